@@ -1,0 +1,337 @@
+"""Builds the notebooks: solutions/*.py is the only place where a lesson is written.
+
+    solutions/NN_name.py ──source_notebook──▶ source notebook ──release──▶ student notebook
+
+A source notebook is nbgrader's: solutions inside, metadata on the graded cells. Releasing it is nbgrader's
+own list of preprocessors; only the one that clears solutions is ours, because it knows starters. Both steps
+are pure: the same script gives the same bytes on every machine.
+
+Cell markers of the scripts (jupytext percent format):
+
+    # %% answer="NAME"              the learner's cell: kernel and host function of one exercise
+    # %% check="NAME"               the graded cell: its source is check("NAME")
+    # %% [markdown] hints="NAME"    filled in from workshop/hints/NAME.md
+
+What is released of an answer is written beside it:
+
+    mask = offsets < n  # 2️⃣ starter: offsets >= 0     the value; for any other statement, the statement
+    ### BEGIN SOLUTION / ### STARTER / ### END SOLUTION   a block: the commented lines after STARTER
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import shutil
+import tokenize
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
+
+from autograder.exercises import EXERCISES
+
+ROOT = Path(__file__).resolve().parents[1]
+HINT_SECTIONS = ("Concept", "Documentation", "Pseudo-formula", "Code")
+
+_NOTEBOOK_METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+# marker -> how the cell is called and what it is to nbgrader
+_MARKERS = {
+    "answer": ("{}", {"grade": False, "solution": True, "locked": False}),
+    "check": ("check-{}", {"grade": True, "solution": False, "locked": True}),
+    "hints": ("hints-{}", None),
+}
+_FIGURE = re.compile(r"\.\./assets/([\w./-]+)")
+
+
+class BuildError(ValueError):
+    """A script that cannot be built; the message is one line that names the place."""
+
+
+# -- answers and their starters ---------------------------------------------------------------------------
+
+
+def split_answer(source: str) -> tuple[str, str]:
+    """(solution, starter) of an answer cell's source, both without markers.
+
+    Raises BuildError when a block is malformed, no starter is written, or the starter is not Python.
+    """
+    comments = _starter_comments(source)
+    solution, starter = [], []
+    block = None  # None outside a block, else the list that the lines of the block's current part go to
+    for number, line in enumerate(source.splitlines(), 1):
+        directive = re.fullmatch(r"\s*### (BEGIN SOLUTION|STARTER|END SOLUTION)\s*", line)
+        if directive:
+            block = _enter(directive[1], block, solution, starter, number)
+        elif block is starter:
+            starter.append(_uncomment(line, number))
+        elif block is solution:
+            solution.append(line)
+        elif number in comments:
+            given, released = _starter_line(line, comments[number], number)
+            solution.append(given)
+            starter.append(released)
+        else:
+            solution.append(line)
+            starter.append(line)
+    if block is not None:
+        raise BuildError("### BEGIN SOLUTION without ### END SOLUTION")
+    if solution == starter:
+        raise BuildError("no starter: write `# starter: …` beside a line, or a ### STARTER part in a block")
+    texts = "\n".join(solution), "\n".join(starter)
+    for name, text in zip(("solution", "starter"), texts, strict=True):
+        try:
+            ast.parse(text)
+        except SyntaxError as error:
+            line = (error.text or "").strip()
+            raise BuildError(f"the {name} is not Python: {error.msg}: {line!r}") from None
+    return texts
+
+
+def _enter(directive: str, block: list | None, solution: list, starter: list, number: int) -> list | None:
+    """The part of a block that begins at this directive; None after its end."""
+    expected, part = {
+        "BEGIN SOLUTION": (None, solution),
+        "STARTER": (solution, starter),
+        "END SOLUTION": (starter, None),
+    }[directive]
+    if block is not expected:
+        raise BuildError(f"line {number}: ### {directive} out of order; a block is BEGIN, STARTER, END")
+    return part
+
+
+_STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")
+
+
+def _starter_comments(source: str) -> dict[int, tuple[int, str, str]]:
+    """line number -> (column of the comment, its mark such as 1️⃣, the starter text)."""
+    found = {}
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            match = token.type == tokenize.COMMENT and _STARTER_COMMENT.fullmatch(token.string)
+            if match:
+                found[token.start[0]] = (token.start[1], *match.groups())
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise BuildError(f"the answer is not Python: {error}") from None
+    return found
+
+
+def _starter_line(line: str, comment: tuple[int, str, str], number: int) -> tuple[str, str]:
+    """The line as the solution has it, and as it is released."""
+    column, mark, text = comment
+    code = line[:column].rstrip()
+    indent = line[: len(line) - len(line.lstrip())]
+    try:
+        [statement] = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError):
+        raise BuildError(f"line {number}: `starter:` stands beside one whole statement on one line") from None
+    released = text
+    if isinstance(statement, ast.Assign) and _is_expression(text):
+        released = f"{ast.unparse(statement.targets[0])} = {text}"
+    given = f"{code}  # {mark}" if mark else code
+    return given, f"{indent}{released}  # {f'{mark} ' if mark else ''}your code here"
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text, mode="eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _uncomment(line: str, number: int) -> str:
+    match = re.fullmatch(r"(\s*)#(?: (.*))?|\s*", line)
+    if not match:
+        raise BuildError(f"line {number}: after ### STARTER every line begins with '# '")
+    return f"{match[1]}{match[2]}" if match[2] else ""
+
+
+# -- from script to notebooks -----------------------------------------------------------------------------
+
+
+def source_notebook(script: Path) -> NotebookNode:
+    """The nbgrader source notebook of a lesson script: solutions inside, nothing run.
+
+    Raises BuildError for an unknown exercise or marker, an answer without its check, or missing hints.
+    """
+    nb = _read(script)
+    for number, cell in enumerate(nb.cells, 1):
+        markers = {key: value for key, value in cell.metadata.items() if key != "lines_to_next_cell"}
+        cell.metadata = NotebookNode()
+        cell.id = f"cell-{number:02}"
+        if markers:
+            _mark(cell, markers, script)
+    _expect_pairs(nb, script)
+    nb.metadata = nbformat.from_dict(_NOTEBOOK_METADATA)
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    nbformat.validate(nb)
+    return nb
+
+
+def _read(script: Path) -> NotebookNode:
+    try:
+        return jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent")
+    except OSError as error:
+        raise BuildError(f"{script}: cannot be read ({error.strerror})") from None
+
+
+def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
+    [marker, exercise], *others = markers.items()
+    if others or marker not in _MARKERS:
+        expected = ", ".join(_MARKERS)
+        raise BuildError(f"{script.name}: a cell is marked {markers}; one of {expected} was expected")
+    if exercise not in EXERCISES:
+        raise BuildError(f'{script.name}: {marker}="{exercise}": there is no such exercise')
+    if EXERCISES[exercise].notebook != script.stem:
+        raise BuildError(f'{script.name}: {marker}="{exercise}" belongs in {EXERCISES[exercise].notebook}.py')
+    name, kind = _MARKERS[marker]
+    cell.id = name.format(exercise)
+    if marker == "hints":
+        cell.source = hints_markdown(exercise, script.parents[1])
+    if marker == "check" and cell.source.strip() != f'check("{exercise}")':
+        raise BuildError(f'{script.name}: the cell check="{exercise}" must hold check("{exercise}") alone')
+    if kind:
+        points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
+        cell.metadata.nbgrader = NotebookNode(
+            grade_id=cell.id, schema_version=3, task=False, **kind, **points
+        )
+
+
+def _expect_pairs(nb: NotebookNode, script: Path) -> None:
+    ids = [cell.id for cell in nb.cells]
+    for cell_id in ids:
+        if ids.count(cell_id) > 1:
+            raise BuildError(f"{script.name}: {cell_id} is there twice")
+    answered = {cell.id for cell in nb.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    checked = {cell_id.removeprefix("check-") for cell_id in ids if cell_id.startswith("check-")}
+    for exercise in sorted(answered ^ checked):
+        missing = "check" if exercise in answered else "answer"
+        raise BuildError(f'{script.name}: {exercise} has no cell marked {missing}="{exercise}"')
+
+
+def hints_markdown(exercise: str, root: Path = ROOT) -> str:
+    """The hint ladder of an exercise as folded HTML details, readable wherever notebooks are shown."""
+    path = root / "workshop" / "hints" / f"{exercise}.md"
+    if not path.is_file():
+        raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
+    _, *parts = re.split(r"^## (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    titles, bodies = [title.strip() for title in parts[::2]], parts[1::2]
+    if tuple(titles) != HINT_SECTIONS:
+        raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(HINT_SECTIONS)}")
+    folded = [
+        f"<details><summary>Hint {step} of {len(titles)}: {title}</summary>\n\n{body.strip()}\n\n</details>"
+        for step, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
+    ]
+    return "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
+
+
+class ClearToStarters(ClearSolutions):
+    """nbgrader's ClearSolutions, but an answer cell becomes its own starter instead of one stub for all."""
+
+    def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
+        if not cell.metadata.get("nbgrader", {}).get("solution"):
+            return super()._replace_solution_region(cell, language)
+        _, cell.source = _split(cell)
+        return True
+
+
+RELEASE = (LockCells, ClearToStarters, ClearOutput, CheckCellMetadata, ComputeChecksums, CheckCellMetadata)
+
+
+def release(source: NotebookNode) -> NotebookNode:
+    """The student notebook of a source notebook: no solutions, no outputs, graded cells locked."""
+    nb = nbformat.from_dict(source)
+    resources: dict = {}
+    for preprocessor in RELEASE:
+        nb, resources = preprocessor().preprocess(nb, resources)
+    return nb
+
+
+def to_text(nb: NotebookNode) -> str:
+    return nbformat.writes(nb).rstrip("\n") + "\n"
+
+
+def answers(script: Path) -> dict[str, str]:
+    """exercise -> its solution's source, without markers."""
+    return {cell.id: _split(cell)[0] for cell in _answer_cells(script)}
+
+
+def starters(script: Path) -> dict[str, str]:
+    """exercise -> the source that is released in its answer cell."""
+    return {cell.id: _split(cell)[1] for cell in _answer_cells(script)}
+
+
+def _answer_cells(script: Path) -> list[NotebookNode]:
+    return [c for c in source_notebook(script).cells if c.metadata.get("nbgrader", {}).get("solution")]
+
+
+def _split(cell: NotebookNode) -> tuple[str, str]:
+    try:
+        return split_answer(cell.source)
+    except BuildError as error:
+        raise BuildError(f'answer="{cell.id}": {error}') from None
+
+
+# -- files ------------------------------------------------------------------------------------------------
+
+
+def scripts(root: Path = ROOT) -> list[Path]:
+    """The lesson scripts in the order of the course."""
+    found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
+    if not found:
+        raise BuildError(f"no lesson scripts (solutions/NN_name.py) under {root}")
+    return found
+
+
+def build(check: bool = False, root: Path = ROOT) -> int:
+    """Writes notebooks/*.ipynb under `root`; with `check` only compares. Returns the exit status, 0 or 1.
+
+    Every notebook is made before the first is written. Raises BuildError.
+    """
+    folder = root / "notebooks"
+    wanted = {
+        folder / f"{script.stem}.ipynb": to_text(release(source_notebook(script))).encode()
+        for script in scripts(root)
+    }
+    differing = [path for path, made in wanted.items() if not path.is_file() or path.read_bytes() != made]
+    if check:
+        differing += sorted(set(folder.glob("[0-9][0-9]_*.ipynb")) - set(wanted))
+        for path in differing:
+            print(f"differs from its script in solutions/: {path.relative_to(root)}")
+        return 1 if differing else 0
+    folder.mkdir(exist_ok=True)
+    for path in differing:
+        path.write_bytes(wanted[path])
+    print(f"{len(wanted)} notebooks, {len(differing)} written")
+    return 0
+
+
+def write_course(course_dir: Path, root: Path = ROOT) -> list[str]:
+    """Writes source/ and release/ of an nbgrader course directory; returns the assignments' names.
+
+    One assignment per notebook. Its figures are copied beside it, so that they travel with nbgrader's steps.
+    """
+    made = {script.stem: source_notebook(script) for script in scripts(root)}
+    for assignment, source in made.items():
+        for step, nb in (("source", source), ("release", release(source))):
+            _write_assignment(Path(course_dir) / step / assignment, assignment, nb, root)
+    return list(made)
+
+
+def _write_assignment(folder: Path, assignment: str, nb: NotebookNode, root: Path) -> None:
+    text = to_text(nb)
+    folder.mkdir(parents=True, exist_ok=True)
+    for figure in sorted(set(_FIGURE.findall(text))):
+        original, copy = root / "assets" / figure, folder / "assets" / figure
+        if not original.is_file():
+            raise BuildError(f"{assignment}: there is no assets/{figure}")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, copy)
+    (folder / f"{assignment}.ipynb").write_bytes(text.replace("../assets/", "assets/").encode())
