@@ -1,0 +1,320 @@
+"""The learner's source: out of a notebook or a session's history, one Python source per exercise.
+
+A notebook holds far more than an answer: prints, plots, measurements, older attempts. What is kept is a
+slice at the level of statements: the last definition of the exercise's function, and what it needs,
+transitively, in the order of execution. Nothing is executed here; the notebook is not trusted.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import symtable
+import warnings
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+MAX_CELL = 60_000  # characters of one cell that are looked at
+MAX_TOTAL = 500_000  # characters of all cells together
+MAX_STATEMENTS = 5_000
+MAX_STEPS = 200_000  # of the search for what a function needs
+
+_NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}
+# a line magic, a shell line, or an assignment from one; cell magics whose body is Python
+_MAGIC = re.compile(r"\s*(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}\s*")
+_PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
+
+
+def from_notebook(nb: dict, exercise) -> str | None:
+    """The source of one exercise in a notebook (a plain dict, as json.load gives it); None if it has none.
+
+    The answer is in the cells whose nbgrader grade_id is the exercise's name: split cells count together, and
+    a copy that is still the released starter counts only if there is no other. Names that they do not define
+    come from the other code cells; so does everything if they do not define the exercise's function.
+    An answer that is not Python comes back as it is, for the judge to report its line.
+    """
+    marked, others = _cells_of(nb, exercise.name)
+    changed = [text for text, is_released in marked if not is_released]
+    for own in (changed, [text for text, _ in marked]):
+        parts = _parts(own)
+        if any(not _read(text).is_python for text in own) and not _slice(parts, [exercise.entry]):
+            return "\n".join(own)
+        if source := _slice([*others, *parts], [exercise.entry], own=len(parts)):
+            return source
+    return "\n".join(changed) or None
+
+
+def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
+    """The source that defines `entry_names`, out of cells in their order of execution; "" if none does.
+
+    A last definition that is not Python comes back as the raw text of its cell.
+    """
+    entries = [name for name in entry_names if isinstance(name, str)]
+    texts = _capped(text for text in cells if isinstance(text, str))
+    definition = re.compile(rf"^\s*def\s+({'|'.join(map(re.escape, entries))})\b", re.MULTILINE)
+    latest = next((text for text in reversed(texts) if definition.search(text)), "")
+    return _slice(texts, entries) if _read(latest).is_python else latest
+
+
+# -- cells of a notebook ----------------------------------------------------------------------------------
+
+
+def _cells_of(nb: object, grade_id: str) -> tuple[list[tuple[str, bool]], list[str]]:
+    """(text, is as released) of the cells with this grade_id, and the texts of the other code cells."""
+    marked: dict[str, bool] = {}
+    others = []
+    cells = _typed(nb, dict).get("cells")
+    for cell in _typed(cells, list):
+        metadata = _typed(_typed(_typed(cell, dict).get("metadata"), dict).get("nbgrader"), dict)
+        text = _source(_typed(cell, dict))
+        if metadata.get("grade_id") == grade_id:
+            marked[text] = metadata.get("checksum") == _released_checksum(text, grade_id)
+        elif text and cell.get("cell_type") == "code":
+            others.append(text)
+    return [(text, marked[text]) for text in _capped(marked)], _capped(others)
+
+
+def _typed(value: object, kind: type):
+    return value if isinstance(value, kind) else kind()
+
+
+def _source(cell: dict) -> str:
+    source = cell.get("source")
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    return _typed(source, str)[:MAX_CELL]
+
+
+def _released_checksum(text: str, grade_id: str) -> str:
+    """nbgrader's checksum of an answer cell: its source, type, (grade, solution, locked) and grade_id."""
+    parts = (text, "code", "False", "True", "False", grade_id)
+    return hashlib.md5("".join(parts).encode(errors="replace"), usedforsecurity=False).hexdigest()
+
+
+def _capped(texts: Iterable[str]) -> list[str]:
+    """The last cells that fit into MAX_TOTAL, each cut at MAX_CELL, in their order."""
+    kept, room = [], MAX_TOTAL
+    for text in reversed([text[:MAX_CELL] for text in texts]):
+        room -= len(text)
+        if room < 0:
+            break
+        kept.append(text)
+    return kept[::-1]
+
+
+def _parts(own: list[str]) -> list[str]:
+    """Answer cells one by one, or joined where a split runs through the middle of a function."""
+    readable = [text for text in own if _read(text).is_python]
+    joined = "\n".join(own)
+    return [joined] if len(readable) < len(own) and _read(joined).is_python else readable
+
+
+# -- statements -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Statement:
+    text: str  # written out anew: no comments, one line if it is a simple statement
+    first: int  # lines in its cell, from 1; decorators belong to it
+    last: int
+    alone: bool  # no other statement on these lines
+    is_definition: bool  # def, class or import
+    binds: set[str] = field(default_factory=set)  # names it defines
+    rebinds: set[str] = field(default_factory=set)  # names it may define, or defines out of their old value
+    touches: set[str] = field(default_factory=set)  # names whose object it may change: x[0] = …, x.append(…)
+    now: set[str] = field(default_factory=set)  # names it uses when it runs
+    later: set[str] = field(default_factory=set)  # names its functions use when they are called
+
+    @property
+    def stored(self) -> set[str]:
+        return self.binds | self.rebinds
+
+
+@dataclass
+class _Cell:
+    lines: list[str]  # without magics
+    statements: list[_Statement]
+    is_python: bool = True
+
+
+@lru_cache(maxsize=512)  # a history is read again at every check
+def _read(text: str) -> _Cell:
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if lines[0].lstrip().startswith("%%"):
+        if not _PYTHON_CELL_MAGIC.match(lines[0]):
+            return _Cell([], [])
+        lines[0] = ""
+    without_magics = ["" if _MAGIC.fullmatch(line) else line for line in lines]
+    for attempt in (lines, without_magics):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse("\n".join(attempt))
+                return _Cell(attempt, [_statement(node, attempt) for node in tree.body[:MAX_STATEMENTS]])
+        except _NOT_PARSED:
+            continue
+    return _Cell(lines, [], is_python=False)
+
+
+def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
+    tail = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    found = _Statement(
+        text=ast.unparse(node),
+        first=min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]),
+        last=node.end_lineno,
+        alone=node.col_offset == 0 and tail[:1] in (b"", b"#"),
+        is_definition=isinstance(node, (*_FUNCTIONS, ast.Import, ast.ImportFrom)),
+        touches=set(_touched(node)),
+    )
+    table = symtable.symtable(found.text, "cell", "exec")
+    stored = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        stored = {"*"}
+    if (
+        found.is_definition
+        or isinstance(node, ast.Assign)
+        or (isinstance(node, ast.AnnAssign) and node.value)
+    ):
+        found.binds = stored
+    elif not isinstance(node, ast.Delete):
+        found.rebinds = stored
+    _collect_uses(table, found, deferred=False)
+    if not found.is_definition:
+        found.now |= found.later
+    return found
+
+
+def _collect_uses(table: symtable.SymbolTable, found: _Statement, deferred: bool) -> None:
+    module = table.get_type() == "module"
+    used = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (module or s.is_global())}
+    (found.later if deferred else found.now).update(used)
+    for child in table.get_children():
+        called_later = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
+        _collect_uses(child, found, deferred or called_later)
+
+
+def _touched(node: ast.stmt) -> Iterable[str]:
+    """Names of objects that a statement outside a function changes in place."""
+    if isinstance(node, _FUNCTIONS):
+        return
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.Subscript, ast.Attribute)) and isinstance(inner.ctx, ast.Store):
+            target = inner
+        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
+            target = inner.value.func
+            if not isinstance(target, ast.Attribute):
+                continue
+        else:
+            continue
+        while isinstance(target, (ast.Subscript, ast.Attribute)):
+            target = target.value
+        if isinstance(target, ast.Name):
+            yield target.id
+
+
+# -- slicing ----------------------------------------------------------------------------------------------
+
+
+def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
+    """One source out of cells: what `entries` need. "" if they are not defined.
+
+    The lines of the last `own` cells keep their numbers where there is room; without `own`, those of the
+    cell that defines an entry last.
+    """
+    cells = [_read(text) for text in texts]
+    program = [(cell, s) for cell, content in enumerate(cells) for s in content.statements][-MAX_STATEMENTS:]
+    kept = _needed([statement for _, statement in program], entries)
+    if not kept:
+        return ""
+    needed: dict[int, list[_Statement]] = defaultdict(list)  # cell -> its statements that are kept
+    for index in kept:
+        cell, statement = program[index]
+        needed[cell].append(statement)
+    homes = [c for c, found in needed.items() if any(not s.stored.isdisjoint(entries) for s in found)]
+    first, last = (len(cells) - own, len(cells)) if own else (max(homes), max(homes) + 1)
+    before = [(cells[cell], s) for cell, found in needed.items() if cell < first for s in found]
+    home = [cell for cell in needed if first <= cell < last]
+    body = [line for cell in home for line in _own_lines(cells[cell], needed[cell])]
+    after = [line for cell, found in needed.items() if cell >= last for line in _texts(cells[cell], found)]
+    free = needed[home[0]][0].first - 1 if home else 0
+    return "\n".join([*_with_prelude(before, body, free), *after]).rstrip() + "\n"
+
+
+def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
+    """Which statements define `entries` and what they use; [] unless every entry is defined.
+
+    A name is looked up before a point of the program: where a statement runs, or at the end for what a
+    function uses when it is called.
+    """
+    defining: dict[str, list[int]] = defaultdict(list)
+    for index, statement in enumerate(statements):
+        for name in statement.stored | statement.touches:
+            defining[name].append(index)
+    keep: set[int] = set()
+    seen: set[tuple[str, int]] = set()
+    todo = [(name, len(statements)) for name in entries]
+    steps = 0
+    while todo:
+        wanted = name, point = todo.pop()
+        if wanted in seen:
+            continue
+        seen.add(wanted)
+        sources = _sources(statements, defining.get(name, []), name, point)
+        if not sources and name in entries and point == len(statements):
+            return []
+        steps += 1 + len(sources)
+        if steps > MAX_STEPS:
+            return []
+        for index in sources or defining.get("*", []):
+            keep.add(index)
+            todo += [(used, index) for used in statements[index].now]
+            todo += [(used, point) for used in statements[index].later]
+    return sorted(keep)
+
+
+def _sources(statements: list[_Statement], defining: list[int], name: str, point: int) -> list[int]:
+    """What gives `name` its value before `point`: its last definition and the changes since then."""
+    found = []
+    for position in range(bisect_left(defining, point) - 1, -1, -1):
+        found.append(index := defining[position])
+        if name in statements[index].binds:
+            if statements[index].is_definition:
+                # A method called on a module or a function is a use of it, not part of it.
+                found = [i for i in found if name in statements[i].stored]
+            return found
+    return found if any(name in statements[i].rebinds for i in found) else []
+
+
+def _texts(cell: _Cell, statements: list[_Statement]) -> list[str]:
+    """The lines of statements; one that shares its line is written out anew."""
+    found = []
+    for statement in statements:
+        own_lines = cell.lines[statement.first - 1 : statement.last]
+        found += own_lines if statement.alone else [statement.text]
+    return found
+
+
+def _own_lines(cell: _Cell, needed: list[_Statement]) -> list[str]:
+    """All lines of a cell, with those of statements that are not needed emptied."""
+    wanted, all_lines = (
+        {number for s in statements for number in range(s.first, s.last + 1)}
+        for statements in (needed, cell.statements)
+    )
+    return ["" if n in all_lines - wanted else line for n, line in enumerate(cell.lines, 1)]
+
+
+def _with_prelude(before: list[tuple[_Cell, _Statement]], body: list[str], free: int) -> list[str]:
+    """`before` and then `body`; its lines keep their numbers if `before` fits into the `free` ones on top."""
+    prelude = [line for cell, statement in before for line in _texts(cell, [statement])]
+    if len(prelude) > free:
+        on_one_line = "; ".join(statement.text for _, statement in before)
+        prelude = prelude if "\n" in on_one_line else [on_one_line]
+    if len(prelude) > free:
+        return prelude + body
+    return body[: free - len(prelude)] + prelude + body[free:]
