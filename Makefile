@@ -1,0 +1,63 @@
+# The course's commands. `make` alone lists them.
+PYTHON ?= python3
+BIN = .venv/bin
+INSTALL = $(PYTHON) workshop/install.py
+# JupyterLab refuses to run as root unless told; in a container one often is root.
+ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.DEFAULT_GOAL = help
+.PHONY: help lab jax test test-gpu build check-build lint selftest attacks grade formgrader clean
+
+help:  ## list these commands
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
+
+lab:  ## install what is missing, then open the course in JupyterLab
+	@$(INSTALL) lab
+	$(BIN)/jupyter lab $(ROOT) --ServerApp.root_dir=. --ServerApp.ip=127.0.0.1 notebooks/00_setup.ipynb
+
+jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
+	$(INSTALL) lab jax
+
+test:  ## everything that needs no GPU
+	@$(INSTALL) lab dev
+	$(BIN)/python -m pytest -n 2 -m "not gpu"
+
+test-gpu:  ## everything that needs a GPU
+	@$(INSTALL) lab dev
+	$(BIN)/python -m pytest -m gpu
+
+build:  ## write notebooks/ from solutions/
+	@$(INSTALL) lab
+	$(BIN)/autograder build
+
+check-build:  ## fail when notebooks/ is not what solutions/ builds
+	@$(INSTALL) lab
+	$(BIN)/autograder build --check
+
+lint:  ## ruff
+	@$(INSTALL) lab dev
+	$(BIN)/ruff check .
+
+selftest:  ## does the judge work on this machine?
+	@$(INSTALL) lab
+	$(BIN)/autograder selftest
+
+attacks:  ## the hostile answers: each earns nothing and harms nothing
+	@$(INSTALL) lab dev
+	$(BIN)/python -m pytest tests/attacks
+
+grade:  ## make grade FROM=submissions.zip: collect, grade, feedback and export into course/
+	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }
+	@$(INSTALL) lab
+	$(BIN)/autograder collect "$(FROM)"
+	$(BIN)/autograder grade
+	$(BIN)/autograder feedback
+	$(BIN)/autograder export
+
+formgrader:  ## open nbgrader's formgrader on course/
+	@$(INSTALL) lab
+	cd course && ../$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/formgrader
+
+clean:  ## remove .venv and caches; grades in course/ stay
+	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,304 @@
+"""Make .venv, the course's virtual environment: `python3 workshop/install.py [lab] [dev] [jax]`.
+
+Standard library only, because it runs before anything is installed. Three rules:
+
+* A torch that this Python can already import (a ROCm or CUDA image, Colab) is used, with its Triton and
+  its numpy; nothing is put in its place.
+* TORCH_INDEX_URL names another index of PyTorch builds. torch and its own Triton come from there,
+  every other package comes from pip's usual index.
+* What goes wrong is one line (found, expected, what to do) and exit status 2; a half-made .venv is removed.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+CONSTRAINTS = ROOT / "constraints.txt"
+
+# What pip is asked for; torch, Triton and JAX are added where this machine needs them.
+GROUPS = {"lab": ["--editable", str(ROOT)], "dev": ["--editable", f"{ROOT}[dev]"], "jax": []}
+
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
+OLDEST_TORCH = "2.8"
+MACHINES = ("x86_64", "aarch64")
+GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
+# Distributions that belong to a torch build: the build decides their versions, not the course.
+OF_TORCH = re.compile(r"torch|triton|pytorch-triton.*|triton-.*|nvidia-.*")
+
+# Runs in another interpreter and prints what that one has.
+LOOK = """
+import importlib.metadata as metadata, importlib.util, json, sys
+has = {"torch": None, "own": False, "needs": [], "triton": importlib.util.find_spec("triton") is not None}
+torch = importlib.util.find_spec("torch")
+if torch:
+    own = torch.origin.startswith(sys.prefix)
+    has.update(torch=metadata.version("torch"), own=own, needs=metadata.requires("torch"))
+has["installed"] = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
+has["folders"] = [folder for folder in sys.path if folder.endswith("-packages")]
+print(json.dumps(has))
+"""
+
+
+class Problem(Exception):
+    """Something the person at the keyboard has to change; the text is one line."""
+
+
+# --- what this machine is ---------------------------------------------------------------------------------
+
+
+def check_machine(system, machine, libc, python):
+    """Raise Problem unless there are Triton wheels for this system, processor, C library and Python."""
+    if system != "Linux":
+        elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
+        raise Problem(
+            f"found {system}; Triton is published for Linux only: "
+            f"run the course on a Linux machine, {elsewhere} or in Colab"
+        )
+    if machine not in MACHINES:
+        raise Problem(
+            f"found a {machine} processor; Triton is published for {' and '.join(MACHINES)}: "
+            "run the course on such a machine or in Colab"
+        )
+    if libc != "glibc":
+        raise Problem(
+            "found a Linux without glibc; Triton is published for glibc: "
+            "use Debian, Ubuntu, Fedora or a container of one (docker/README.md)"
+        )
+    if not OLDEST_PYTHON <= python <= NEWEST_PYTHON:
+        raise Problem(
+            f"found Python {dotted(python)}; expected {dotted(OLDEST_PYTHON)} to {dotted(NEWEST_PYTHON)}: "
+            "install one and name it, as in `make lab PYTHON=python3.12`"
+        )
+
+
+def check_venv_module(find_spec=importlib.util.find_spec):
+    """Raise Problem when this Python cannot make virtual environments (Debian and Ubuntu split that off)."""
+    missing = [name for name in ("venv", "ensurepip") if find_spec(name) is None]
+    if missing:
+        raise Problem(
+            f"found {sys.executable} without its module {' and '.join(missing)}; expected one that makes virtual "
+            f"environments: `sudo apt install python{dotted(sys.version_info[:2])}-venv` (Debian, Ubuntu), "
+            "then run this again"
+        )
+
+
+def has_gpu(nodes=GPU_NODES):
+    """Whether the driver of an AMD or NVIDIA GPU is here; asked before there is a torch to ask."""
+    return any(os.path.exists(node) for node in nodes)
+
+
+def dotted(version):
+    return ".".join(str(part) for part in version)
+
+
+# --- pins -------------------------------------------------------------------------------------------------
+
+
+def normal(name):
+    """The spelling under which pip compares names of distributions."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins_beside(has, pins):
+    """The course's pins as they hold beside an installed torch, as lines for pip's --constraint.
+
+    What belongs to the torch build keeps its installed version. numpy stays as it is too where the torch is
+    the machine's own: its other packages were built against that one.
+    """
+    if not has["torch"]:
+        return pins
+    kept = {
+        normal(name): version
+        for name, version in has["installed"].items()
+        if OF_TORCH.fullmatch(normal(name))
+    }
+    dropped = set(kept) | {"torch", "triton"} | (set() if has["own"] else {"numpy"})
+    course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped]
+    return course + [f"{name}=={version}" for name, version in sorted(kept.items())]
+
+
+def triton_of(needs):
+    """The requirement of a torch build on its Triton, which has another name for each kind of GPU."""
+    requirements = [need.partition(";")[0].strip() for need in needs if "extra ==" not in need]
+    return [requirement for requirement in requirements if "triton" in requirement]
+
+
+def wanted(group, has, jax):
+    """What to ask pip for: the group, torch and Triton where they are missing, JAX."""
+    torch = ["torch"] if has["own"] or not has["torch"] else []
+    triton = [] if has["triton"] else ["triton"]
+    return GROUPS[group] + torch + triton + ([jax, "absl-py"] if jax else [])
+
+
+# --- steps ------------------------------------------------------------------------------------------------
+
+
+def run(what, command):
+    """Run a command with its output on the terminal; raise Problem when it fails."""
+    print(f"\n== {what}", flush=True)
+    status = subprocess.call([str(part) for part in command])
+    if status:
+        raise Problem(
+            f"{what}: the command above ended with status {status}; repair what it names, then run this again"
+        )
+
+
+def pip(what, python, *arguments):
+    run(what, [python, "-m", "pip", "install", "--disable-pip-version-check", *arguments])
+
+
+def look(python):
+    """What the interpreter at this path has, as LOOK prints it."""
+    child = subprocess.run([str(python), "-c", LOOK], stdout=subprocess.PIPE)
+    if child.returncode:
+        raise Problem(f"found {python}, which cannot list its packages (above); expected a working Python")
+    return json.loads(child.stdout)
+
+
+def imports_torch(python):
+    return subprocess.call([str(python), "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
+
+
+def make_venv(folder, host):
+    """Make the virtual environment; host is what `look` says of the Python that has a torch, or None."""
+    options = ["--system-site-packages"] if host else []
+    run(f"virtual environment in {folder.name}", [sys.executable, "-m", "venv", *options, folder])
+    if host and sys.prefix != sys.base_prefix:
+        # That torch lives in a virtual environment itself, and --system-site-packages looks past it.
+        paths = folder.glob("lib/python3*/site-packages")
+        (next(paths) / "torch_of_this_machine.pth").write_text("\n".join(host["folders"]) + "\n")
+    # JupyterLab would ask every learner whether it may fetch its news.
+    settings = folder / "etc" / "jupyter" / "labconfig" / "page_config.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    quiet = {"@jupyterlab/apputils-extension:announcements": True}
+    settings.write_text(json.dumps({"disabledExtensions": quiet}) + "\n")
+
+
+def host_torch():
+    """What this Python has when it can import torch, otherwise None."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    if not imports_torch(sys.executable):
+        print(f"The torch of {sys.executable} does not import: .venv gets another, that one stays as it is.")
+        return None
+    host = look(sys.executable)
+    print(f"Using the torch of {sys.executable}, {host['torch']}.")
+    return host
+
+
+def install_torch_from(index, python, pins):
+    """Install the newest torch of an index that is not newer than the course's, and its own Triton."""
+    newest = next(pin for pin in pins if pin.startswith("torch==")).partition("==")[2]
+    only = ["--no-deps", "--index-url", index]
+    pip("torch from TORCH_INDEX_URL", python, *only, "--force-reinstall", f"torch>={OLDEST_TORCH},<={newest}")
+    triton = triton_of(look(python)["needs"])
+    if triton:
+        pip("the Triton of that torch", python, *only, *triton)
+
+
+def install_group(group, python, pins, jax):
+    """Install one group into the environment of this interpreter."""
+    has = look(python)
+    constraints = python.parent.parent / "constraints.txt"
+    constraints.write_text("\n".join(pins_beside(has, pins)) + "\n")
+    pip(f"packages: {group}", python, "--constraint", constraints, *wanted(group, has, jax))
+    if jax:
+        # It asks for a distribution named triton; a ROCm build's has another name.
+        pip("jax-triton", python, "--constraint", constraints, "--no-deps", "jax-triton")
+
+
+# --- the whole --------------------------------------------------------------------------------------------
+
+
+class Stamps:
+    """Remembers what was installed, from which files, so that a second run returns at once."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def has(self, name, value):
+        stamp = self.folder / name
+        return stamp.is_file() and stamp.read_text() == value
+
+    def set(self, name, value):
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / name).write_text(value)
+
+
+def jax_for(group, environ):
+    """The JAX to install with this group: without a GPU the plain one, otherwise only on `make jax`.
+
+    JAX_PACKAGE names another, such as `jax[cuda13]`, or `none`.
+    """
+    if group == "dev" or (group == "lab" and has_gpu()):
+        return None
+    package = environ.get("JAX_PACKAGE") or "jax"
+    return None if package == "none" else package
+
+
+def digest(jax):
+    """Changes when what would be installed may have changed."""
+    files = [CONSTRAINTS, ROOT / "pyproject.toml", Path(__file__)]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files) + str(jax).encode()).hexdigest()
+
+
+def install(groups, environ):
+    """Bring .venv to what the groups need; returns at once when it is there already."""
+    index = environ.get("TORCH_INDEX_URL", "")
+    stamps = Stamps(VENV / "installed")
+    asked = {group: digest(jax_for(group, environ)) for group in groups}
+    python = VENV / "bin" / "python"
+    fresh = not python.exists()
+    if not fresh and index and not stamps.has("torch", index):
+        raise Problem(
+            "found a .venv whose torch is not from this TORCH_INDEX_URL; "
+            "expected one torch per .venv: `make clean`, then run this again"
+        )
+    missing = [group for group in groups if not stamps.has(group, asked[group])]
+    if not missing:
+        return
+    check_venv_module()
+    try:
+        pins = [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
+        if fresh:
+            make_venv(VENV, None if index else host_torch())
+        if fresh and index:
+            install_torch_from(index, python, pins)
+            stamps.set("torch", index)
+        for group in missing:
+            install_group(group, python, pins, jax_for(group, environ))
+            stamps.set(group, asked[group])
+    except BaseException:
+        if fresh:
+            shutil.rmtree(str(VENV), ignore_errors=True)
+        raise
+
+
+def main(arguments, environ=os.environ):
+    groups = arguments or ["lab"]
+    try:
+        unknown = [group for group in groups if group not in GROUPS]
+        if unknown:
+            raise Problem(f"found the group {unknown[0]}; expected {', '.join(GROUPS)}")
+        check_machine(platform.system(), platform.machine(), platform.libc_ver()[0], sys.version_info[:2])
+        install(groups, environ)
+    except (Problem, OSError) as problem:
+        print(f"install: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\ninstall: stopped; run it again to continue", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
