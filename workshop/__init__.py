@@ -1,0 +1,53 @@
+"""The learner's bench: what this device is, how fast it can be, and what a kernel becomes on it.
+
+Import it before triton: on a machine without a GPU it turns Triton's interpreter on.
+"""
+
+from workshop import backend
+from workshop.doctor import doctor
+from workshop.progress import progress, record
+
+try:
+    backend.choose()
+    import triton as _triton  # noqa: F401  the doctor below must also work where it is missing
+except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
+    _missing = error
+else:
+    _missing = None
+    from workshop.bench import compare, matches, recorded
+    from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
+    from workshop.hints import hint, ladder, solution
+    from workshop.occupancy import num_programs, occupancy
+    from workshop.traffic import count_bytes
+    from workshop.xray import xray
+
+__all__ = [
+    "DEVICE",
+    "KNOWN_DEVICES",
+    "Device",
+    "DeviceFacts",
+    "compare",
+    "count_bytes",
+    "device",
+    "doctor",
+    "hint",
+    "ladder",
+    "matches",
+    "num_programs",
+    "occupancy",
+    "progress",
+    "record",
+    "recorded",
+    "solution",
+    "xray",
+]
+
+
+def __getattr__(name: str):
+    if name == "DEVICE" and _missing is None:
+        from workshop.device import torch_device
+
+        return torch_device()
+    if name in __all__:
+        raise ImportError(f"{_missing}. Run `workshop doctor`: it says what to install.")
+    raise AttributeError(f"module 'workshop' has no attribute {name!r}")

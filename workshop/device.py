@@ -1,0 +1,245 @@
+"""What this machine's accelerator is, in facts that lessons and exercises can compute with.
+
+The backend is whatever Triton's active driver says it is (cuda, hip, xpu, npu, ...). Everything that needs to
+know the device asks here.
+"""
+
+import functools
+import html
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from workshop.backend import interpreting
+
+CDNA = frozenset({"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """The numbers a launch is computed from.
+
+    registers, shared_memory (bytes), warp_size (threads) and max_threads are per multiprocessor (NVIDIA) or
+    compute unit (AMD), as Triton's driver reports them. On CDNA `registers` counts half of the register file:
+    the other half are the accumulation registers. 0 stands for what a driver does not report.
+    """
+
+    name: str
+    backend: str
+    arch: str
+    multiprocessors: int
+    registers: int
+    shared_memory: int
+    warp_size: int
+    max_threads: int
+
+    @property
+    def is_cdna(self) -> bool:
+        """Whether this is an AMD Instinct architecture, whose register file is twice `registers`."""
+        return self.backend == "hip" and self.arch in CDNA
+
+
+# Sources. NVIDIA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (shared
+# memory is the most that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0), and the H100, H200 and A100
+# data sheets for the number of multiprocessors of the SXM cards. AMD: "AMD GPU specifications" at
+# rocm.docs.amd.com (compute units, LDS, wavefront size); 4 SIMD units x 8 waves x 64 lanes = 2048 threads per
+# compute unit from LLVM's AMDGPU backend documentation; HIP reports 65536 registers, half of the 512 KiB
+# file. MI250X counts one of its two dies, which is what HIP shows as one device.
+_HOPPER = ("cuda", "sm_90", 132, 65536, 227 * 1024, 32, 2048)
+KNOWN_DEVICES = {
+    facts.name: facts
+    for facts in (
+        DeviceFacts("NVIDIA A100", "cuda", "sm_80", 108, 65536, 163 * 1024, 32, 2048),
+        DeviceFacts("NVIDIA H100", *_HOPPER),
+        DeviceFacts("NVIDIA H200", *_HOPPER),
+        DeviceFacts("AMD Instinct MI210", "hip", "gfx90a", 104, 65536, 64 * 1024, 64, 2048),
+        DeviceFacts("AMD Instinct MI250X", "hip", "gfx90a", 110, 65536, 64 * 1024, 64, 2048),
+        DeviceFacts("AMD Instinct MI300X", "hip", "gfx942", 304, 65536, 64 * 1024, 64, 2048),
+        DeviceFacts("AMD Instinct MI355X", "hip", "gfx950", 256, 65536, 160 * 1024, 64, 2048),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Device(DeviceFacts):
+    """This machine's device: its facts, its memory (bytes) and the software that drives it."""
+
+    memory: int
+    driver: str
+    torch: str
+    triton: str
+    interpreting: bool
+
+    def copy_gbps(self, nbytes: int = 1 << 30):
+        """Measured speed of a device-to-device copy that reads and writes `nbytes` in all, in GB/s.
+
+        Returns bench.Gbps(median, low, high): the median with the 20 % and 80 % quantiles. Measured once per
+        size. Raises RuntimeError on the interpreter, where a time says nothing about a GPU.
+        """
+        if self.interpreting:
+            raise RuntimeError("there is no GPU here: a copy's speed can only be measured on one")
+        return _measured_copy(nbytes)
+
+    def __str__(self) -> str:
+        return " ".join(self._sentences())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for label, value in self._table()
+        )
+        story = html.escape(" ".join(self._sentences()))
+        return f"<p style='max-width:46em'>{story}</p><table>{rows}</table>"
+
+    def _sentences(self) -> list[str]:
+        if self.interpreting:
+            return [
+                f"No GPU here: your kernels run on Triton's interpreter, on the CPU ({self.name}).",
+                "They compute the same values as on a GPU, but slowly, so nothing is timed here.",
+                "Compiling needs no GPU: `xray` shows what your kernel becomes on an MI300X or an H100.",
+            ]
+        return [
+            f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}).",
+            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory.",
+            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
+            f"memory and room for {self.max_threads} threads in warps of {self.warp_size}.",
+        ]
+
+    @property
+    def _unit(self) -> str:
+        return {"cuda": "multiprocessor", "hip": "compute unit"}.get(self.backend, "core")
+
+    def _table(self) -> list[tuple[str, str]]:
+        software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
+        memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
+        if self.interpreting:
+            return [("runs on", "Triton's interpreter"), ("CPU", self.name), memory, *software]
+        copy = self.copy_gbps()
+        return [
+            ("device", f"{self.name} ({self.backend}, {self.arch})"),
+            (f"{self._unit}s", str(self.multiprocessors)),
+            memory,
+            ("copy, measured now", f"{copy.median:.0f} GB/s ({copy.low:.0f} to {copy.high:.0f})"),
+            *software,
+        ]
+
+
+@functools.cache
+def device() -> Device:
+    """The device that kernels run on in this process."""
+    return _interpreter() if interpreting() else _accelerator()
+
+
+@functools.cache
+def torch_device():
+    """The torch.device that tensors belong on: the accelerator's, or the CPU on the interpreter.
+
+    Raises RuntimeError when Triton finds no driver and its interpreter is off.
+    """
+    import torch
+
+    return torch.device("cpu") if interpreting() else _driver().get_active_torch_device()
+
+
+def __getattr__(name: str):
+    if name == "DEVICE":  # lazily, so that importing this module does not start CUDA
+        return torch_device()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def device_interface():
+    """torch's module for the active driver's device (torch.cuda, torch.xpu, ...): Event, synchronize."""
+    return _driver().get_device_interface()
+
+
+def _driver():
+    from triton.runtime import driver
+
+    try:
+        return driver.active
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"Triton finds no GPU driver ({error}). Without a GPU, start Python with TRITON_INTERPRET=1 or "
+            "import workshop before triton. With one, `workshop doctor` says what is missing."
+        ) from error
+
+
+def _accelerator() -> Device:
+    import torch
+    import triton
+
+    active = _driver()
+    where = active.get_active_torch_device()
+    target = active.get_current_target()
+    reported = active.utils.get_device_properties(active.get_current_device())
+    properties = torch.get_device_module(where).get_device_properties(where)
+
+    def number(*names: str) -> int:
+        for name in names:
+            value = reported.get(name, getattr(properties, name, None))
+            if value is not None:
+                return int(value)
+        return 0
+
+    return Device(
+        name=getattr(properties, "name", where.type),
+        backend=target.backend,
+        arch=f"sm_{target.arch}" if target.backend == "cuda" else str(target.arch),
+        multiprocessors=number("multiprocessor_count", "multi_processor_count", "num_aicore"),
+        registers=number("max_num_regs", "regs_per_multiprocessor"),
+        shared_memory=number("max_shared_mem", "shared_memory_per_multiprocessor"),
+        warp_size=number("warpSize", "warp_size") or target.warp_size,
+        max_threads=number("max_threads_per_sm", "max_threads_per_multi_processor"),
+        memory=number("total_memory"),
+        driver=_driver_version(),
+        torch=torch.__version__,
+        triton=triton.__version__,
+        interpreting=False,
+    )
+
+
+def _interpreter() -> Device:
+    import torch
+    import triton
+
+    return Device(
+        name=_cpu_name(),
+        backend="interpreter",
+        arch=platform.machine(),
+        multiprocessors=os.cpu_count() or 1,
+        registers=0,
+        shared_memory=0,
+        warp_size=1,
+        max_threads=1,
+        memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        driver="none",
+        torch=torch.__version__,
+        triton=triton.__version__,
+        interpreting=True,
+    )
+
+
+@functools.cache
+def _measured_copy(nbytes: int):
+    from workshop.bench import measure_copy
+
+    return measure_copy(nbytes)
+
+
+def _driver_version() -> str:
+    sources = {"NVIDIA": Path("/sys/module/nvidia/version"), "amdgpu": Path("/sys/module/amdgpu/version")}
+    for name, path in sources.items():
+        if path.exists():
+            return f"{name} {path.read_text().strip()}"
+    return "unknown"
+
+
+def _cpu_name() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,141 @@
+"""Hints, one rung at a time, and the solution for those who passed or honestly tried."""
+
+import re
+from pathlib import Path
+
+from workshop import syllabus
+from workshop.progress import progress, record_hint
+
+FOLDER = Path(__file__).parent / "hints"
+SOLUTIONS = Path(__file__).parent.parent / "solutions"
+RUNGS = ("Concept", "Documentation", "Pseudo-formula", "Code")
+HONEST_TRIES = 3  # failed checks after which the solution opens
+STARTER_NOTE = re.compile(r"\s*starter:.*$")
+
+
+def ladder(name: str) -> list[tuple[str, str]]:
+    """The hints of an exercise, (title, Markdown) each, from concept to code; empty when it has none.
+
+    Raises ValueError for an unknown exercise.
+    """
+    syllabus.find(name)
+    file = FOLDER / f"{name}.md"
+    if not file.exists():
+        return []
+    parts = re.split(r"^## +(.+)$", file.read_text(encoding="utf-8"), flags=re.M)
+    return [(title.strip(), body.strip()) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def hint(name: str):
+    """Open the next hint of an exercise. What was opened is noted in the progress file and stays readable."""
+    rungs = ladder(name)
+    if not rungs:
+        return _show(f"There is no hint for `{name}`.")
+    opened = min(progress().entry(name).hints, len(rungs))
+    if opened < len(rungs):
+        record_hint(name)
+        opened += 1
+    if not _in_notebook():
+        return _show(_markdown(rungs[opened - 1], opened, len(rungs)))
+    return _Ladder(name, rungs, opened).widget
+
+
+def solution(name: str):
+    """Show the course's own solution, once the exercise is passed or was tried honestly."""
+    syllabus.find(name)
+    entry = progress().entry(name)
+    if not entry.passed and entry.failed < HONEST_TRIES:
+        left = HONEST_TRIES - entry.failed
+        checks = "check" if left == 1 else "checks"
+        opens = f"The solution opens when `{name}` is passed, or after {left} more failed {checks}."
+        return _show(f"{opens} Until then: `hint({name!r})`.")
+    source = _solution_source(name)
+    if source is None:
+        return _show("The solutions are not part of this copy of the course: ask your instructor.")
+    return _show(f"```python\n{source}\n```")
+
+
+class _Ladder:
+    """The opened hints as folded sections, and a button that opens the next one."""
+
+    def __init__(self, name: str, rungs: list[tuple[str, str]], opened: int):
+        import ipywidgets
+
+        self.name, self.rungs = name, rungs
+        self.button = ipywidgets.Button(layout=ipywidgets.Layout(width="auto"))
+        self.button.on_click(lambda _: self.open_next())
+        self.sections = ipywidgets.Accordion()
+        self.widget = ipywidgets.VBox([self.sections, self.button])
+        self.show(opened)
+
+    def open_next(self) -> None:
+        record_hint(self.name)
+        self.show(len(self.sections.children) + 1)
+
+    def show(self, opened: int) -> None:
+        import ipywidgets
+
+        shown = self.rungs[:opened]
+        self.sections.children = [ipywidgets.HTML(_html(body)) for _, body in shown]
+        self.sections.titles = [f"{number}. {title}" for number, (title, _) in enumerate(shown, 1)]
+        self.sections.selected_index = opened - 1
+        following = self.rungs[opened : opened + 1]
+        self.button.layout.display = "" if following else "none"
+        self.button.description = f"Next hint: {following[0][0]}" if following else ""
+
+
+def _solution_source(name: str) -> str | None:
+    """The exercise's answer cell in solutions/*.py without the build's notes; None if there is none."""
+    for script in sorted(SOLUTIONS.glob("*.py")):
+        for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.M):
+            head, _, body = cell.partition("\n")
+            if re.search(rf'\banswer="{re.escape(name)}"', head):
+                return _without_starter(body).strip()
+    return None
+
+
+def _without_starter(body: str) -> str:
+    """The lines of an answer cell as a learner would write them."""
+    kept, starter = [], False
+    for line in body.splitlines():
+        marker = line.strip()
+        if marker.startswith("### "):
+            starter = marker == "### STARTER"
+        elif not starter:
+            kept.append(STARTER_NOTE.sub("", line))
+    return "\n".join(kept)
+
+
+def _markdown(rung: tuple[str, str], number: int, of: int) -> str:
+    title, body = rung
+    return f"**Hint {number} of {of}: {title}**\n\n{body}"
+
+
+def _html(markdown: str) -> str:
+    """Markdown as HTML; nbconvert brings mistune wherever a notebook runs."""
+    try:
+        import mistune
+    except ImportError:
+        import html
+
+        return f"<pre>{html.escape(markdown)}</pre>"
+    return mistune.html(markdown)
+
+
+def _show(markdown: str) -> None:
+    if _in_notebook():
+        from IPython.display import Markdown, display
+
+        display(Markdown(markdown))
+    else:
+        print(markdown)
+
+
+def _in_notebook() -> bool:
+    """Whether a notebook's front end shows what is displayed, with ipywidgets to build on."""
+    try:
+        import ipywidgets  # noqa: F401
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return bool(getattr(get_ipython(), "kernel", None))

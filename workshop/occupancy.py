@@ -1,0 +1,116 @@
+"""How many waves a kernel's registers and shared memory leave room for, and what limits them."""
+
+from dataclasses import dataclass
+
+from workshop.device import DeviceFacts
+
+EXECUTION_UNITS = 4  # SIMD units per compute unit
+
+
+@dataclass(frozen=True)
+class ComputeUnit:
+    """What a CDNA compute unit can hold: vector registers per lane of an execution unit (accumulation
+    registers included) and the granule they are handed out in, waves per execution unit, bytes of LDS."""
+
+    vgprs: int
+    vgpr_granule: int
+    max_waves: int
+    lds: int
+
+
+# LLVM's AMDGPU backend: getTotalNumVGPRs, getVGPRAllocGranule and getMaxWavesPerEU for subtargets with gfx90a
+# instructions, and the local memory size of each; "User Guide for AMDGPU Backend" has the granule as well.
+COMPUTE_UNITS = {
+    "gfx90a": ComputeUnit(512, 8, 8, 64 * 1024),
+    "gfx942": ComputeUnit(512, 8, 8, 64 * 1024),
+    "gfx950": ComputeUnit(512, 8, 8, 160 * 1024),
+}
+
+
+class Occupancy(int):
+    """Waves per execution unit: an int that can say where it comes from.
+
+    `vgprs_allocated` per wave; `waves_by_vgprs` per execution unit; `workgroups_by_vgprs`,
+    `workgroups_by_lds` (None without LDS) and `workgroups` per compute unit; `limiter` is "VGPRs", "LDS" or
+    "wave slots".
+    """
+
+    vgprs_allocated: int
+    waves_by_vgprs: int
+    workgroups_by_vgprs: int
+    workgroups_by_lds: int | None
+    workgroups: int
+    limiter: str
+
+    def explain(self) -> str:
+        """Where the number comes from, in one sentence per step."""
+        by_lds = (
+            "no LDS is used"
+            if self.workgroups_by_lds is None
+            else f"LDS has room for {self.workgroups_by_lds}"
+        )
+        return (
+            f"{self.vgprs_allocated} vector registers per wave leave room for {self.waves_by_vgprs} waves on "
+            f"an execution unit, which is {self.workgroups_by_vgprs} workgroups on a compute unit; {by_lds}. "
+            f"So {self.workgroups} workgroups run at once: {int(self)} waves per execution unit, "
+            f"limited by {self.limiter}."
+        )
+
+
+def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str) -> Occupancy:
+    """Waves per execution unit of a CDNA GPU, rounded down.
+
+    vgprs: vector registers of one wave, accumulation registers included (`.vgpr_count`). lds_bytes: of one
+    program. num_warps: waves of one program. arch: gfx90a, gfx942 or gfx950; ValueError otherwise.
+    """
+    unit = _compute_unit(arch)
+    if vgprs < 0 or lds_bytes < 0 or num_warps < 1:
+        raise ValueError(
+            f"vgprs={vgprs}, lds_bytes={lds_bytes}, num_warps={num_warps} cannot describe a kernel"
+        )
+    allocated = _round_up(max(vgprs, 1), unit.vgpr_granule)
+    by_vgprs = min(unit.max_waves, unit.vgprs // allocated)
+    workgroups_by_vgprs = by_vgprs * EXECUTION_UNITS // num_warps
+    workgroups_by_lds = unit.lds // lds_bytes if lds_bytes else None
+    workgroups = min(
+        workgroups_by_vgprs, workgroups_by_vgprs if workgroups_by_lds is None else workgroups_by_lds
+    )
+
+    result = Occupancy(workgroups * num_warps // EXECUTION_UNITS)
+    result.vgprs_allocated = allocated
+    result.waves_by_vgprs = by_vgprs
+    result.workgroups_by_vgprs = workgroups_by_vgprs
+    result.workgroups_by_lds = workgroups_by_lds
+    result.workgroups = workgroups
+    if workgroups < workgroups_by_vgprs:
+        result.limiter = "LDS"
+    else:
+        result.limiter = "VGPRs" if by_vgprs < unit.max_waves else "wave slots"
+    return result
+
+
+def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: DeviceFacts) -> int:
+    """Programs that run on the whole device at once: the size of a persistent launch.
+
+    num_regs: 32-bit registers of one thread (`n_regs` of a compiled kernel). shared_bytes: of one program,
+    0 for none. 0 means that not even one program fits a multiprocessor.
+    """
+    registers = 2 * device.registers if device.is_cdna else device.registers
+    threads = num_warps * device.warp_size
+    limits = [device.max_threads // threads]
+    if num_regs:
+        limits.append(registers // (num_regs * threads))
+    if shared_bytes:
+        limits.append(device.shared_memory // shared_bytes)
+    return min(limits) * device.multiprocessors
+
+
+def _compute_unit(arch: str) -> ComputeUnit:
+    try:
+        return COMPUTE_UNITS[arch]
+    except KeyError:
+        raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}") from None
+
+
+def _round_up(value: int, granule: int) -> int:
+    return -(-value // granule) * granule

@@ -1,0 +1,45 @@
+"""One look for every plot: colours that survive colour-blindness, on a light panel that both themes show."""
+
+import contextlib
+
+# Okabe and Ito, "Color Universal Design": told apart with every common colour vision.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CEILING = "#6B6B6B"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+SETTINGS = {
+    "figure.figsize": (8, 4.2),
+    "figure.dpi": 110,
+    "figure.facecolor": "#FFFFFF",
+    "axes.facecolor": "#FFFFFF",
+    "axes.edgecolor": "#8A8A8A",
+    "axes.grid": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 12,
+    "axes.labelsize": 10.5,
+    "grid.color": "#E4E4E4",
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+    "savefig.facecolor": "#FFFFFF",
+}
+
+
+@contextlib.contextmanager
+def figure(title: str, x_label: str, y_label: str):
+    """Yields (figure, axes) in the course's style. The caller returns the figure for display."""
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(SETTINGS):
+        canvas, axes = plt.subplots(layout="constrained")
+        axes.set(title=title, xlabel=x_label, ylabel=y_label)
+        yield canvas, axes
+        plt.close(canvas)  # the notebook shows the returned figure once, not twice
+
+
+def look(number: int) -> dict:
+    """Colour and marker of the n-th line."""
+    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}

@@ -1,0 +1,44 @@
+"""The exercises in the order they are taught, with the points each can earn."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One exercise of the course. A stretch exercise is for those who want more."""
+
+    name: str
+    notebook: str
+    points: int
+    stretch: bool = False
+
+
+SYLLABUS = {
+    lesson.name: lesson
+    for lesson in (
+        Lesson("first_kernel", "00_setup", 1),
+        Lesson("vector_add", "01_vector_add", 5),
+        Lesson("vector_add_autotuned", "01_vector_add", 3),
+        Lesson("bug_hunt", "01_vector_add", 3),
+        Lesson("bytes_moved", "02_naive_softmax", 2),
+        Lesson("naive_softmax", "02_naive_softmax", 4),
+        Lesson("online_softmax", "03_online_softmax", 5),
+        Lesson("online_softmax_masked", "03_online_softmax", 2),
+        Lesson("fused_softmax", "04_fused_softmax", 4),
+        Lesson("occupancy_launch", "04_fused_softmax", 3),
+        Lesson("wide_softmax", "04_fused_softmax", 3, stretch=True),
+        Lesson("leaky_dropout", "05_jax_dropout", 4),
+        Lesson("leaky_dropout_grad", "05_jax_dropout", 3, stretch=True),
+        Lesson("read_the_isa", "06_amd_optimization", 3),
+        Lesson("occupancy", "06_amd_optimization", 3),
+        Lesson("tune_for_mi300x", "06_amd_optimization", 4),
+    )
+}
+
+
+def find(name: str) -> Lesson:
+    """The exercise of that name. Raises ValueError that lists the names there are."""
+    try:
+        return SYLLABUS[name]
+    except KeyError:
+        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(SYLLABUS)}") from None

@@ -1,0 +1,168 @@
+"""Compiles a kernel for other GPUs: run as a program by xray, JSON in on stdin, JSON out on stdout.
+
+Each target gets an answer with the fields of xray.Compiled, or with `error` and, where it is known, `line`.
+"""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import fields
+from pathlib import Path
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, CompilationError, make_backend
+
+WIDTHS = {"ubyte": 8, "sbyte": 8, "byte": 8, "ushort": 16, "sshort": 16, "short": 16, "dword": 32}
+SIZES = "|".join(WIDTHS)
+AMD_ACCESS = re.compile(rf"^\s+(?:global|buffer|flat)_(load|store)_({SIZES})(?:_d16\w*)?(?:x(\d))?\b", re.M)
+NVIDIA_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s[^,]+,[^,]+,\s*(0x[\da-f]+|\d+)")
+NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(\d))?\.[a-z](\d+)\b")
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    with tempfile.TemporaryDirectory() as folder:
+        kernel = load(Path(folder, "kernel.py"), request["module"], request["kernel"])
+        answers = [answer(kernel, request, name) for name in request["targets"]]
+    json.dump(answers, sys.stdout)
+
+
+def load(file: Path, source: str, name: str):
+    """The kernel, from a file: the compiler reads its source again."""
+    file.write_text(source, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("kernel", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def answer(kernel, request: dict, name: str) -> dict:
+    try:
+        target = parse_target(name)
+        check_options(target, request["options"])
+        compiled = triton.compile(
+            ast_source(kernel, request["parameters"], target), target=target, options=request["options"]
+        )
+        return amd(compiled) if target.backend == "hip" else nvidia(compiled)
+    except CompilationError as error:
+        line = getattr(error.node, "lineno", None)
+        return {"error": str(error.error_message or error).strip().splitlines()[-1], "line": line}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def parse_target(name: str) -> GPUTarget:
+    if re.fullmatch(r"gfx\w+", name):
+        return GPUTarget("hip", name, 64 if name.startswith("gfx9") else 32)
+    if match := re.fullmatch(r"sm_?(\d+)a?", name):
+        return GPUTarget("cuda", int(match[1]), 32)
+    raise ValueError(f"unknown target {name!r}; expected one such as gfx942 or sm_90")
+
+
+def check_options(target: GPUTarget, options: dict) -> None:
+    """The compiler ignores options it does not know, so a misspelt parameter would go unnoticed."""
+    known = {field.name for field in fields(make_backend(target).parse_options({}))}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise ValueError(
+            f"{', '.join(unknown)}: neither a parameter of the kernel nor an option of the compiler"
+        )
+
+
+def ast_source(kernel, parameters: dict[str, dict], target: GPUTarget) -> ASTSource:
+    """The kernel with its arguments specialised as a launch would."""
+    signature, constants, attributes = {}, {}, {}
+    for position, (name, parameter) in enumerate(parameters.items()):
+        signature[name] = parameter.get("type", "constexpr")
+        if "constant" in parameter:
+            constants[(position,)] = constant(parameter["constant"])
+            continue
+        facts = [["tt.divisibility", 16]] if parameter.get("aligned") else []
+        if parameter.get("near") and target.backend == "hip":
+            facts.append(["tt.pointer_range", 32])
+        if facts:
+            attributes[(position,)] = facts
+    return ASTSource(kernel, signature, constants, attributes)
+
+
+def constant(value):
+    return getattr(tl, value["dtype"]) if isinstance(value, dict) else value
+
+
+def amd(compiled) -> dict:
+    isa = compiled.asm["amdgcn"]
+
+    def number(pattern: str) -> int | None:
+        match = re.search(pattern + r":\s+(\d+)", isa)
+        return int(match[1]) if match else None
+
+    accesses = {"load": Counter(), "store": Counter()}
+    for kind, size, times in AMD_ACCESS.findall(isa):
+        accesses[kind][WIDTHS[size] * int(times or 1)] += 1
+    return {
+        "num_warps": compiled.metadata.num_warps,
+        "registers": None,
+        "vgprs": number(r"\.vgpr_count"),
+        "agprs": number(r"\.agpr_count"),
+        "sgprs": number(r"\.sgpr_count"),
+        "shared": compiled.metadata.shared,  # the ISA's own field is 0: Triton asks for LDS at the launch
+        "spills": number(r"\.vgpr_spill_count"),
+        "loads": accesses["load"],
+        "stores": accesses["store"],
+        "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
+        "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
+        "llvm_occupancy": number(r"; Occupancy"),
+        "isa": isa,
+        "ttgir": compiled.asm["ttgir"],
+    }
+
+
+def nvidia(compiled) -> dict:
+    ptx = compiled.asm["ptx"]
+    accesses = {"ld": Counter(), "st": Counter()}
+    for kind, times, size in NVIDIA_ACCESS.findall(ptx):
+        accesses[kind][int(size) * int(times or 1)] += 1
+    for size in NVIDIA_ASYNC.findall(ptx):
+        accesses["ld"][8 * int(size, 0)] += 1
+    registers, spills = resource_usage(compiled.asm["cubin"])
+    return {
+        "num_warps": compiled.metadata.num_warps,
+        "registers": registers,
+        "vgprs": None,
+        "agprs": None,
+        "sgprs": None,
+        "shared": compiled.metadata.shared,
+        "spills": spills,
+        "loads": accesses["ld"],
+        "stores": accesses["st"],
+        "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
+        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)),
+        "llvm_occupancy": None,
+        "isa": ptx,
+        "ttgir": compiled.asm["ttgir"],
+    }
+
+
+def resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
+    """Registers of one thread and bytes it spills, by cuobjdump; None each in a Triton without that tool."""
+    try:
+        tool = triton.knobs.nvidia.cuobjdump.path
+    except (AttributeError, RuntimeError):
+        return None, None
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [tool, "--dump-resource-usage", file.name]
+        usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = dict(re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage))
+    return int(found["REG"]), int(found["STACK"]) + int(found["LOCAL"])
+
+
+if __name__ == "__main__":
+    main()
