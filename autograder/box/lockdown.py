@@ -34,6 +34,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from autograder.box import syscalls
 
@@ -362,8 +363,8 @@ def _argument_rules(stage: str, opens: bool) -> dict[str, Instructions]:
 def filter_program(stage: str, opens: bool) -> Instructions:
     """The seccomp filter of a stage for this process.
 
-    Refused calls give EPERM. A call that is younger than the table is absent (ENOSYS): programs know how to do
-    without it.
+    Refused calls give EPERM. A call that is younger than the table is absent (ENOSYS): programs know how to
+    do without it.
     """
     rules = {**dict.fromkeys(syscalls.HIDDEN, ABSENT), **_argument_rules(stage, opens)}
     for name in syscalls.NUMBERS:
@@ -525,12 +526,20 @@ def _private_user(write: Sequence[str]) -> list[str]:
 
 def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     arguments = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    for folder in _ancestors([*runtime_paths(), *read, *write]):
+        arguments += ["--perms", "0755", "--dir", folder]  # else some are closed to the private user
     for path in [*runtime_paths(), *read]:
         link = os.path.islink(path) and path.count("/") == 1  # /bin -> usr/bin
         arguments += ["--symlink", os.readlink(path), path] if link else ["--ro-bind", path, path]
     for path in write:
         arguments += ["--bind" if os.path.isdir(path) else "--dev-bind", path, path]
     return arguments
+
+
+def _ancestors(paths: Iterable[str]) -> list[str]:
+    """Folders that lead to these paths, outermost first, the root left out."""
+    folders = {str(folder) for path in paths for folder in Path(path).parents}
+    return sorted(folders - {"/", "/dev", "/proc", "/tmp"})
 
 
 def _outer_works(prefix: Sequence[str]) -> bool:
