@@ -32,7 +32,7 @@ OLDEST_TORCH = "2.8"
 MACHINES = ("x86_64", "aarch64")
 GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
 # Distributions that belong to a torch build: the build decides their versions, not the course.
-OF_TORCH = re.compile(r"torch|triton|pytorch-triton.*|triton-.*|nvidia-.*")
+OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
 # Runs in another interpreter and prints what that one has.
 LOOK = """
@@ -84,10 +84,10 @@ def check_venv_module(find_spec=importlib.util.find_spec):
     """Raise Problem when this Python cannot make virtual environments (Debian and Ubuntu split that off)."""
     missing = [name for name in ("venv", "ensurepip") if find_spec(name) is None]
     if missing:
+        package = f"python{dotted(sys.version_info[:2])}-venv"
         raise Problem(
-            f"found {sys.executable} without its module {' and '.join(missing)}; expected one that makes virtual "
-            f"environments: `sudo apt install python{dotted(sys.version_info[:2])}-venv` (Debian, Ubuntu), "
-            "then run this again"
+            f"found {sys.executable} without {' and '.join(missing)}; expected a Python that makes virtual "
+            f"environments: `sudo apt install {package}` (Debian, Ubuntu), then run this again"
         )
 
 
