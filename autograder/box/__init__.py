@@ -1,0 +1,225 @@
+"""The box: a process of its own that runs learners' code. This is the judge's end of it.
+
+The judge hands over sealed memory (what to run, and input tensors), a size-sealed output and a pipe. It reads
+them only after the process that ran the code is dead. Nothing else passes in either direction.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+
+from . import lockdown
+from .messages import MAX_STATUS, ProtocolError, Report, parse
+
+START_SECONDS = 120
+MEMORY_BYTES = 6 << 30
+
+
+class BoxError(Exception):
+    """The box itself does not work; no learner is to blame."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: the reports it sent, its output memory, and its death if it was not natural."""
+
+    reports: list[Report]
+    output: bytes
+    timeout: bool = False
+    exit: int = 0
+    garbled: str = ""
+
+
+class Box:
+    """One zygote. `run` is for one caller at a time; several boxes run side by side.
+
+    backend: "interpreter", "cuda" or "hip". confine=False runs learners' code with the caller's rights: only
+    for one's own code. Raises lockdown.Unconfined when this machine cannot confine.
+    """
+
+    def __init__(self, backend: str, confine: bool = True, memory: int = MEMORY_BYTES):
+        self.backend, self.confine, self.memory = backend, confine, memory
+        if confine and (absent := lockdown.missing()):
+            raise lockdown.Unconfined("; ".join(absent))
+        self.process: subprocess.Popen | None = None
+        self.channel: socket.socket | None = None
+        self.scratch = tempfile.mkdtemp(prefix="workshop-box-")
+
+    def start(self):
+        """Starts the zygote without waiting for it: it imports torch and Triton meanwhile."""
+        if self.process and self.process.poll() is None:
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        os.chmod(self.scratch, 0o711)
+        self.process = subprocess.Popen(
+            self._command(theirs.fileno()),
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=self._environment(),
+        )
+        theirs.close()
+        ours.send(
+            json.dumps(
+                {
+                    "backend": self.backend,
+                    "confine": self.confine,
+                    "scratch": self.scratch,
+                    "memory": self.memory,
+                    "seconds": 60,
+                    "read": _readable_paths(),
+                    "devices": lockdown.gpu_paths()[1],
+                }
+            ).encode()
+        )
+        self.channel, self.ready = ours, False
+
+    def _command(self, descriptor: int) -> list[str]:
+        command = [sys.executable, "-m", "autograder.box.zygote", str(descriptor)]
+        if not self.confine:
+            return command
+        nodes = lockdown.gpu_paths()[1] if self.backend != "interpreter" else []
+        return lockdown.outer_command(command, read=_readable_paths(), write=[self.scratch, *nodes])
+
+    def _environment(self) -> dict[str, str]:
+        """A short list, not a copy: a token in the instructor's environment is nobody else's business."""
+        kept = ("PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "ROCM_PATH",
+                "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CC",
+                "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "TRITON_LIBHIP_PATH")  # fmt: skip
+        environment = {k: os.environ[k] for k in kept if k in os.environ}
+        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [here, environment.get("PYTHONPATH")]))
+        return environment | {
+            "TRITON_INTERPRET": "1" if self.backend == "interpreter" else "0",
+            "TRITON_DEFAULT_FP_FUSION": "1",
+            "HOME": self.scratch,
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "JAX_PLATFORMS": "cpu" if self.backend == "interpreter" else "",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONWARNINGS": "ignore",
+        }
+
+    def _wait_until_ready(self):
+        self.start()
+        if self.ready:
+            return
+        if not select.select([self.channel], [], [], START_SECONDS)[0] or self.channel.recv(64) != b"ready":
+            self.kill()
+            raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
+        self.ready = True
+
+    def run(self, request: dict, tensors: bytes = b"", output_size: int = 0, seconds: float = 20.0) -> Outcome:
+        """Runs one job. `tensors` is the memory that the request's inputs point into."""
+        self._wait_until_ready()
+        text = json.dumps(request).encode()
+        header = len(text).to_bytes(8, "little") + text
+        job = _memory(header + b"\0" * (-len(header) % 64) + tensors)
+        output = _memory(bytes(output_size), size=output_size, writable=True)
+        reading, writing = os.pipe()
+        try:
+            message = json.dumps({"seconds": seconds}).encode()
+            socket.send_fds(self.channel, [message], [job, output, writing])
+            os.close(writing)
+            writing = -1
+            status, end = self._collect(reading, seconds)
+            result = os.pread(output, output_size, 0)
+        except OSError as error:
+            self.kill()
+            raise BoxError(f"the box broke: {error}") from error
+        finally:
+            for descriptor in (job, output, reading, *([writing] if writing >= 0 else [])):
+                os.close(descriptor)
+        try:
+            return Outcome(parse(status), result, end["timeout"], end["exit"])
+        except ProtocolError as error:
+            return Outcome([], result, end["timeout"], end["exit"], garbled=str(error))
+
+    def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
+        """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
+        status = bytearray()
+        deadline = time.monotonic() + seconds + 15
+        while True:
+            left = deadline - time.monotonic()
+            ready = select.select([reading, self.channel], [], [], max(left, 0))[0] if left > 0 else []
+            if not ready:
+                self.kill()
+                return bytes(status), {"timeout": True, "exit": -signal.SIGKILL}
+            if reading in ready and len(status) <= MAX_STATUS:
+                status += os.read(reading, 1 << 16)
+            if self.channel in ready:
+                message = self.channel.recv(4096)
+                if not message:
+                    self.kill()
+                    return bytes(status), {"timeout": False, "exit": -signal.SIGKILL}
+                os.set_blocking(reading, False)
+                while len(status) <= MAX_STATUS and (more := _read(reading)):
+                    status += more
+                return bytes(status), json.loads(message)
+            if len(status) > MAX_STATUS:  # a flood: its writer is killed when its time is over
+                self.kill()
+                return bytes(status), {"timeout": False, "exit": -signal.SIGKILL}
+
+    def kill(self):
+        """Ends the zygote and what it started; the next job starts a new one."""
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        if self.channel:
+            self.channel.close()
+            self.channel = None
+
+    def close(self):
+        self.kill()
+        if self.process:
+            self.process.stderr.close()
+            self.process = None
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def _memory(data: bytes, size: int | None = None, writable: bool = False) -> int:
+    """Anonymous memory whose size is sealed, and whose content too unless the box is to write it."""
+    descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, max(len(data) if size is None else size, 1))
+    written = 0
+    while written < len(data):
+        written += os.pwrite(descriptor, data[written:], written)
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL | (0 if writable else fcntl.F_SEAL_WRITE)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    return descriptor
+
+
+def _readable_paths() -> list[str]:
+    """What a compiler and Python's late imports need to read, in a box that may open files at all."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    paths = [sys.prefix, sys.base_prefix, here, os.path.join(os.path.dirname(here), "workshop"),
+             *lockdown.runtime_paths(), *lockdown.gpu_paths()[0]]  # fmt: skip
+    paths += [p for p in sys.path if p and os.path.isdir(p) and "site-packages" in p]
+    return [p for p in dict.fromkeys(paths) if os.path.exists(p)]

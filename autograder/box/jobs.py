@@ -1,0 +1,417 @@
+"""What a child of the zygote can be asked to do, after it has given up its rights.
+
+plan    run the learner's module, call the host function on decoys, report the trace of each case
+replay  run only the learner's kernels, from the allow-listed syntax tree, along a trace, on real inputs
+value   call a function of plain numbers
+jax     call a function of JAX arrays
+
+A child reports JSON lines on its status descriptor and writes results into its output descriptor.
+"""
+
+from __future__ import annotations
+
+import json
+import linecache
+import math
+import mmap
+import os
+import sys
+import tempfile
+import traceback
+from types import ModuleType, SimpleNamespace
+
+ANSWER = "<answer>"
+MAX_REPORT = 20_000
+MAX_TRACE = 400_000
+WARM_UP = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def warm_up(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    for _ in range(2):
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(1, i)
+    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+"""
+
+
+def prepare(settings: dict):
+    """Imports everything once, and touches what is loaded lazily: a confined child can open no file."""
+    os.environ["TRITON_INTERPRET"] = "1" if settings["backend"] == "interpreter" else "0"
+    sys.setrecursionlimit(2000)
+    import numpy  # noqa: F401
+    import torch
+    import triton
+    import triton.language  # noqa: F401
+
+    torch.set_num_threads(1)
+    from .. import answer, kernel_language, memcheck  # noqa: F401
+    from . import launches, lockdown, memory, stand_in, trace  # noqa: F401
+
+    if settings["backend"] == "interpreter":
+        stand_in.install()
+        namespace = load(WARM_UP, "<warm-up>")
+        with memcheck.watch():
+            namespace["warm_up"][(1,)](torch.ones(16), 16, BLOCK=16)
+    with trace.Recorder([torch.ones(1)]):
+        torch.randn(4, 4).softmax(-1).double().sum().item()
+    try:
+        raise ValueError
+    except ValueError:
+        traceback.format_exc()
+
+
+def run(settings: dict, job: int, output: int, status: int):
+    request, base = _read_request(job)
+    out = mmap.mmap(output, os.fstat(output).st_size)
+    os.close(output)
+    scratch = _scratch(settings)
+    if settings["confine"]:
+        _confine(settings, request, scratch, keep=(job, status))
+    else:
+        _silence()
+    job_input = memoryview(mmap.mmap(job, 0, access=mmap.ACCESS_READ))[base:]
+    report = Reporter(status)
+    {"plan": plan, "replay": replay, "value": value, "jax": jax_call}[request["kind"]](
+        settings, request, job_input, out, report
+    )
+    report({"done": True})
+
+
+class Reporter:
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def __call__(self, message: dict):
+        line = json.dumps(message).encode()
+        if len(line) > (MAX_TRACE if "trace" in message else MAX_REPORT):
+            line = json.dumps({"case": message.get("case"), "error": {"kind": "report-too-large"}}).encode()
+        view = memoryview(line + b"\n")
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+
+def report_failure(status: int, error: BaseException):
+    Reporter(status)({"error": describe(error)})
+
+
+def _read_request(descriptor: int) -> tuple[dict, int]:
+    """The job's memory: an 8-byte length, JSON of that length, and, 64-byte aligned, the tensors."""
+    size = int.from_bytes(os.pread(descriptor, 8, 0), "little")
+    return json.loads(os.pread(descriptor, size, 8)), 8 + size + (-(8 + size) % 64)
+
+
+def _scratch(settings: dict) -> str | None:
+    """A private directory for the compiler's cache; the interpreter needs none."""
+    if settings["backend"] == "interpreter":
+        return None
+    path = tempfile.mkdtemp(dir=settings["scratch"])
+    os.environ["TRITON_CACHE_DIR"] = os.environ["HOME"] = os.environ["TMPDIR"] = path
+    tempfile.tempdir = None
+    return path
+
+
+def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int, ...]):
+    from . import lockdown
+
+    interpreter = settings["backend"] == "interpreter"
+    strict = interpreter and request["kind"] != "jax"
+    lockdown.confine(
+        "strict" if strict else "base",
+        read=settings["read"] if lockdown.landlock_abi() else [],
+        write=[] if strict else [scratch, *settings["devices"]],
+        limits=lockdown.Limits(
+            cpu_seconds=math.ceil(settings["seconds"]) + 5,
+            address_space=settings["memory"] if interpreter else None,
+        ),
+        keep=keep,
+    )
+
+
+def _silence():
+    """Without confinement the learner's prints still must not reach anybody's terminal or pipe."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+
+
+# -- loading ---------------------------------------------------------------------------------------------
+
+
+def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
+    """Executes `source` so that Triton finds its text: inspect.getsource reads linecache."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    module = ModuleType(name)
+    sys.modules[name] = module  # dataclasses look a class's module up
+    exec(compile(source, filename, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def learner_namespace(source: str, entry: str) -> dict:
+    """The definitions that `entry` needs, executed. Left-over prints and benchmarks are not run."""
+    from ..answer import from_history
+
+    return load(from_history([source], [entry]) or source)
+
+
+def learner_function(source: str, entry: str):
+    function = learner_namespace(source, entry).get(entry)
+    if not callable(function):
+        raise MissingEntry(entry)
+    return function
+
+
+class MissingEntry(Exception):
+    pass
+
+
+def describe(error: BaseException) -> dict:
+    """An exception as data: its class, its message, and the learner's line that it came from."""
+    from ..kernel_language import NotAllowed, Restructured
+    from ..memcheck import OutOfBounds
+    from .trace import HostArithmetic, NotReplayable
+
+    root = error
+    while root.__cause__ is not None and not isinstance(root, (NotAllowed, OutOfBounds)):
+        root = root.__cause__
+    kind = {
+        NotAllowed: "not-allowed",
+        Restructured: "restructured",
+        OutOfBounds: "fault",
+        HostArithmetic: "host-arithmetic",
+        NotReplayable: "not-replayable",
+        MissingEntry: "missing-entry",
+        SyntaxError: "syntax",
+        IndentationError: "syntax",
+        TabError: "syntax",
+        MemoryError: "memory",
+    }.get(type(root), "exception")
+    line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
+    line = line if isinstance(line, int) else _learner_line(error) or _learner_line(root)
+    described = {
+        "kind": kind,
+        "type": type(root).__name__[:80],
+        "message": _message(root)[:2000],
+        "line": line,
+        "code": linecache.getline(ANSWER, line).strip()[:200] if line else "",
+    }
+    if kind == "not-allowed":
+        described |= {"construct": root.construct, "instead": root.instead}
+    if kind == "fault":
+        described["fault"] = root.fault.to_json()
+    return described
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # the learner's exception may do anything in __str__
+        return ""
+
+
+def _learner_line(error: BaseException) -> int | None:
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == ANSWER]
+    return lines[-1] if lines else None
+
+
+# -- jobs ------------------------------------------------------------------------------------------------
+
+
+def plan(settings, request, job_input, out, report):
+    import torch
+
+    from .launches import Launches
+    from .trace import Recorder
+
+    launches = Launches()
+    launches.install()
+    device = _device(settings)
+    function = learner_function(request["source"], request["entry"])
+    for index, case in enumerate(request["cases"]):
+        torch.manual_seed(index)
+        arguments, tensors = _decoys(case["arguments"], device)
+        launches.configuration = index
+        try:
+            with Recorder(tensors) as recorder:
+                launches.recorder = recorder
+                result = function(*arguments)
+                launches.recorder = None
+            report({"case": index, "trace": _finish(recorder, result)})
+        except BaseException as error:
+            launches.recorder = None
+            report({"case": index, "error": describe(error)})
+
+
+def _finish(recorder, result) -> dict:
+    import torch
+
+    if result is None or isinstance(result, type(NotImplemented)) or result is ...:
+        return {"returned": type(result).__name__, "launches": recorder.launches}
+    if not isinstance(result, torch.Tensor):
+        return {"returned": type(result).__name__[:80], "launches": recorder.launches}
+    return recorder.finish(result)
+
+
+def _decoys(arguments: list, device):
+    """Random stand-ins of the right shapes, strides and dtypes. The learner's Python never sees more."""
+    import torch
+
+    made, tensors = [], []
+    for argument in arguments:
+        if "scalar" in argument:
+            made.append(argument["scalar"])
+            continue
+        shape, stride = argument["shape"], argument["stride"]
+        span = 1 + sum((n - 1) * s for n, s in zip(shape, stride)) if math.prod(shape) else 0
+        dtype = getattr(torch, argument["dtype"])
+        base = torch.randn(span, device=device).to(dtype)
+        tensor = torch.as_strided(base, shape, stride)
+        made.append(tensor)
+        tensors.append(tensor)
+    return made, tensors
+
+
+def _device(settings):
+    import torch
+
+    return torch.device("cpu" if settings["backend"] == "interpreter" else "cuda")
+
+
+def replay(settings, request, job_input, out, report):
+    from .. import kernel_language
+
+    source = request["source"]
+    if request.get("blank"):
+        blank = request["blank"]
+        expressions = kernel_language.blank_expressions(
+            source, blank["kernel"], blank["names"], blank["template"]
+        )
+        source = kernel_language.splice(
+            blank["template"], blank["kernel"], {blank["name"]: expressions[blank["name"]]}
+        )
+    kernels = kernel_language.kernels_of(source, _launched(request["cases"]))
+    namespace = load(kernels.source)
+    for index, case in enumerate(request["cases"]):
+        try:
+            message = _replay_case(settings, request, namespace, kernels, case, job_input, out)
+        except BaseException as error:
+            message = {"error": describe(error)}
+        report({"case": index, **message})
+
+
+def _launched(cases: list[dict]) -> list[str]:
+    """The kernels that the traces launch: an unused experiment beside them is not looked at."""
+    steps = (step for case in cases for step in case["trace"]["steps"])
+    return sorted({str(step["kernel"]) for step in steps if step.get("op") == "launch"})
+
+
+def _replay_case(settings, request, namespace, kernels, case, job_input, out) -> dict:
+    import torch
+
+    from .. import memcheck
+    from .memory import Guarded, GuardedAllocations
+    from .trace import KernelName, NotReplayable, Replay
+
+    device = _device(settings)
+    interpreter = settings["backend"] == "interpreter"
+    inputs = [Guarded(_tensor(spec, job_input), tuple(spec["stride"]), device) for spec in case["inputs"]]
+    allocations = GuardedAllocations()
+    evidence: dict = {"races": [], "traffic": []}
+
+    def kernel(name):
+        if name not in kernels.kernels:
+            raise NotReplayable(f"{name[:60]} is not one of the kernels that the answer defines at top level")
+        return namespace[name]
+
+    def launch(name, grid, arguments, options):
+        arguments = {k: kernel(str(v)) if isinstance(v, KernelName) else v for k, v in arguments.items()}
+        if not interpreter:
+            kernel(name)[grid](**arguments, **options)
+            torch.cuda.synchronize()
+            return
+        with memcheck.watch(poison=request.get("poison", "nan")) as memory:
+            kernel(name)[grid](**arguments)
+        evidence["races"] += [race.to_json() for race in memory.races[:4]]
+        evidence["bytes"] = evidence.get("bytes", 0) + memory.bytes_loaded + memory.bytes_stored
+
+    steps = Replay([g.tensor for g in inputs], device, allocations.place, launch)
+    result = steps.run(case["trace"])
+    if not interpreter:
+        torch.cuda.synchronize()
+    evidence["launched"] = steps.launched[:16]
+    damage = [d for d in (g.damage() for g in inputs) if d]
+    if allocations.damaged():
+        damage.append("out-of-bounds-store")
+    evidence["damage"] = damage[:4]
+    meta = {
+        "shape": list(result.shape),
+        "dtype": str(result.dtype).removeprefix("torch."),
+        "device": result.device.type,
+        "contiguous": result.is_contiguous(),
+        "aliases_input": any(
+            result.numel() and result.untyped_storage()._cdata == g.buffer.untyped_storage()._cdata for g in inputs
+        ),
+    }
+    _put(out, case["slot"], result)
+    return {"result": meta, "evidence": evidence}
+
+
+def _tensor(spec: dict, job_input: memoryview):
+    import torch
+
+    dtype = getattr(torch, spec["dtype"])
+    if not spec["bytes"]:
+        return torch.empty(spec["shape"], dtype=dtype)
+    raw = bytearray(job_input[spec["offset"] : spec["offset"] + spec["bytes"]])
+    return torch.frombuffer(raw, dtype=dtype).reshape(spec["shape"])
+
+
+def _put(out: mmap.mmap, slot: list[int], result):
+    """The result's bytes, in row-major order, if they fit the slot: another shape is judged by its shape."""
+    import torch
+
+    offset, capacity = slot
+    flat = result.detach().to("cpu").contiguous().reshape(-1)
+    raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    if len(raw) <= capacity:
+        out[offset : offset + len(raw)] = raw
+
+
+def value(settings, request, job_input, out, report):
+    function = learner_function(request["source"], request["entry"])
+    for index, case in enumerate(request["cases"]):
+        try:
+            arguments = [_plain_argument(a) for a in case["arguments"]]
+            report({"case": index, "value": _plain_result(function(*arguments))})
+        except BaseException as error:
+            report({"case": index, "error": describe(error)})
+
+
+def _plain_argument(argument):
+    if isinstance(argument, dict) and "device" in argument:
+        return SimpleNamespace(**argument["device"])
+    return argument
+
+
+def _plain_result(result, depth: int = 0):
+    """Numbers, strings, lists and dicts of them; anything else is named, not sent."""
+    if result is None or type(result) in (bool, int, float):
+        return result
+    if type(result) is str:
+        return result[:200]
+    if hasattr(result, "item") and getattr(result, "ndim", 1) == 0:
+        return _plain_result(result.item(), depth)
+    if type(result) in (list, tuple) and depth < 3:
+        return [_plain_result(r, depth + 1) for r in result[:64]]
+    if isinstance(result, dict) and depth < 3:
+        return {str(k)[:80]: _plain_result(v, depth + 1) for k, v in list(result.items())[:64]}
+    return {"not a plain value": type(result).__name__[:80]}
+
+
+def jax_call(settings, request, job_input, out, report):
+    from . import jax_job
+
+    jax_job.run(settings, request, job_input, out, report)

@@ -1,0 +1,134 @@
+"""Catches kernel launches: what the learner's host function asked Triton to run, with which constants.
+
+Installed before the learner's module is executed. A launch inside a recorded call goes into its trace; one
+outside (a left-over benchmark, a print at the end of the file) does nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import SimpleNamespace
+
+import torch
+import triton
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction
+
+from .trace import TRITON_DTYPES, Recorder
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
+# What a compiled kernel would report where nothing is compiled: enough for host code that computes a launch.
+UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
+
+
+class Launches:
+    """Where launches go. `configuration` chooses among the configurations of an autotuned kernel."""
+
+    def __init__(self):
+        self.recorder: Recorder | None = None
+        self.configuration = 0
+
+    def install(self):
+        launches = self
+
+        def run(kernel, *args, grid, warmup, **kwargs):
+            if warmup:
+                return Compiled(launches, kernel, kwargs)
+            launches.record(kernel, grid, args, kwargs)
+            return None
+
+        def tuned_run(tuner, *args, **kwargs):
+            nargs = dict(zip(tuner.arg_names, args))
+            tuner.nargs = nargs  # pruning functions of the learner read it
+            candidates = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
+            index = launches.configuration % len(candidates)
+            config = candidates[index]
+            if config.pre_hook is not None:
+                config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
+            tuned = {
+                "space": [_plain(c.all_kwargs()) for c in candidates],
+                "choice": index,
+                "key": [str(k) for k in tuner.keys],
+            }
+            return tuner.fn.run(*args, **kwargs, **config.all_kwargs(), _tuned=tuned)
+
+        InterpretedFunction.run = run
+        JITFunction.run = run
+        JITFunction.warmup = lambda kernel, *args, grid, **kw: run(kernel, *args, grid=grid, warmup=True, **kw)
+        Autotuner.run = tuned_run
+        for kind in (InterpretedFunction, JITFunction):
+            kind.encode_for_trace = lambda kernel: {"kernel": kernel.fn.__name__}
+        triton.language.dtype.encode_for_trace = _encode_dtype
+        triton.language.constexpr.encode_for_trace = lambda c: c.value
+
+    def record(self, kernel, grid, args, kwargs):
+        tuned = kwargs.pop("_tuned", None)
+        if self.recorder is None:
+            return
+        bound = _bind(kernel.fn, args, kwargs)
+        shape = grid({**bound}) if callable(grid) else grid
+        shape = tuple(shape) if isinstance(shape, (tuple, list, torch.Size)) else _not_a_grid(shape)
+        options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and isinstance(v, int)}
+        self.recorder.launch(
+            kernel.fn.__name__,
+            tuple(int(n) for n in shape),
+            {name: _scalar(value) for name, value in bound.items()},
+            options,
+            tuned,
+        )
+
+
+class Compiled:
+    """What `kernel.warmup(...)` gives: resources, and a way to launch."""
+
+    def __init__(self, launches: Launches, kernel, kwargs):
+        self._launches, self._kernel = launches, kernel
+        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS}
+        self.n_regs, self.n_spills = UNCOMPILED.n_regs, UNCOMPILED.n_spills
+        self.metadata = SimpleNamespace(
+            shared=UNCOMPILED.shared, num_warps=kwargs.get("num_warps", 4), name=kernel.fn.__name__
+        )
+
+    def _init_handles(self):
+        pass
+
+    def __getitem__(self, grid):
+        def launch(*args, **kwargs):
+            self._launches.record(self._kernel, grid, args, {**self._options, **kwargs})
+
+        return launch
+
+
+def _bind(function, args, kwargs) -> dict:
+    """Arguments by name; constants that a launch option shares its name with belong to the kernel."""
+    signature = inspect.signature(function)
+    named = {k: v for k, v in kwargs.items() if k in signature.parameters}
+    unknown = set(kwargs) - set(named) - set(OPTIONS) - {"debug", "sanitize_overflow", "enable_fp_fusion",
+                                                          "instrumentation_mode", "launch_cooperative_grid"}  # fmt: skip
+    if unknown:
+        raise TypeError(f"{function.__name__}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    bound = signature.bind(*args, **named)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _not_a_grid(shape):
+    raise TypeError(f"a launch grid is a tuple, such as ({shape!r},), not {type(shape).__name__}")
+
+
+def _scalar(value):
+    """Python's number for numpy's and torch's scalars; everything else as it is."""
+    if not isinstance(value, torch.Tensor) and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
+
+
+def _plain(constants: dict) -> dict:
+    return {str(k): v for k, v in constants.items() if isinstance(v, (int, float, bool, str))}
+
+
+def _encode_dtype(dtype):
+    names = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
+    name = names.get(str(dtype), str(dtype))
+    return {"triton_dtype": name if name in TRITON_DTYPES else "?"}

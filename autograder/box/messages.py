@@ -1,0 +1,235 @@
+"""What comes out of the box, checked before anybody believes it.
+
+A child that ran the learner's code may send anything. `parse` accepts lines of JSON of the known shapes and
+turns everything else into a ProtocolError, whatever it is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+MAX_STATUS = 8 << 20
+MAX_LINES = 512
+
+
+class ProtocolError(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A lane that left its tensor: see autograder.memcheck."""
+
+    kind: str
+    kernel: str
+    program: tuple[int, ...]
+    argument: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    lane: int
+    lanes: int
+    where: str
+    line: int
+    code: str
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An exception, or another reason why a case has no result."""
+
+    kind: str
+    type: str = ""
+    message: str = ""
+    line: int | None = None
+    code: str = ""
+    construct: str = ""
+    instead: str = ""
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class Race:
+    argument: str
+    line: int
+    code: str
+    programs: tuple[int, int]
+    elements: int
+    share: float
+    same_value: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    launched: tuple[str, ...] = ()
+    races: tuple[Race, ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+    contiguous: bool
+    aliases_input: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    case: int | None
+    done: bool = False
+    trace: dict | None = None
+    result: Result | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    error: Trouble | None = None
+    has_value: bool = False
+    value: object = None
+
+
+def parse(status: bytes) -> list[Report]:
+    """The reports of one job. ProtocolError for anything that our own code would not have sent."""
+    if len(status) > MAX_STATUS:
+        raise ProtocolError("the report is too long")
+    lines = status.split(b"\n")
+    if len(lines) > MAX_LINES:
+        raise ProtocolError("the report has too many lines")
+    try:
+        return [_report(json.loads(line)) for line in lines if line]
+    except ProtocolError:
+        raise
+    except (ValueError, TypeError, KeyError, RecursionError, MemoryError, OverflowError) as error:
+        raise ProtocolError(f"the report is malformed ({type(error).__name__})") from None
+
+
+def _report(message) -> Report:
+    message = _dict(message)
+    if message.get("done") is True:
+        return Report(None, done=True)
+    case = message.get("case")
+    case = None if case is None else _integer(case, 0, 4096)
+    if "error" in message:
+        return Report(case, error=_trouble(_dict(message["error"])))
+    if case is None:
+        raise ProtocolError("a report without a case")
+    if "trace" in message:
+        return Report(case, trace=_dict(message["trace"]))
+    if "result" in message:
+        return Report(case, result=_result(message["result"]), evidence=_evidence(_dict(message["evidence"])))
+    if "value" in message:
+        return Report(case, has_value=True, value=_plain(message["value"]))
+    raise ProtocolError("a report of an unknown kind")
+
+
+def _trouble(error: dict) -> Trouble:
+    line = error.get("line")
+    return Trouble(
+        kind=_text(error.get("kind"), 40),
+        type=_text(error.get("type", ""), 80),
+        message=_text(error.get("message", ""), 4000),
+        line=None if line is None else _integer(line, 0, 1 << 31),
+        code=_text(error.get("code", ""), 400),
+        construct=_text(error.get("construct", ""), 400),
+        instead=_text(error.get("instead", ""), 800),
+        fault=_fault(_dict(error["fault"])) if "fault" in error else None,
+    )
+
+
+def _fault(fault: dict) -> Fault:
+    return Fault(
+        kind=_text(fault["kind"], 10),
+        kernel=_text(fault["kernel"], 100),
+        program=_integers(fault["program"]),
+        argument=_text(fault["argument"], 100),
+        shape=_integers(fault["shape"]),
+        stride=_integers(fault["stride"]),
+        lane=_integer(fault["lane"], 0, 1 << 40),
+        lanes=_integer(fault["lanes"], 0, 1 << 40),
+        where=_text(fault["where"], 300),
+        line=_integer(fault["line"], 0, 1 << 31),
+        code=_text(fault["code"], 400),
+    )
+
+
+def _result(result) -> Result:
+    result = _dict(result)
+    return Result(
+        shape=_integers(result["shape"]),
+        dtype=_text(result["dtype"], 40),
+        device=_text(result["device"], 40),
+        contiguous=_flag(result["contiguous"]),
+        aliases_input=_flag(result["aliases_input"]),
+    )
+
+
+def _evidence(evidence: dict) -> Evidence:
+    return Evidence(
+        launched=tuple(_text(n, 100) for n in _list(evidence["launched"], 16)),
+        races=tuple(_race(_dict(r)) for r in _list(evidence["races"], 4096)[:16]),
+        damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
+    )
+
+
+def _race(race: dict) -> Race:
+    first, second = _integers(race["programs"])
+    return Race(
+        argument=_text(race["argument"], 100),
+        line=_integer(race["line"], 0, 1 << 31),
+        code=_text(race["code"], 400),
+        programs=(first, second),
+        elements=_integer(race["elements"], 0, 1 << 40),
+        share=_fraction(race["share"]),
+        same_value=_flag(race["same_value"]),
+    )
+
+
+def _plain(value, depth: int = 0):
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if type(value) is str and len(value) <= 400:
+        return value
+    if depth < 4 and type(value) is list and len(value) <= 64:
+        return [_plain(v, depth + 1) for v in value]
+    if depth < 4 and type(value) is dict and len(value) <= 64:
+        return {_text(k, 80): _plain(v, depth + 1) for k, v in value.items()}
+    raise ProtocolError("a value of an unknown kind")
+
+
+def _dict(value) -> dict:
+    if type(value) is not dict:
+        raise ProtocolError("an object was expected")
+    return value
+
+
+def _list(value, most: int) -> list:
+    if type(value) is not list or len(value) > most:
+        raise ProtocolError("a short list was expected")
+    return value
+
+
+def _text(value, most: int) -> str:
+    if type(value) is not str or len(value) > most:
+        raise ProtocolError("a short text was expected")
+    return value
+
+
+def _integer(value, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise ProtocolError("an integer was expected")
+    return value
+
+
+def _integers(value) -> tuple[int, ...]:
+    return tuple(_integer(v, -(1 << 62), 1 << 62) for v in _list(value, 16))
+
+
+def _fraction(value) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise ProtocolError("a fraction was expected")
+    return float(value)
+
+
+def _flag(value) -> bool:
+    if type(value) is not bool:
+        raise ProtocolError("a flag was expected")
+    return value

@@ -1,0 +1,54 @@
+"""A driver for machines without a GPU, so that host code which asks Triton for its device still runs.
+
+Triton's own tutorial computes the number of persistent programs from the driver's device properties. The
+interpreter has no driver. This one answers with a small made-up device: two compute units, so that a
+persistent kernel has to loop. Nothing that it says is ever shown as a property of real hardware.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+
+PROPERTIES = {
+    "multiprocessor_count": 2,
+    "max_num_regs": 65536,
+    "max_shared_mem": 65536,
+    "warpSize": 64,
+    "sm_clock_rate": 0,
+    "mem_clock_rate": 0,
+    "mem_bus_width": 0,
+}
+
+
+class StandInDriver:
+    class utils:
+        @staticmethod
+        def get_device_properties(device):
+            return dict(PROPERTIES)
+
+    def get_current_target(self):
+        return GPUTarget("hip", "gfx942", 64)
+
+    def get_active_torch_device(self):
+        return torch.device("cpu")
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=0):
+        return 0
+
+    def get_device_interface(self):
+        return torch.cpu
+
+    def get_benchmarker(self):
+        return lambda function, *, quantiles=None, **_: [0.0] * len(quantiles or [0])
+
+    def is_active(self):
+        return True
+
+
+def install():
+    triton.runtime.driver.set_active(StandInDriver())

@@ -1,0 +1,91 @@
+"""Runs inside the box. Holds no reference, no seed, no verdict.
+
+The zygote imports torch and Triton once, then forks a child per job. The child gives up its rights, runs
+one job and dies; the zygote kills and reaps everything that the job left behind before it answers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main(descriptor: int):
+    channel = socket.socket(fileno=descriptor)
+    settings = json.loads(channel.recv(65536))
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    from . import jobs
+
+    jobs.prepare(settings)
+    channel.send(b"ready")
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
+        if not message:
+            return
+        seconds = json.loads(message)["seconds"]
+        child = os.fork()
+        if child == 0:
+            channel.close()
+            _child(jobs, settings, *descriptors)
+        for fd in descriptors:
+            os.close(fd)
+        channel.send(json.dumps(_wait(child, seconds)).encode())
+
+
+def _child(jobs, settings: dict, job: int, output: int, status: int):
+    """Never returns. Whatever happens in here ends as bytes in two descriptors and an exit status."""
+    try:
+        jobs.run(settings, job, output, status)
+    except BaseException as error:  # the judge must hear of every failure, whatever its class
+        jobs.report_failure(status, error)
+    finally:
+        os._exit(0)
+
+
+def _wait(child: int, seconds: float) -> dict:
+    """Waits for the child at most `seconds`, then kills it and every process that it started."""
+    process = os.pidfd_open(child)
+    ended = bool(select.select([process], [], [], seconds)[0])
+    os.close(process)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    _kill_orphans()
+    return {"timeout": not ended, "exit": os.waitstatus_to_exitcode(status)}
+
+
+def _kill_orphans():
+    """Grandchildren fall to us, because we are their subreaper."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        for pid in _children():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.005)
+
+
+def _children() -> list[int]:
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as children:
+            return [int(pid) for pid in children.read().split()]
+    except OSError:  # a kernel without this file, or /proc hidden: waitpid still reaps
+        return []
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

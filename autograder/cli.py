@@ -1,0 +1,222 @@
+"""The command line: `autograder check`, `selftest`, `build`, `collect`, `grade`, `feedback`, `export`."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import sys
+from pathlib import Path
+
+PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
+
+
+class CallError(Exception):
+    """The call itself was wrong: one line that says what was found, what was expected, what to do."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return options.run(options)
+    except CallError as error:
+        print(f"autograder: {error}", file=sys.stderr)
+        return CALL_WRONG
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="autograder", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    check = commands.add_parser("check", help="judge one answer file or notebook")
+    check.add_argument("exercise")
+    check.add_argument("file", type=Path)
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.add_argument("--seed", type=int, help="draw the inputs of an earlier run again")
+    _trust(check)
+    check.set_defaults(run=_check)
+
+    selftest = commands.add_parser("selftest", help="judge the galleries of right and wrong answers")
+    selftest.add_argument("--answers", type=Path, help="a folder with right/<exercise>/*.py and wrong/<exercise>/*.py")
+    selftest.add_argument("--exercise", action="append", help="only this exercise (may be repeated)")
+    selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
+    selftest.add_argument("--json", type=Path, help="write the results to this file")
+    selftest.add_argument("--page", type=Path, help="write the verdicts, as the learner sees them, to this page")
+    selftest.add_argument("--workers", type=int, help="judges side by side (default: one per core, at most 8)")
+    _trust(selftest)
+    selftest.set_defaults(run=_selftest)
+
+    build = commands.add_parser("build", help="write notebooks/ from solutions/")
+    build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
+    build.set_defaults(run=_build)
+
+    for name, words in (
+        ("collect", "take filled notebooks from a folder or a zip"),
+        ("grade", "judge what was collected"),
+        ("feedback", "write a page for each student"),
+        ("export", "write the grades as CSV"),
+    ):
+        command = commands.add_parser(name, help=words)
+        command.add_argument("--course", type=Path, default=Path("course"), help="nbgrader's course directory")
+        command.add_argument("--db", help="URL of the gradebook's database (default: gradebook.db in the course)")
+        if name == "collect":
+            command.add_argument("source", type=Path, help="a folder or a zip")
+        if name == "grade":
+            command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
+            command.add_argument("--student", action="append", help="only this student (may be repeated)")
+            command.add_argument("--workers", type=int, help="judges side by side")
+            _trust(command)
+        if name == "export":
+            command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
+        command.set_defaults(run=_course_command)
+    return parser
+
+
+def _trust(command: argparse.ArgumentParser):
+    command.add_argument(
+        "--trust-submissions",
+        action="store_true",
+        help="run without confinement: only for code that is your own",
+    )
+
+
+# -- check -------------------------------------------------------------------------------------------------------
+
+
+def _check(options) -> int:
+    from .box import lockdown
+    from .exercises import UnknownExercise, find
+    from .judge import Judge
+
+    try:
+        exercise = find(options.exercise)
+    except UnknownExercise as error:
+        raise CallError(str(error)) from None
+    source = _read_answer(options.file, exercise)
+    try:
+        with Judge(confine=not options.trust_submissions) as judge:
+            verdict = judge.judge(exercise.name, source, options.seed)
+    except lockdown.Unconfined as error:
+        raise CallError(f"this machine cannot confine the answer: {error}. If it is your own, --trust-submissions") from None
+    print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())
+    return PASSED if verdict.passed else NOT_PASSED
+
+
+def _read_answer(path: Path, exercise) -> str:
+    """The answer's source: a Python file, or the notebook's cells for this exercise."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
+    if path.suffix == ".ipynb":
+        source = _from_notebook(path, text, exercise)
+    elif path.suffix == ".py":
+        source = text
+    else:
+        raise CallError(f"{path.name} is neither .py nor .ipynb; give a Python file or a notebook")
+    _require_entry(path, source, exercise)
+    return source
+
+
+def _from_notebook(path: Path, text: str, exercise) -> str:
+    from . import answer
+
+    try:
+        notebook = json.loads(text)
+    except (ValueError, RecursionError):
+        raise CallError(f"{path.name} is not a notebook: it is not JSON; download it again as .ipynb") from None
+    source = answer.from_notebook(notebook, exercise) if isinstance(notebook, dict) else None
+    if not source:
+        raise CallError(f"{path.name} has no answer to {exercise.name}; it should define {exercise.signature}")
+    return source
+
+
+def _require_entry(path: Path, source: str, exercise):
+    """CallError where the function is missing or cannot take the arguments. Syntax errors are a verdict."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    function = _defined(tree, exercise.entry)
+    if function is None:
+        found = ", ".join(sorted(_names(tree))) or "nothing"
+        raise CallError(f"{path.name} defines {found}, but not {exercise.entry}; expected {exercise.signature}")
+    wanted = _count(exercise.signature)
+    if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
+        raise CallError(
+            f"{path.name}: {exercise.entry}({ast.unparse(function.args)}) cannot be called with {wanted} "
+            f"argument{'s' if wanted != 1 else ''}; expected {exercise.signature}"
+        )
+
+
+def _defined(tree: ast.Module, name: str) -> ast.AST | None:
+    """The last definition of `name` anywhere at module level: a function, a class, an assignment, an import."""
+    found = None
+    for node in tree.body:
+        for inner in ast.walk(node) if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [node]:
+            names = getattr(inner, "name", None), getattr(inner, "asname", None)
+            stored = isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == name
+            if name in names or stored:
+                found = inner
+    return found
+
+
+def _names(tree: ast.Module) -> set[str]:
+    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def _count(signature: str) -> int:
+    inside = signature[signature.index("(") + 1 : signature.index(")")]
+    return len([a for a in inside.split(",") if a.strip()])
+
+
+def _takes(arguments: ast.arguments, count: int) -> bool:
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    required = positional - len(arguments.defaults)
+    keywords = sum(default is None for default in arguments.kw_defaults)
+    return required <= count and (count <= positional or arguments.vararg is not None) and not keywords
+
+
+# -- selftest ----------------------------------------------------------------------------------------------------
+
+
+def _selftest(options) -> int:
+    from . import selftest
+
+    folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
+    if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
+        raise CallError(f"{folder} has neither right/ nor wrong/; expected right/<exercise>/*.py, wrong/<exercise>/*.py")
+    results = selftest.run(
+        folder,
+        exercises=options.exercise,
+        repeat=options.repeat,
+        workers=options.workers,
+        confine=not options.trust_submissions,
+    )
+    print(selftest.table(results))
+    if options.json:
+        options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")
+    if options.page:
+        options.page.write_text(selftest.page(results))
+    return PASSED if selftest.faultless(results) else NOT_PASSED
+
+
+# -- build and the course ----------------------------------------------------------------------------------------
+
+
+def _build(options) -> int:
+    from . import build
+
+    return build.build(check=options.check)
+
+
+def _course_command(options) -> int:
+    from . import course
+
+    return course.run_command(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

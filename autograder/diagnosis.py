@@ -1,0 +1,638 @@
+"""From what was observed to the misconception that explains it.
+
+RULES is read top to bottom; the first rule that recognises the observation answers. A rule looks at evidence,
+never at the learner's text: which elements are wrong, which lanes left their tensor, what the output agrees
+with, what the box reported.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+
+from .box.messages import Evidence, Fault, Result, Trouble
+from .compare import Comparison, agrees
+from .exercises.spec import Case, Exercise, Strided
+from .verdict import Finding
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One case: what was asked, and what came back."""
+
+    exercise: Exercise
+    case: Case
+    arguments: tuple
+    backend: str
+    trouble: Trouble | None = None
+    timeout: bool = False
+    death: int = 0
+    stage: str = "replay"
+    result: Result | None = None
+    evidence: Evidence = Evidence()
+    comparison: Comparison | None = None
+    constants: tuple[int, ...] = ()
+    launches: int = 0
+    right_without_poison: bool = False
+
+    @property
+    def values(self) -> tuple:
+        return tuple(a.values if isinstance(a, Strided) else a for a in self.arguments)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Block sizes to look for in patterns: the constants of the launches, then the usual ones."""
+        usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
+        return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
+
+
+Rule = Callable[[Observation], Finding | None]
+
+# -- what the box reported ---------------------------------------------------------------------------------------
+
+
+def died(o: Observation) -> Finding | None:
+    if o.timeout:
+        where = "The host function" if o.stage == "plan" else "A kernel"
+        return Finding(
+            "timeout",
+            f"{where} did not end in time ({o.case.name}).",
+            "A loop whose bound does not come closer runs for ever; so does a grid of very many tiny programs.",
+            "check that every loop advances towards its end, and that BLOCK_SIZE is at least 128.",
+        )
+    if o.death:
+        name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
+                6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
+                31: "made a system call that a kernel has no use for"}.get(-o.death, f"ended with status {o.death}")  # fmt: skip
+        return Finding(
+            "crash",
+            f"The process that ran your code {name} ({o.case.name}).",
+            "Usually a pointer that left its tensor by far, or code that ends its own process.",
+            "check every pointer: base + row * stride + column, with a mask.",
+        )
+    return None
+
+
+def troubled(o: Observation) -> Finding | None:
+    """Exceptions, refusals, and steps that are not replayed."""
+    t = o.trouble
+    if t is None:
+        return None
+    return {
+        "syntax": _syntax,
+        "not-allowed": _not_allowed,
+        "missing-entry": _missing_entry,
+        "host-arithmetic": _host_arithmetic,
+        "not-replayable": _not_replayable,
+        "memory": _out_of_memory,
+        "fault": _fault,
+    }.get(t.kind, _exception)(o, t)
+
+
+def _syntax(o, t):
+    return Finding("syntax-error", f"Python cannot read the code: {t.message}", line=t.line, code=t.code)
+
+
+def _not_allowed(o, t):
+    return Finding(
+        "not-allowed",
+        f"{t.construct} cannot be used in a kernel here.",
+        "Kernels are judged from a list of what the Triton language has, so that nothing else can run.",
+        t.instead,
+        t.line,
+        t.code,
+    )
+
+
+def _missing_entry(o, t):
+    return Finding(
+        "not-attempted",
+        f"There is no function {o.exercise.entry}.",
+        advice=f"define {o.exercise.signature}.",
+    )
+
+
+def _host_arithmetic(o, t):
+    return Finding(
+        "no-triton-kernel",
+        f"torch computed part of the result on the host: {t.message or 'an operation'}.",
+        "The numbers of the output must come out of a Triton kernel. The host function may allocate, copy, cast, "
+        "view and launch.",
+        f"move {t.message or 'the operation'} into the kernel.",
+        t.line,
+        t.code,
+    )
+
+
+def _not_replayable(o, t):
+    return Finding(
+        "no-triton-kernel",
+        f"The host function does something that is not replayed: {t.message}.",
+        "It may allocate, copy, cast, view and launch; the kernels compute.",
+        "keep the host function to torch.empty, .contiguous(), .to(dtype), views and kernel launches.",
+        t.line,
+        t.code,
+    )
+
+
+def _out_of_memory(o, t):
+    return Finding(
+        "out-of-memory",
+        f"The code asked for more memory than there is ({o.case.name}).",
+        "Scratch tensors grow with the input; a block as large as a row grows with the row.",
+        "allocate one output of the input's shape, and walk long rows block by block.",
+        t.line,
+        t.code,
+    )
+
+
+_NO_DEVICE = re.compile(r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|HIP|0 active drivers|device type|cuda", re.I)
+_GPU_MEMORY = re.compile(r"out of memory|OutOfResources|out of resource", re.I)
+_COMPILER = ("CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure", "InterpreterError")
+
+
+def _exception(o, t):
+    text = f"{t.type}: {t.message}".strip(": ")
+    short = text if len(text) < 600 else text[:600] + " …"
+    if t.type == "NotImplementedError":
+        return Finding("not-attempted", "The function raises NotImplementedError.", advice="write its body.")
+    if _GPU_MEMORY.search(text):
+        return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
+    if "illegal memory access" in text or "misaligned address" in text:
+        return Finding(
+            "crash",
+            f"The GPU stopped the kernel: {short} ({o.case.name})",
+            "A lane followed a pointer that leads nowhere.",
+            "check every pointer: base + row * stride + column, with a mask.",
+        )
+    if o.stage == "plan" and o.backend == "interpreter" and re.search(r"cuda|hip\b", text, re.I) and _NO_DEVICE.search(text):
+        return Finding(
+            "wrong-device",
+            f"{short}",
+            "This machine has no GPU, and the input is on the CPU.",
+            "make tensors where the input is: torch.empty_like(x), or device=x.device.",
+            t.line,
+            t.code,
+        )
+    if o.stage == "replay" and (t.type in _COMPILER or o.backend != "interpreter"):
+        return Finding(
+            "compile-error",
+            f"Triton does not accept the kernel: {short}",
+            advice="read the last line of the message; it names the expression.",
+            line=t.line,
+            code=t.code,
+        )
+    refused = o.stage == "plan" and t.type in ("ValueError", "TypeError", "AssertionError")
+    return Finding(
+        "runtime-error",
+        f"{short} ({o.case.name})",
+        f"The function refused an input that it has to take: {_shape_of(o)}." if refused else "",
+        "" if refused else "read the message: it comes from the line above." if t.line else "",
+        t.line,
+        t.code,
+    )
+
+
+def _fault(o, t):
+    f = t.fault
+    if f is None:
+        return _exception(o, t)
+    slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
+    lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
+    happened = (
+        f"Program {_program(f)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the first "
+        f"is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides {_shape(f.stride)} "
+        f"({o.case.name})."
+    )
+    return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
+
+
+def _why_outside(o, f: Fault):
+    if "ragged" in o.case.about and "gap" not in f.where and f.lane:
+        return (
+            "The last block reaches past the end. On a GPU such lanes touch memory of somebody else.",
+            "give every load and store a mask that is true only for elements of the tensor.",
+        )
+    if "strided" in o.case.about:
+        return (
+            "Rows lie further apart than they are long; between them is memory that is not yours.",
+            "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
+        )
+    return (
+        "Such lanes touch memory of somebody else.",
+        "check the pointer arithmetic and the mask of this access.",
+    )
+
+
+def _program(f: Fault) -> str:
+    program = f.program
+    while len(program) > 1 and program[-1] == 0:
+        program = program[:-1]
+    return str(program[0]) if len(program) == 1 else str(tuple(program))
+
+
+def _shape(shape) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def _shape_of(o: Observation) -> str:
+    return o.case.name
+
+
+# -- what came back ----------------------------------------------------------------------------------------------
+
+
+def no_kernel(o: Observation) -> Finding | None:
+    if o.result is None or o.evidence.launched or not math.prod(o.result.shape or (0,)):
+        return None
+    return Finding(
+        "no-triton-kernel",
+        f"No Triton kernel ran ({o.case.name}).",
+        "The numbers of the output must come out of a Triton kernel.",
+        "launch your kernel: kernel[grid](…).",
+    )
+
+
+def wrong_device(o: Observation) -> Finding | None:
+    wanted = "cpu" if o.backend == "interpreter" else "cuda"
+    if o.result is None or o.result.device == wanted:
+        return None
+    return Finding(
+        "wrong-device",
+        f"The output is on {o.result.device}, the input on {wanted}.",
+        advice="allocate the output where the input is: torch.empty_like(x), or device=x.device.",
+    )
+
+
+def wrong_shape(o: Observation) -> Finding | None:
+    expected = tuple(o.comparison.expected.shape) if o.comparison else None
+    if o.result is None or expected is None or o.result.shape == expected:
+        return None
+    return Finding(
+        "wrong-shape",
+        f"The output has shape {_shape(o.result.shape)}, expected {_shape(expected)} ({o.case.name}).",
+        advice="allocate the output with the input's shape.",
+    )
+
+
+def wrong_dtype(o: Observation) -> Finding | None:
+    wanted = o.comparison and str(o.comparison.got.dtype).removeprefix("torch.")
+    if o.result is None or not wanted or o.result.dtype == wanted:
+        return None
+    return Finding(
+        "wrong-dtype",
+        f"The output is {o.result.dtype}, expected {wanted} ({o.case.name}).",
+        "Compute in float32, store in the input's dtype.",
+        "allocate the output with dtype=x.dtype: tl.store converts on the way out."
+        if wanted != "int32"
+        else "allocate the output with dtype=torch.int32.",
+    )
+
+
+def aliased(o: Observation) -> Finding | None:
+    if o.result is None or not o.result.aliases_input:
+        return None
+    return Finding(
+        "input-modified",
+        f"The returned tensor shares memory with the input ({o.case.name}).",
+        "The contract asks for a new tensor; the caller still needs the old one.",
+        "allocate the output with torch.empty_like(x) and store there.",
+    )
+
+
+def damaged(o: Observation) -> Finding | None:
+    if "out-of-bounds-store" in o.evidence.damage:
+        return Finding(
+            "out-of-bounds-store",
+            f"Memory around a tensor was overwritten ({o.case.name}).",
+            "A store without a mask, or a mask that is true too often, writes behind the end or into the gaps "
+            "between rows.",
+            "give the store a mask that is true only for elements of the tensor.",
+        )
+    if "input-modified" in o.evidence.damage:
+        return Finding(
+            "input-modified",
+            f"The input changed ({o.case.name}).",
+            "A kernel stored through the input's pointer, or the host function worked in place.",
+            "store to the output's pointer only.",
+        )
+    return None
+
+
+def wrong_program(o: Observation) -> Finding | None:
+    """Every program worked on the same part, the rest was left alone."""
+    c = o.comparison
+    if c is None or c.right or not o.evidence.races or not bool((c.bad & c.unwritten).any()):
+        return None
+    race = o.evidence.races[0]
+    return Finding(
+        "wrong-program-id",
+        f"Several programs wrote the same elements of {race.argument}, and {int(c.unwritten.sum())} of "
+        f"{c.bad.numel()} elements were never written ({o.case.name}).",
+        "All programs work on the same part of the data.",
+        "let the offsets depend on tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
+        race.line or None,
+        race.code,
+    )
+
+
+def raced(o: Observation) -> Finding | None:
+    """Two programs wrote the same element: with other values, or most of the output twice."""
+    serious = [r for r in o.evidence.races if not r.same_value or r.share > 0.5]
+    if not serious:
+        return None
+    race = serious[0]
+    first, second = race.programs
+    return Finding(
+        "race",
+        f"Programs {first} and {second} both write to {race.argument}, {race.elements} elements in all "
+        f"({o.case.name}).",
+        "Programs run in any order and at once: who comes last wins, and it differs from run to run."
+        if not race.same_value
+        else "They write the same values, so the result looks right, but the work is done several times over.",
+        "let each element belong to one program: start at the program's id, and step by the number of programs.",
+        race.line or None,
+        race.code,
+    )
+
+
+def masked_lanes(o: Observation) -> Finding | None:
+    if not o.right_without_poison:
+        return None
+    return Finding(
+        "relies-on-masked-lanes",
+        f"The result depends on what a masked-off lane holds ({o.case.name}).",
+        "Without other=…, a masked-off lane of tl.load holds anything. It happened to be 0 here; on a GPU it may "
+        "not be.",
+        "say what such lanes read as: other=0.0 for a sum, other=-float('inf') for a maximum.",
+    )
+
+
+def known_mistake(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not c.expected.numel():
+        return None
+    for mistake in o.exercise.mistakes:
+        for outcome in _outcomes(mistake, o):
+            if agrees(c.value, outcome, max(6 * c.bound.relative, 1e-3)) and not agrees(
+                outcome, c.expected, max(6 * c.bound.relative, 1e-3)
+            ):
+                return Finding(
+                    mistake.slug, f"{_worst(o)}", mistake.explanation, mistake.advice[0].lower() + mistake.advice[1:]
+                )
+    return None
+
+
+def _outcomes(mistake, o: Observation):
+    blockwise = "block" in inspect.signature(mistake.compute).parameters
+    for block in o.blocks if blockwise else (None,):
+        try:
+            computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
+            yield computed.double()
+        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # a mistake that has no meaning here
+            continue
+
+
+def unwritten(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not bool((c.bad & c.unwritten).any()) or bool((c.bad & ~c.unwritten).any()):
+        return None
+    count = f"{int(c.unwritten.sum())} of {c.bad.numel()} elements were never written ({o.case.name})."
+    rows = c.bad_rows
+    if c.bad.all():
+        return Finding(
+            "unwritten-output",
+            f"No element of the output was written ({o.case.name}).",
+            "The store is missing, goes elsewhere, or its mask is never true.",
+            "store the result at output_ptr + offsets, with the mask of the loads.",
+        )
+    if block := (bool(rows.all()) and c.only_tail(o.blocks)):
+        return Finding(
+            "tail-wrong",
+            f"{count} All of them lie in the last, ragged block (block size {block}).",
+            "The grid or the loop ends before the remainder.",
+            "round up: triton.cdiv(n, BLOCK_SIZE) programs, or range(0, n, BLOCK_SIZE).",
+            second="unwritten-output",
+        )
+    if len(rows) > 1 and int(rows.sum()) == len(rows) - 1 and not bool(rows[0]):
+        return Finding(
+            "wrong-program-id",
+            f"{count} Only the first row was written.",
+            "All programs work on row 0.",
+            "let the row depend on tl.program_id(0).",
+        )
+    return Finding(
+        "unwritten-output",
+        f"{count} The first is {_index(c)}.",
+        "No program reached them: the grid is too small, a loop ends early, or the store's mask is too narrow.",
+        "count: programs × elements per program must cover the output.",
+    )
+
+
+def not_finite(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right:
+        return None
+    odd = ~torch.isfinite(c.value) & torch.isfinite(c.expected)
+    if not odd.any():
+        return None
+    where = f"{_worst(o)} {int(odd.sum())} elements are NaN or infinite."
+    if "huge" in o.case.about:
+        return Finding(
+            "overflow",
+            where,
+            "exp overflows: float32 ends at 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
+            "subtract the row's maximum before exp.",
+        )
+    if "masked" in o.case.about:
+        return Finding(
+            "nan",
+            where,
+            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN.",
+            "rescale only where the maximum is finite: tl.where(m_new == -float('inf'), 0.0, …).",
+        )
+    if "half" in o.case.about and bool(torch.isinf(c.value).any()):
+        return Finding(
+            "low-precision", where, "float16 ends at 65504: a sum or an exponential kept in it overflows.",
+            "convert to float32 right after the load: x.to(tl.float32).", second="overflow",
+        )  # fmt: skip
+    return Finding(
+        "nan",
+        where,
+        "NaN comes from inf - inf, 0 / 0 or inf / inf, or from a lane that was never loaded.",
+        "look at what masked-off lanes hold, and at the first value of every running maximum and sum.",
+    )
+
+
+def tail(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not c.bad.any() or not (block := c.only_tail(o.blocks)):
+        return None
+    return Finding(
+        "tail-wrong",
+        f"{_worst(o)} All wrong elements lie in the last, ragged block (block size {block}).",
+        "The last block is shorter than the others, and its mask or its offsets do not say so.",
+        "compare the offsets with the length: mask = offsets < n.",
+    )
+
+
+def low_precision(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or c.relative_error > 0.06:
+        return None
+    if c.ratio is not None and abs(c.ratio - 1) > 2e-3 and "half" not in o.case.about:
+        return None
+    if "half" not in o.case.about and c.relative_error > 0.012:
+        return None
+    off = f"row sums are off by {c.row_sum_error:.1e}" if c.row_sum_error else f"errors reach {c.relative_error:.1e}"
+    return Finding(
+        "low-precision",
+        f"The result is close, but {off} ({o.case.name}).",
+        "A sum or an exponential was kept in half precision: 8 or 11 bits hold about three digits.",
+        "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32; the store converts "
+        "back.",
+    )
+
+
+def constant_factor(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or c.ratio is None or abs(c.ratio - 1) < 1e-6:
+        return None
+    return Finding(
+        "constant-factor",
+        f"Every element is {c.ratio:.6g} times the right one ({o.case.name}).",
+        "The kernel is right up to one factor.",
+        "look for a factor that should not be there, or a division that is missing.",
+    )
+
+
+def not_normalised(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not o.exercise.name.endswith(("softmax", "softmax_masked")) or c.row_ratios is None:
+        return None
+    factors = c.row_ratios
+    return Finding(
+        "not-normalised",
+        f"Each row is a multiple of the right one, by factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        "The exponentials are right and the sum is not: it misses elements, or counts some that are none.",
+        "check where the sum begins, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def wrong_value(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right:
+        return None
+    rows = c.bad_rows
+    pattern = f"{int(c.bad.sum())} of {c.bad.numel()} elements are wrong"
+    if len(rows) > 1 and not bool(rows[0]) and int(rows.sum()) == len(rows) - 1:
+        pattern += ": all rows but the first"
+    elif len(rows) > 1 and not rows.all():
+        pattern += f", in {int(rows.sum())} of {len(rows)} rows"
+    return Finding(
+        "wrong-value",
+        f"{_worst(o)} {pattern}.",
+        advice="work the case out by hand for one program, and print nothing but its offsets.",
+    )
+
+
+def _worst(o: Observation) -> str:
+    """Where it breaks, expected and got."""
+    c = o.comparison
+    if not c.bad.any():
+        return f"Row sums are off by {c.row_sum_error:.1e} ({o.case.name})."
+    i = c.first_bad
+    return (
+        f"{_index(c)} is {float(c.value[i]):.6g}, expected {float(c.expected[i]):.6g} ({o.case.name})."
+    )
+
+
+def _index(c: Comparison) -> str:
+    i = c.first_bad
+    return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
+
+
+RULES: tuple[Rule, ...] = (
+    died,
+    troubled,
+    wrong_device,
+    wrong_shape,
+    wrong_dtype,
+    no_kernel,
+    aliased,
+    damaged,
+    wrong_program,
+    masked_lanes,
+    unwritten,
+    known_mistake,
+    raced,
+    not_finite,
+    tail,
+    low_precision,
+    constant_factor,
+    not_normalised,
+    wrong_value,
+)
+
+
+def diagnose(o: Observation) -> Finding | None:
+    """Why this case failed; None where it passed."""
+    for rule in RULES:
+        if finding := rule(o):
+            return replace(finding, happened=finding.happened.strip())
+    return None
+
+
+# -- one diagnosis for the exercise --------------------------------------------------------------------------------
+
+# What says most comes first, when the cases of one answer tell different stories.
+PRIORITY = (
+    "syntax-error", "not-attempted", "not-allowed", "no-triton-kernel", "compile-error", "out-of-memory", "wrong-device",
+    "wrong-shape", "wrong-dtype", "input-modified", "timeout", "crash", "runtime-error", "wrong-program-id",
+    "out-of-bounds-store", "out-of-bounds-load", "race", "unwritten-output", "relies-on-masked-lanes",
+    "missing-rescale", "wrong-other-value", "overflow", "constant-factor", "not-normalised", "nan", "tail-wrong",
+    "stride-ignored", "low-precision", "wrong-value",
+)  # fmt: skip
+
+
+def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
+    """The finding that explains the answer as a whole."""
+    failed = [(o, f) for o, f in zip(observations, findings) if f]
+    if not failed:
+        return None
+    if stride := _only_strided(observations, findings):
+        return stride
+    explained: dict[str, int] = {}
+    for _, finding in failed:
+        explained[finding.slug] = explained.get(finding.slug, 0) + 1
+    ranked = sorted(
+        (f for _, f in failed),
+        key=lambda f: PRIORITY.index(f.slug) if f.slug in PRIORITY else len(PRIORITY),
+    )
+    return ranked[0]
+
+
+def _only_strided(observations, findings) -> Finding | None:
+    """All contiguous inputs pass, all row-strided ones fail."""
+    strided = [f for o, f in zip(observations, findings) if "strided" in o.case.about and "wide" not in o.case.about]
+    contiguous = [f for o, f in zip(observations, findings) if "strided" not in o.case.about]
+    if not strided or not all(strided) or any(contiguous):
+        return None
+    first = strided[0]
+    if first.slug in ("runtime-error", "timeout", "syntax-error", "no-triton-kernel", "not-allowed", "compile-error"):
+        return None
+    return Finding(
+        "stride-ignored",
+        first.happened,
+        "Contiguous inputs are right, row-strided ones are not: the kernel assumes that a row begins where the one "
+        "before it ends.",
+        "pass x.stride(0) to the kernel, and begin row r at r * row_stride; the output has its own stride.",
+        first.line,
+        first.code,
+    )

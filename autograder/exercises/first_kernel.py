@@ -1,0 +1,38 @@
+"""00_setup: the smallest kernel, one program per element."""
+
+import torch
+
+from .spec import Bound, Case, Exercise, Mistake
+
+
+def _reference(n: int) -> torch.Tensor:
+    return torch.arange(n, dtype=torch.float64)
+
+
+EXERCISES = (
+    Exercise(
+        name="first_kernel",
+        notebook="00_setup",
+        points=1,
+        entry="first_kernel",
+        signature="first_kernel(n) -> int32 tensor of n program ids",
+        cases=tuple(Case(f"n = {n}", lambda _, n=n: (n,)) for n in (1, 7, 100)),
+        reference=_reference,
+        bounds={torch.int32: Bound(0.0)},
+        output_dtype=torch.int32,
+        mistakes=(
+            Mistake(
+                "wrong-program-id",
+                lambda n: torch.zeros(n, dtype=torch.float64),
+                "Every element is 0: each program stored the same number.",
+                "Ask Triton which program this is: tl.program_id(axis=0).",
+            ),
+            Mistake(
+                "wrong-program-id",
+                lambda n: torch.full((n,), float(n), dtype=torch.float64),
+                "Every element is n: that is how many programs there are, not which one this is.",
+                "tl.num_programs(0) counts the programs; tl.program_id(0) tells which one is running.",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,357 @@
+"""Softmax in five exercises: naive, online (the quiz), online with masks, fused, and wide."""
+
+from __future__ import annotations
+
+import torch
+
+from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided
+
+# Elementwise: what exp and one rounding of the output cost. Row sum: roundings of single elements average out,
+# so it stays close to 1 unless the sum itself was kept in half precision. tests/test_bounds.py proves that
+# these reject zeros, 1/N, a 2% error, a denominator that skips a block, and half-precision accumulation.
+BOUNDS = {
+    torch.float32: Bound(1e-4, 1e-30, row_sum=2e-5),
+    torch.float16: Bound(1e-3, 1.2e-7, row_sum=4e-4),
+    torch.bfloat16: Bound(8e-3, 1e-30, row_sum=1.2e-3),
+}
+
+
+def _rows(m: int, n: int, row_stride=None, dtype=torch.float32, values=None):
+    """A case's argument: an m × n tensor from `values(m, n, generator)`, by default normal numbers."""
+
+    def make(generator):
+        x = values(m, n, generator) if values else torch.randn(m, n, generator=generator)
+        return (Strided(x.to(dtype), row_stride),)
+
+    return make
+
+
+def _ascending(m, n, generator):
+    """Each block has a larger maximum than all before it: every block has to rescale the running sum."""
+    return torch.linspace(-4, 4, n).repeat(m, 1) + 0.1 * torch.randn(m, n, generator=generator)
+
+
+def _negative(m, n, generator):
+    return -6.0 - 3.0 * torch.rand(m, n, generator=generator)
+
+
+def _huge(m, n, generator):
+    return 200.0 + 40.0 * torch.randn(m, n, generator=generator)
+
+
+def _equal(m, n, generator):
+    return torch.full((m, n), float(torch.randn((), generator=generator)))
+
+
+def _narrow(m, n, generator):
+    return 0.25 * torch.randn(m, n, generator=generator)
+
+
+def _masked(hidden: int):
+    """Rows that begin with `hidden` times -inf, as an attention mask makes them."""
+
+    def values(m, n, generator):
+        x = torch.randn(m, n, generator=generator)
+        x[:, :hidden] = -torch.inf
+        return x
+
+    return values
+
+
+def _one_row_masked(m, n, generator):
+    x = torch.randn(m, n, generator=generator)
+    x[0] = -torch.inf
+    return x
+
+
+COMMON_CASES = (
+    Case("4 × 300, ragged", _rows(4, 300), frozenset({"ragged"})),
+    Case("2 × 1024", _rows(2, 1024)),
+    Case("3 × 700, ascending rows", _rows(3, 700, values=_ascending), frozenset({"ragged", "ascending"})),
+    Case("3 × 300, negative rows", _rows(3, 300, values=_negative), frozenset({"ragged", "negative"})),
+    Case("4 × 300, row stride 352", _rows(4, 300, 352), frozenset({"ragged", "strided"})),
+    Case("5 × 7, shorter than a block", _rows(5, 7), frozenset({"ragged", "short"})),
+    Case("3 × 1, one column", _rows(3, 1), frozenset({"ragged", "short"})),
+    Case("0 × 17, no rows", _rows(0, 17), frozenset({"empty"})),
+    Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "many"})),
+    Case("2 × 520, huge values", _rows(2, 520, values=_huge), frozenset({"ragged", "huge"})),
+    Case("2 × 256, equal values", _rows(2, 256, values=_equal), frozenset({"equal"})),
+    Case(
+        "4 × 1111, float16",
+        _rows(4, 1111, dtype=torch.float16, values=_narrow),
+        frozenset({"ragged", "half"}),
+    ),
+    Case(
+        "4 × 1111, bfloat16",
+        _rows(4, 1111, dtype=torch.bfloat16, values=_narrow),
+        frozenset({"ragged", "half"}),
+    ),
+    Case("1823 × 781", _rows(1823, 781), frozenset({"ragged", "many"}), gpu_only=True),
+    Case("4096 × 1024, bfloat16", _rows(4096, 1024, dtype=torch.bfloat16), frozenset({"many", "half"}), gpu_only=True),
+)
+
+MASKED_CASES = (
+    Case("2 × 1400, 1040 × -inf first", _rows(2, 1400, values=_masked(1040)), frozenset({"ragged", "masked"})),
+    Case("1 × 9000, 8300 × -inf first", _rows(1, 9000, values=_masked(8300)), frozenset({"ragged", "masked"})),
+    Case("3 × 300, one row all -inf", _rows(3, 300, values=_one_row_masked), frozenset({"ragged", "all-masked"})),
+)
+
+WIDE_CASES = (
+    Case("1 × 70000", _rows(1, 70000), frozenset({"ragged", "wide"})),
+    Case("2 × 131072, row stride 131200", _rows(2, 131072, 131200), frozenset({"strided", "wide"})),
+    Case("1 × 100001, ascending", _rows(1, 100001, values=_ascending), frozenset({"ragged", "ascending", "wide"})),
+    Case("128 × 131072", _rows(128, 131072), frozenset({"wide", "many"}), gpu_only=True),
+)
+
+
+def reference(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x.double(), dim=-1)
+
+
+# -- what the known misconceptions compute ---------------------------------------------------------------------
+
+
+def _without_rescale(x, block):
+    return _online(x, block, lambda m_old, m_new: torch.ones_like(m_old))
+
+
+def _rescale_upside_down(x, block):
+    return _online(x, block, lambda m_old, m_new: torch.exp(m_new - m_old))
+
+
+def _online(x, block, rescale):
+    x = x.double()
+    m = torch.full((len(x), 1), -torch.inf, dtype=torch.float64)
+    d = torch.zeros(len(x), 1, dtype=torch.float64)
+    for part in x.split(block, dim=1):
+        m_new = torch.maximum(m, part.amax(1, keepdim=True))
+        d = torch.where(d > 0, d * rescale(m, m_new), d) + torch.exp(part - m_new).sum(1, keepdim=True)
+        m = m_new
+    return torch.exp(x - m) / d
+
+
+def _padded_with_zeros(x, block):
+    """`other=0` in the load: the lanes behind the row take part as zeros."""
+    x = x.double()
+    lanes = -x.shape[1] % block
+    m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if lanes else x.amax(1, keepdim=True)
+    return torch.exp(x - m) / (torch.exp(x - m).sum(1, keepdim=True) + lanes * torch.exp(-m))
+
+
+def _sum_counts_padding(x, block):
+    """exp(0 - max) of the masked lanes is added to the sum, the maximum is right."""
+    x = x.double()
+    lanes = -x.shape[1] % block
+    m = x.amax(1, keepdim=True)
+    return torch.exp(x - m) / (torch.exp(x - m).sum(1, keepdim=True) + lanes * torch.exp(-m))
+
+
+def _padding_counts_one(x, block):
+    """The masked lanes are zero after the maximum was subtracted: each adds exp(0) = 1 to the sum."""
+    x = x.double()
+    lanes = -x.shape[1] % block
+    e = torch.exp(x - x.amax(1, keepdim=True))
+    return e / (e.sum(1, keepdim=True) + lanes)
+
+
+def _only_last_block(x, block):
+    x = x.double()
+    e = torch.exp(x - x.amax(1, keepdim=True))
+    return e / e.split(block, dim=1)[-1].sum(1, keepdim=True)
+
+
+def _without_first_block(x, block):
+    x = x.double()
+    e = torch.exp(x - x.amax(1, keepdim=True))
+    return e / e[:, block:].sum(1, keepdim=True)
+
+
+def _without_last_block(x, block):
+    x = x.double()
+    e = torch.exp(x - x.amax(1, keepdim=True))
+    return e / sum(p.sum(1, keepdim=True) for p in e.split(block, dim=1)[:-1]) if x.shape[1] > block else e / 0
+
+
+def _block_by_block(x, block):
+    return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
+
+
+MISTAKES = (
+    Mistake(
+        "missing-rescale",
+        _without_rescale,
+        "The output is what comes out when the running sum is not rescaled: sums of earlier blocks were taken "
+        "against an older, smaller maximum.",
+        "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
+    ),
+    Mistake(
+        "missing-rescale",
+        _rescale_upside_down,
+        "The running sum is rescaled the wrong way round, by exp(m_new - m).",
+        "The new maximum is the larger one, so the factor must shrink the sum: exp(m - m_new).",
+    ),
+    Mistake(
+        "wrong-other-value",
+        _padded_with_zeros,
+        "The masked-off lanes took part as zeros, in the maximum or in the sum.",
+        "Load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+    ),
+    Mistake(
+        "wrong-other-value",
+        _sum_counts_padding,
+        "The masked-off lanes were added to the sum as exp(0 - max).",
+        "Load with other=-float('inf'), so that the lanes behind the row add exp(-inf) = 0.",
+    ),
+    Mistake(
+        "wrong-other-value",
+        _padding_counts_one,
+        "Every masked-off lane added 1 to the sum.",
+        "Use other=-float('inf'), or set the lanes behind the row to 0 after exp with tl.where(mask, …, 0.0).",
+    ),
+    Mistake(
+        "overflow",
+        lambda x: torch.exp(x.float()).double() / torch.exp(x.float()).sum(1, keepdim=True).double(),
+        "exp overflows: float32 ends at 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
+        "Subtract the row's maximum before exp: it changes nothing in the result, and the largest exponent is 0.",
+    ),
+    Mistake(
+        "not-normalised",
+        lambda x: torch.exp(x.double() - x.double().amax(1, keepdim=True)),
+        "The rows are exp(x - max), not divided by their sum.",
+        "Divide by the sum of the row's exponentials.",
+    ),
+    Mistake(
+        "not-normalised",
+        lambda x: torch.exp(x.double()),
+        "The rows are exp(x): neither the maximum is subtracted nor the sum divided out.",
+        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
+    ),
+    Mistake(
+        "not-normalised",
+        _only_last_block,
+        "Each row is divided by the sum of its last block only.",
+        "Add the block's sum to the sum so far; an assignment in the loop throws the earlier blocks away.",
+    ),
+    Mistake(
+        "not-normalised",
+        _without_first_block,
+        "The first block is missing from the sum.",
+        "Begin the loop at column 0, and begin the sum with the first block.",
+    ),
+    Mistake(
+        "not-normalised",
+        _without_last_block,
+        "The last block is missing from the sum.",
+        "The loop must reach n_cols: range(0, n_cols, BLOCK_SIZE) includes the ragged block.",
+    ),
+    Mistake(
+        "not-normalised",
+        _block_by_block,
+        "Each block was normalised by itself, as if it were a row.",
+        "The maximum and the sum belong to the whole row: carry them from block to block.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: torch.softmax(x.double(), 0),
+        "That is the softmax over the columns.",
+        "One program works on one row: normalise along the row.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: torch.log_softmax(x.double(), -1),
+        "That is log-softmax.",
+        "Divide the exponentials by their sum; do not take a logarithm.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
+        "The base is 2: tl.exp2(x) is 2 to the x.",
+        "exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: torch.softmax(-x.double(), -1),
+        "That is the softmax of -x.",
+        "Check the sign in the exponent: x - max, not max - x.",
+    ),
+)
+
+ONLINE_TEMPLATE = '''
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def online_softmax_kernel(in_ptr, output_ptr, row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    pid = tl.program_id(0)
+    in_max = -float("inf")
+    in_exp_sum = 0.0
+    for col_idx in range(0, n_cols, BLOCK_SIZE):
+        offsets = col_idx + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))
+        in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) + tl.sum(tl.exp(in_data - in_max_new), axis=0)
+        in_max = in_max_new
+    for col_idx in range(0, n_cols, BLOCK_SIZE):
+        offsets = col_idx + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        in_exp = tl.exp(in_data - in_max)
+        tl.store(output_ptr + pid * output_row_stride + offsets, in_exp / in_exp_sum, mask=mask)
+
+
+def online_softmax(x):
+    n_rows, n_cols = x.shape
+    output = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
+    if output.numel():
+        online_softmax_kernel[(n_rows,)](
+            x, output, x.stride(0), output.stride(0), n_cols, BLOCK_SIZE=256
+        )
+    return output
+'''
+
+
+def _softmax(name: str, notebook: str, points: int, cases, **more) -> Exercise:
+    return Exercise(
+        name=name,
+        notebook=notebook,
+        points=points,
+        entry=name,
+        signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
+        cases=cases,
+        reference=reference,
+        bounds=BOUNDS,
+        mistakes=MISTAKES,
+        **more,
+    )
+
+
+EXERCISES = (
+    _softmax("naive_softmax", "02_naive_softmax", 4, COMMON_CASES + MASKED_CASES),
+    _softmax(
+        "online_softmax",
+        "03_online_softmax",
+        5,
+        COMMON_CASES,
+        blanks=Blanks(
+            template=ONLINE_TEMPLATE,
+            kernel="online_softmax_kernel",
+            names=("pid", "mask", "in_data", "in_max_new", "in_exp_sum"),
+            advice={
+                "pid": "One program works on one row: ask Triton which program this is.",
+                "mask": "A lane may touch memory only where its column is below n_cols.",
+                "in_data": "A row begins at in_ptr + pid * row_stride; masked-off lanes must read as -inf.",
+                "in_max_new": "The larger of the maximum so far and the maximum of this block.",
+                "in_exp_sum": "Rescale the sum so far to the new maximum, then add the block's exponentials.",
+            },
+        ),
+    ),
+    _softmax("online_softmax_masked", "03_online_softmax", 2, COMMON_CASES + MASKED_CASES),
+    _softmax("fused_softmax", "04_fused_softmax", 4, COMMON_CASES + MASKED_CASES),
+    _softmax(
+        "wide_softmax", "04_fused_softmax", 3, COMMON_CASES + MASKED_CASES + WIDE_CASES, stretch=True,
+        limit_seconds=40.0,
+    ),
+)

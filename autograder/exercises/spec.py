@@ -1,0 +1,107 @@
+"""What an exercise is: data only. The judge gives it meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class Strided:
+    """A tensor argument: `values` laid out in memory with `row_stride` elements from row to row.
+
+    The gaps between rows belong to nobody: a kernel that touches them is out of bounds.
+    """
+
+    values: torch.Tensor
+    row_stride: int | None = None
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        contiguous = torch.empty(self.values.shape, device="meta").stride()
+        if self.row_stride is None:
+            return tuple(contiguous)
+        return (self.row_stride, *contiguous[1:])
+
+
+Argument = Strided | int | float
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the learner's function.
+
+    `make` draws the arguments from a seeded generator, so that every judgement has fresh numbers.
+    `about` names what the case is there to show ("strided", "ragged", "huge", …); diagnoses read it.
+    `blanks` says which blanks of a fill-in exercise the case helps to judge on their own.
+    """
+
+    name: str
+    make: Callable[[torch.Generator], tuple[Argument, ...]]
+    about: frozenset[str] = frozenset()
+    gpu_only: bool = False
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far a right answer may be from the float64 reference.
+
+    Elementwise |got - expected| <= relative * |expected| + absolute; where `row_sum` is given, each row's
+    sum must agree to that relative error too, which shows an accumulator that was too narrow even where
+    every single element hides it behind the rounding of the output.
+    """
+
+    relative: float
+    absolute: float = 0.0
+    row_sum: float | None = None
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A known misconception and what it computes: when the output agrees with it, the verdict says so."""
+
+    slug: str
+    compute: Callable[..., torch.Tensor]
+    explanation: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """A fill-in kernel: its solution, and the names whose first assignment the learner writes.
+
+    `template` is Python source that defines the kernel and its host function; `kernel` names the kernel.
+    """
+
+    template: str
+    kernel: str
+    names: tuple[str, ...]
+    advice: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One graded question. `entry` is the function the learner defines.
+
+    kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
+    kind "value":  the entry takes and returns plain numbers.
+    kind "jax":    the entry takes and returns JAX arrays.
+    """
+
+    name: str
+    notebook: str
+    points: int
+    entry: str
+    signature: str
+    cases: tuple[Case, ...]
+    reference: Callable[..., object]
+    kind: str = "kernel"
+    bounds: dict[torch.dtype, Bound] = field(default_factory=dict)
+    mistakes: tuple[Mistake, ...] = ()
+    blanks: Blanks | None = None
+    autotuned: bool = False
+    stretch: bool = False
+    output_dtype: torch.dtype | None = None
+    limit_seconds: float = 20.0

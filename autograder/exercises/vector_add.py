@@ -1,0 +1,174 @@
+"""01_vector_add: masks and offsets, a space of configurations, and two bugs to find."""
+
+import torch
+
+from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided
+
+# One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
+EXACT = {
+    torch.float32: Bound(2e-7, 1e-44),
+    torch.float16: Bound(5e-4, 6e-8),
+    torch.bfloat16: Bound(8e-3, 1e-40),
+}
+
+
+def _pair(n: int, dtype: torch.dtype = torch.float32):
+    def make(generator):
+        return tuple(Strided(torch.randn(n, generator=generator).to(dtype)) for _ in range(2))
+
+    return make
+
+
+ADD_CASES = (
+    Case("n = 1000", _pair(1000), frozenset({"ragged"})),
+    Case("n = 4096", _pair(4096)),
+    Case("n = 1", _pair(1), frozenset({"short"})),
+    Case("n = 2049", _pair(2049), frozenset({"ragged"})),
+    Case("n = 0", _pair(0), frozenset({"empty"})),
+    Case("n = 777, float16", _pair(777, torch.float16), frozenset({"ragged"})),
+    Case("n = 98432", _pair(98432), frozenset({"ragged"}), gpu_only=True),
+)
+
+ADD_TEMPLATE = '''
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    pid = tl.program_id(axis=0)
+    block_start = pid * BLOCK_SIZE
+    offsets = block_start + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    output = x + y
+    tl.store(output_ptr + offsets, output, mask=mask)
+
+
+def add(x, y):
+    output = torch.empty_like(x)
+    n_elements = output.numel()
+    if n_elements:
+        add_kernel[(triton.cdiv(n_elements, 256),)](x, y, output, n_elements, BLOCK_SIZE=256)
+    return output
+'''
+
+_ADD_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        lambda x, y: x - y,
+        "The output is x - y.",
+        "The exercise asks for the sum.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x, y: x * y,
+        "The output is x * y.",
+        "The exercise asks for the sum.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x, y: x.clone(),
+        "The output is x: y never reached it.",
+        "Load y with its own pointer, y_ptr + offsets, and add it.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x, y: 2 * x,
+        "The output is x + x.",
+        "The second load reads x_ptr again; it should read y_ptr.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x, y: 2 * y,
+        "The output is y + y.",
+        "The first load reads y_ptr; it should read x_ptr.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x, y: y.clone(),
+        "The output is y: x never reached it.",
+        "Load x with its own pointer, x_ptr + offsets, and add it.",
+    ),
+    Mistake(
+        "wrong-program-id",
+        lambda x, y: (x + y)[torch.arange(len(x)) % 256] if len(x) > 256 else x + y + float("nan"),
+        "Every block holds the sums of the first block.",
+        "Offsets start at pid * BLOCK_SIZE, for the loads and for the store.",
+    ),
+)
+
+
+def _matrix(rows: int, columns: int, row_stride: int | None, dtype: torch.dtype = torch.float32):
+    def make(generator):
+        x = torch.randn(rows, columns, generator=generator).to(dtype)
+        a = round(float(torch.empty(()).uniform_(1.5, 3.5, generator=generator)), 3)
+        return Strided(x, row_stride), a
+
+    return make
+
+
+SCALE_CASES = (
+    Case("5 × 256, contiguous", _matrix(5, 256, None)),
+    Case("4 × 300, contiguous", _matrix(4, 300, None), frozenset({"ragged"})),
+    Case("5 × 256, row stride 320", _matrix(5, 256, 320), frozenset({"strided"})),
+    Case("7 × 781, row stride 800", _matrix(7, 781, 800), frozenset({"ragged", "strided"})),
+    Case("3 × 1, row stride 4", _matrix(3, 1, 4), frozenset({"short", "strided"})),
+    Case("0 × 16", _matrix(0, 16, None), frozenset({"empty"})),
+    Case("6 × 33, float16, row stride 40", _matrix(6, 33, 40, torch.float16), frozenset({"ragged", "strided"})),
+)
+
+EXERCISES = (
+    Exercise(
+        name="vector_add",
+        notebook="01_vector_add",
+        points=5,
+        entry="add",
+        signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
+        cases=ADD_CASES,
+        reference=lambda x, y: x.double() + y.double(),
+        bounds=EXACT,
+        mistakes=_ADD_MISTAKES,
+        blanks=Blanks(
+            template=ADD_TEMPLATE,
+            kernel="add_kernel",
+            names=("offsets", "mask", "x", "y", "store"),
+            advice={
+                "offsets": "Program pid works on the BLOCK_SIZE elements that begin at block_start.",
+                "mask": "A lane may touch memory only where its offset is below n_elements.",
+                "x": "Load from x_ptr + offsets, and only the lanes that the mask allows.",
+                "y": "Load from y_ptr + offsets, and only the lanes that the mask allows.",
+                "store": "Store output at output_ptr + offsets, and only the lanes that the mask allows.",
+            },
+        ),
+    ),
+    Exercise(
+        name="vector_add_autotuned",
+        notebook="01_vector_add",
+        points=3,
+        entry="add_autotuned",
+        signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
+        cases=ADD_CASES,
+        reference=lambda x, y: x.double() + y.double(),
+        bounds=EXACT,
+        mistakes=_ADD_MISTAKES,
+        autotuned=True,
+    ),
+    Exercise(
+        name="bug_hunt",
+        notebook="01_vector_add",
+        points=3,
+        entry="scale",
+        signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
+        cases=SCALE_CASES,
+        reference=lambda x, a: x.double() * a,
+        # a reaches the kernel as float32, so half an ulp more than one rounding
+        bounds={**EXACT, torch.float32: Bound(4e-7, 1e-44)},
+        mistakes=(
+            Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
+            Mistake("wrong-value", lambda x, a: x + a, "The output is x + a.", "The exercise asks for a * x."),
+        ),
+    ),
+)
