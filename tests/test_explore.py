@@ -1,0 +1,194 @@
+"""Pictures that move: what they say is true, they change with their controls, and they do without widgets."""
+
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from workshop import explore
+from workshop.backend import interpreting
+from workshop.explore import online_softmax_steps
+
+
+def svg(picture) -> ElementTree.Element:
+    html = picture._repr_html_()
+    return ElementTree.fromstring(html[html.index("<svg") : html.index("</svg>") + len("</svg>")])
+
+
+def boxes(picture) -> list[ElementTree.Element]:
+    return [element for element in svg(picture).iter() if element.tag == "rect"]
+
+
+def crossed(picture) -> int:
+    return sum("stroke-dasharray" in box.attrib for box in boxes(picture))
+
+
+def test_launch_grid_counts_programs_lanes_and_masked_lanes():
+    picture = explore.launch_grid(n=21, block_size=8).picture
+    assert "3 programs of 8 lanes: 24 lanes for 21 elements, 3 masked off (12%)" in picture.text
+    assert crossed(picture) == 3
+
+
+def test_moving_a_slider_changes_the_picture():
+    grid = explore.launch_grid(n=20, block_size=8)
+    before = grid.shown.value
+    grid.controls["n"].value = 64
+    assert grid.shown.value != before
+    assert "8 programs" in grid.picture.text
+    grid.controls["program"].value = 7
+    assert "Program 7" in grid.shown.value
+    grid.controls["block_size"].value = 16
+    assert grid.controls["program"].max == grid.controls["program"].value == 3
+    assert "Program 3" in grid.shown.value
+
+
+def test_step_buttons_walk_and_stop_at_the_ends():
+    stepper = explore.online_softmax([1, 2, 3], block=2)
+    back, forward, reset = stepper.widget.children[0].children[1].children
+    step = stepper.controls["step"]
+    back.click()
+    assert step.value == 0
+    for expected in (1, 2, 3, 3):
+        forward.click()
+        assert step.value == expected
+    assert "adds up to 1" in stepper.shown.value
+    reset.click()
+    assert step.value == 0
+
+
+@pytest.mark.parametrize("block", [1, 3, 4, 16])
+@pytest.mark.parametrize("row", [np.arange(11.0), np.arange(11.0)[::-1], np.full(5, 700.0), np.array([-3.0])])
+def test_online_softmax_ends_with_the_maximum_and_the_sum(row, block):
+    last = online_softmax_steps(row, block)[-1]
+    terms = np.exp(row - row.max())
+    assert last.m == row.max()
+    assert last.d == pytest.approx(terms.sum())
+    assert last.parts == pytest.approx(terms)
+
+
+def test_leaving_the_rescale_out_shows_when_the_maximum_grows():
+    ascending = explore.online_softmax([1, 2, 3, 4], block=2)
+    ascending.controls["step"].value = 3
+    assert "adds up to 1," in ascending.picture.text
+    ascending.controls["without_rescale"].value = True
+    assert "not 1" in ascending.picture.text
+    assert 'class="wrong"' in ascending.shown.value
+
+
+def test_a_first_block_of_minus_infinity_gives_nan():
+    assert np.isnan(online_softmax_steps(np.array([-np.inf, -np.inf, 1.0]), 2)[-1].d)
+
+
+def test_memory_traffic_marks_unwritten_and_doubly_written_elements():
+    writes = np.ones((4, 6), int)
+    writes[3, 4:] = 0
+    writes[0, 0] = 2
+    picture = explore.memory_traffic({"y_ptr": (np.zeros_like(writes), writes)})
+    assert "y_ptr, 4 × 6: each element written 0 to 2 times" in picture.text
+    assert "2 never" in picture.text
+    assert "1 more than once" in picture.text
+    assert crossed(picture) == 2
+    assert len(boxes(picture)) == writes.size
+
+
+@pytest.mark.parametrize("shape", [(100_000,), (300, 2000), (5000, 1), (2, 3, 400)])
+def test_one_unwritten_element_is_seen_in_a_tensor_of_any_size(shape):
+    writes = np.ones(shape, int)
+    writes.flat[-1] = 0
+    picture = explore.memory_traffic({"y": (np.zeros_like(writes), writes)})
+    assert crossed(picture) == 1
+    assert len(boxes(picture)) <= 512
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 5), (4, 0)])
+def test_scalars_and_empty_tensors_have_a_picture(shape):
+    counts = np.ones(shape, int)
+    assert "x, " in explore.memory_traffic({"x": (counts, counts * 0)}).text
+
+
+@pytest.mark.skipif(not interpreting(), reason="accesses are counted on the interpreter")
+def test_memory_traffic_of_a_kernel():
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def copy_kernel(x_ptr, y_ptr, n, BLOCK_SIZE: tl.constexpr):
+        offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n - 2
+        tl.store(y_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+    x = torch.rand(20)
+    picture = explore.memory_traffic(lambda: copy_kernel[(3,)](x, torch.empty_like(x), 20, BLOCK_SIZE=8))
+    assert "x_ptr, 20: each element read 0 to 1 times" in picture.text
+    assert "y_ptr, 20: each element written 0 to 1 times; 2 never" in picture.text
+
+
+def test_names_are_shown_as_text():
+    counts = np.ones(3, int)
+    assert "<script>" not in explore.memory_traffic({"<script>": (counts, counts)})._repr_html_()
+
+
+def test_occupancy_says_what_limits():
+    registers = explore.occupancy(vgprs=114, lds_bytes=16, num_warps=4)
+    assert "4 waves per execution unit, limited by VGPRs" in registers.picture.text
+    local = explore.occupancy(vgprs=32, lds_bytes=32768, num_warps=4)
+    assert "2 waves per execution unit, limited by LDS" in local.picture.text
+    assert "Not one program fits" in explore.occupancy(vgprs=512, num_warps=8).picture.text
+
+
+def test_the_architecture_sets_how_much_lds_there_is():
+    sliders = explore.occupancy("gfx950", lds_bytes=150_000)
+    assert sliders.controls["lds_bytes"].max == 163_840
+    sliders.controls["arch"].value = "gfx942"
+    assert sliders.controls["lds_bytes"].max == 65_536
+    assert "of 65536 bytes" in sliders.shown.value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: explore.launch_grid(0),
+        lambda: explore.launch_grid(65),
+        lambda: explore.launch_grid(20, 12),
+        lambda: explore.online_softmax([]),
+        lambda: explore.online_softmax([[1, 2]]),
+        lambda: explore.online_softmax(range(17)),
+        lambda: explore.online_softmax([1], block=0),
+        lambda: explore.occupancy("sm_90"),
+        lambda: explore.memory_traffic({"x": (np.ones(2), np.ones(3))}),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make):
+    with pytest.raises(ValueError, match=r".{20}"):
+        make()
+
+
+def test_without_ipywidgets_there_is_a_still_picture(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    shown = explore.launch_grid()._repr_mimebundle_()
+    assert set(shown) == {"text/plain", "text/html"}
+    assert "3 programs" in shown["text/plain"]
+
+
+def test_outside_a_notebook_there_is_a_still_picture():
+    assert set(explore.online_softmax()._repr_mimebundle_()) == {"text/plain", "text/html"}
+    assert "m = −∞" in repr(explore.online_softmax())
+
+
+def test_in_a_notebook_there_are_controls_and_the_still_picture(monkeypatch):
+    class Shell:
+        kernel = object()
+
+    monkeypatch.setattr("IPython.get_ipython", Shell)
+    shown = explore.occupancy()._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in shown
+    assert "<svg" in shown["text/html"]
+
+
+@pytest.mark.parametrize("make", [explore.launch_grid, explore.online_softmax, explore.occupancy])
+def test_a_picture_says_in_words_what_it_shows(make):
+    drawing = svg(make().picture)
+    assert drawing.get("role") == "img"
+    assert len(drawing.get("aria-label")) > 30

@@ -1,0 +1,102 @@
+"""Pictures for notebook cells: small SVG drawings in the notebook's own theme, and the same in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+# Okabe and Ito's colours; a program or a block takes the next one.
+SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
+READ, WRITE, WRONG = "#0072b2", "#e69f00", "#d55e00"
+CYCLE = (SKY, ORANGE, GREEN, PURPLE)
+
+# JupyterLab's theme variables; elsewhere the page's own text colour.
+STYLE = """
+.workshop-picture {color: var(--jp-content-font-color1, inherit); max-width: 680px; line-height: 1.5;
+  font-family: var(--jp-content-font-family, system-ui, sans-serif); font-size: 14px}
+.workshop-picture svg {display: block; width: 100%; height: auto; overflow: visible}
+.workshop-picture text {fill: currentColor; font-size: 13px}
+.workshop-picture p {margin: 6px 0; overflow-wrap: anywhere}
+.workshop-picture table {border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 13px;
+  font-variant-numeric: tabular-nums}
+.workshop-picture th, .workshop-picture td {padding: 4px 6px; text-align: right; background: none;
+  border-bottom: 1px solid var(--jp-border-color1, #888)}
+.workshop-picture .code {font-family: var(--jp-code-font-family, monospace)}
+.workshop-picture .wrong {color: var(--jp-error-color0, #d55e00); font-weight: 600}
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a cell shows: HTML in a notebook, `text` everywhere else."""
+
+    html: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        return f'<div class="workshop-picture"><style>{STYLE}</style>{self.html}</div>'
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Drawing:
+    """An SVG drawing in pixels that shrinks with the page; `label` is what a screen reader says."""
+
+    def __init__(self, width: float, height: float, label: str):
+        self._size, self._label = (width, height), label
+        self._marks: list[str] = []
+
+    def text(self, x, y, words, anchor="start", weight=400):
+        self._marks.append(
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-weight="{weight}">'
+            f"{escape(words, quote=False)}</text>"
+        )
+
+    def box(self, x, y, width, height, color="currentColor", opacity=0.35, line=1.0, dashed=False, note=""):
+        dashes = 'stroke-dasharray="4 3"' if dashed else ""
+        hover = f"<title>{escape(note, quote=False)}</title>" if note else ""
+        self._marks.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" fill="{color}" '
+            f'fill-opacity="{opacity:g}" stroke="{color}" stroke-width="{line:g}" {dashes}>{hover}</rect>'
+        )
+
+    def line(self, x1, y1, x2, y2, color="currentColor"):
+        self._marks.append(f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{color}"/>')
+
+    def cell(
+        self, x, y, width, height, words="", color=None, crossed=False, strong=False, opacity=0.35, note=""
+    ):
+        """One element or lane; a crossed one must not be touched."""
+        opacity = opacity if color and not crossed else 0.0
+        line = 3 if strong else 1
+        color = color or "currentColor"
+        self.box(x + 1, y + 1, width - 2, height - 2, color, opacity, line, crossed, note)
+        if crossed:
+            self.line(x + 3, y + height - 3, x + width - 3, y + 3, color)
+        if words:
+            self.text(x + width / 2, y + height / 2 + 4.5, words, "middle")
+
+    def html(self) -> str:
+        width, height = self._size
+        return (
+            f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(self._label)}">'
+            f"{''.join(self._marks)}</svg>"
+        )
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{escape(words, quote=False)}</p>'
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """An HTML table."""
+    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def plain_table(header: list[str], rows: list[list[str]]) -> str:
+    """The same table in plain text."""
+    widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
+    return "\n".join("  ".join(map(str.rjust, row, widths)) for row in [header, *rows])
