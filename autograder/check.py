@@ -80,4 +80,4 @@ def _notebook():
 def _remember(verdict: Verdict):
     from workshop import progress
 
-    progress.record(verdict.exercise, verdict.score, verdict.points, verdict.diagnosis)
+    progress.record(verdict.exercise, verdict.score, verdict.points, verdict.passed)

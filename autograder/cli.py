@@ -213,9 +213,53 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
-    from . import course
+    from .box import lockdown
+    from .course import Course, CourseError
 
-    return course.run_command(options)
+    try:
+        report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
+    except CourseError as error:
+        raise CallError(str(error)) from None
+    except lockdown.Unconfined as error:
+        raise CallError(
+            f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"
+        ) from None
+    report.print()
+    return report.status
+
+
+def _collect(course, options):
+    from .collect import collect
+
+    return collect(options.source, course)
+
+
+def _grade(course, options):
+    from .gradebook import grade
+
+    return grade(
+        course,
+        options.assignment,
+        options.student,
+        workers=options.workers,
+        confine=not options.trust_submissions,
+        progress=lambda line: print(line, file=sys.stderr),
+    )
+
+
+def _feedback(course, options):
+    from .gradebook import feedback
+
+    return feedback(course)
+
+
+def _export(course, options):
+    from .gradebook import export
+
+    return export(course, options.to)
+
+
+_COURSE_COMMANDS = {"collect": _collect, "grade": _grade, "feedback": _feedback, "export": _export}
 
 
 if __name__ == "__main__":

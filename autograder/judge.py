@@ -18,6 +18,7 @@ from .compare import Comparison
 from .diagnosis import Observation, diagnose, overall
 from .exercises import find
 from .exercises.spec import Case, Exercise, Strided
+from .judge_values import ValueJudgement
 from .verdict import CaseResult, Finding, Verdict
 
 MAX_SOURCE = 200_000
@@ -157,7 +158,7 @@ class KernelJudgement:
             },
             seconds=self.exercise.limit_seconds,
         )
-        return _by_case(outcome, len(cases))
+        return by_case(outcome, len(cases))
 
     def _unplanned(self, index: int, planned: Report | Outcome) -> Observation:
         drawn = self.cases[index]
@@ -178,7 +179,7 @@ class KernelJudgement:
                 break
             order = list(waiting)
             outcome, slots = self._run_replay(source, [waiting[i] for i in order], blank, poison)
-            reports = _by_case(outcome, len(order))
+            reports = by_case(outcome, len(order))
             for position, report in reports.items():
                 drawn, trace = waiting.pop(order[position])
                 seen[order[position]] = self._seen(drawn, trace, report, outcome, slots[position])
@@ -280,7 +281,7 @@ class KernelJudgement:
         return None
 
 
-def _by_case(outcome: Outcome, count: int) -> dict[int, Report | Outcome]:
+def by_case(outcome: Outcome, count: int) -> dict[int, Report | Outcome]:
     """The last report of each case. What ended the process is charged to the first case without a report."""
     reports: dict[int, Report | Outcome] = {}
     for report in outcome.reports:
@@ -322,4 +323,4 @@ def _dtype(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-_KINDS = {"kernel": KernelJudgement}
+_KINDS = {"kernel": KernelJudgement, "value": ValueJudgement}

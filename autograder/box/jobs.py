@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import traceback
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 ANSWER = "<answer>"
 MAX_REPORT = 20_000
@@ -48,6 +48,8 @@ def prepare(settings: dict):
     import triton.language  # noqa: F401
 
     torch.set_num_threads(1)
+    import workshop.device  # noqa: F401
+
     from .. import answer, kernel_language, memcheck  # noqa: F401
     from . import launches, lockdown, memory, stand_in, trace  # noqa: F401
 
@@ -392,7 +394,9 @@ def value(settings, request, job_input, out, report):
 
 def _plain_argument(argument):
     if isinstance(argument, dict) and "device" in argument:
-        return SimpleNamespace(**argument["device"])
+        from workshop.device import DeviceFacts
+
+        return DeviceFacts(**argument["device"])
     return argument
 
 

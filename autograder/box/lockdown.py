@@ -39,6 +39,7 @@ from pathlib import Path
 from autograder.box import syscalls
 
 STAGES = ("base", "strict")
+_under_landlock = False
 
 
 class Unconfined(RuntimeError):
@@ -80,12 +81,14 @@ def confine(
         limits: resource limits.
         uid: user to become when this process is root; by default one that nobody else has.
         keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
-            listed. None leaves every descriptor alone, for a second stage after the first.
+            listed. None is for a second stage after the first: every descriptor stays, and so do the first
+            stage's paths.
 
     Raises:
         Unconfined: something is missing. The process may be partly confined and should exit.
         ValueError: the arguments contradict each other.
     """
+    global _under_landlock
     read, write = _existing(read), _existing(write)
     if stage not in STAGES:
         raise ValueError(f"stage must be one of {STAGES}, not {stage!r}")
@@ -93,14 +96,16 @@ def confine(
         raise ValueError("the strict stage opens no file for writing: write through a descriptor in keep")
     opens = stage == "base" or bool(read)
     try:
-        if opens and _threads() > 1:
+        inherited = _under_landlock and keep is None  # each thread was started under the first stage's rules
+        if opens and not inherited and _threads() > 1:
             raise Unconfined("Landlock binds one thread only, and this process already runs several")
         if keep is not None:
             _close_all_but(set(keep))
         abi = landlock_abi()
         if opens and not abi:
             raise Unconfined("this kernel has no Landlock (Linux 5.13), which keeps all other files closed")
-        ruleset = _landlock_ruleset(abi, read, write) if abi else None  # while root can still reach the paths
+        # while root can still reach the paths
+        ruleset = _landlock_ruleset(abi, read, write) if abi and not inherited else None
         _clean_environment()
         private = _become_nobody(uid, write)
         _set_limits(limits or Limits(), private)
@@ -110,6 +115,7 @@ def confine(
         if ruleset is not None:
             _call("landlock_restrict_self", ruleset, 0)
             os.close(ruleset)
+            _under_landlock = opens
         _seccomp(stage, opens)
     except OSError as error:
         raise Unconfined(f"the kernel refused a step of the confinement: {error}") from error

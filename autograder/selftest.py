@@ -1,0 +1,169 @@
+"""The judge judged: galleries of right and wrong answers, and a table of what it made of them.
+
+right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail, with that slug.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from queue import SimpleQueue
+
+from .exercises import EXERCISES
+from .judge import Judge
+from .verdict import Verdict
+
+
+@dataclass
+class Answer:
+    """One file of a gallery. `expected` is the slug of a wrong answer, None for a right one."""
+
+    path: Path
+    exercise: str
+    expected: str | None
+    verdicts: list[Verdict] = field(default_factory=list)
+
+    @property
+    def is_right(self) -> bool:
+        return self.expected is None
+
+    @property
+    def misjudged(self) -> bool:
+        """A wrong answer that passed, or a right one that did not, in any repetition."""
+        return any(v.passed != self.is_right for v in self.verdicts)
+
+    @property
+    def named(self) -> bool:
+        """Whether every repetition gave the expected diagnosis."""
+        return all(v.diagnosis == self.expected for v in self.verdicts)
+
+    @property
+    def got(self) -> str:
+        slugs = dict.fromkeys("passed" if v.passed else v.diagnosis or "no diagnosis" for v in self.verdicts)
+        return ", ".join(slugs)
+
+
+def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
+    """The answers of a gallery. Files of exercises that do not exist are left out by name, not silently."""
+    wanted = set(exercises or EXERCISES)
+    found = []
+    for kind in ("right", "wrong"):
+        for path in sorted((folder / kind).glob("*/*.py")):
+            if path.parent.name in wanted:
+                slug = path.stem.split("__")[0] if kind == "wrong" else None
+                found.append(Answer(path, path.parent.name, slug))
+    return found
+
+
+def run(
+    folder: Path,
+    exercises: Iterable[str] | None = None,
+    repeat: int = 1,
+    workers: int | None = None,
+    confine: bool = True,
+) -> list[Answer]:
+    """Judges every answer `repeat` times; each worker has a judge, and a box, of its own."""
+    answers = answers_in(folder, exercises)
+    judges: SimpleQueue[Judge] = SimpleQueue()
+    workers = workers or min(os.cpu_count() or 1, 8)
+    made = [Judge(confine) for _ in range(min(workers, max(len(answers), 1)))]
+    for judge in made:
+        judges.put(judge.__enter__())
+
+    def judge_one(answer: Answer):
+        judge = judges.get()
+        try:
+            source = answer.path.read_text(encoding="utf-8")
+            answer.verdicts = [judge.judge(answer.exercise, source) for _ in range(repeat)]
+        finally:
+            judges.put(judge)
+
+    try:
+        with ThreadPoolExecutor(len(made)) as pool:
+            list(pool.map(judge_one, answers))
+    finally:
+        for judge in made:
+            judge.__exit__()
+    return answers
+
+
+def faultless(answers: list[Answer]) -> bool:
+    """No answer misjudged, and at least 95% of the wrong ones told which mistake it is."""
+    wrong = [a for a in answers if not a.is_right]
+    return not any(a.misjudged for a in answers) and sum(a.named for a in wrong) >= 0.95 * len(wrong)
+
+
+def table(answers: list[Answer]) -> str:
+    lines = [f"{'exercise':<24}{'right':>12}{'wrong':>12}{'named':>12}"]
+    for name, group in _by_exercise(answers):
+        lines.append(f"{name:<24}" + "".join(f"{cell:>12}" for cell in _counts(group)))
+    lines.append(f"{'all':<24}" + "".join(f"{cell:>12}" for cell in _counts(answers)))
+    for answer in _worst_first(answers):
+        if answer.misjudged or not answer.named:
+            word = "MISJUDGED" if answer.misjudged else "misnamed"
+            lines.append(f"{word}  {answer.path}: expected {answer.expected or 'passed'}, got {answer.got}")
+    if answers and answers[0].verdicts:
+        lines.append(f"judged on: {answers[0].verdicts[0].backend}")
+    return "\n".join(lines)
+
+
+def to_json(answers: list[Answer]) -> dict:
+    """Misjudged files first, then misnamed ones."""
+    return {
+        "answers": len(answers),
+        "misjudged": sum(a.misjudged for a in answers),
+        "misnamed": sum(not a.named and not a.misjudged for a in answers),
+        "results": [
+            {
+                "file": str(a.path),
+                "exercise": a.exercise,
+                "expected": a.expected or "passed",
+                "got": a.got,
+                "misjudged": a.misjudged,
+                "named": a.named,
+                "verdict": a.verdicts[0].to_json() if a.verdicts else None,
+            }
+            for a in _worst_first(answers)
+        ],
+    }
+
+
+def page(answers: list[Answer]) -> str:
+    """Every verdict of the gallery as the learner sees it, in Markdown with the panels' HTML."""
+    parts = [
+        "# What learners are told",
+        "",
+        "Generated by `autograder selftest --page`. One section per exercise, one verdict per wrong answer of the "
+        "gallery in `tests/wrong`.",
+    ]
+    for name, group in _by_exercise(answers):
+        parts += ["", f"## {name}"]
+        for answer in group:
+            if not answer.is_right:
+                verdict = answer.verdicts[0]
+                parts += ["", f"### {answer.path.stem.replace('__', ': ').replace('_', ' ')}", ""]
+                parts += [f"<pre>{escape(verdict.to_text())}</pre>"]
+    return "\n".join(parts) + "\n"
+
+
+def _by_exercise(answers: list[Answer]) -> Iterator[tuple[str, list[Answer]]]:
+    for name in EXERCISES:
+        if group := [a for a in answers if a.exercise == name]:
+            yield name, group
+
+
+def _counts(answers: list[Answer]) -> tuple[str, str, str]:
+    right, wrong = [a for a in answers if a.is_right], [a for a in answers if not a.is_right]
+    return (
+        f"{sum(not a.misjudged for a in right)}/{len(right)}",
+        f"{sum(not a.misjudged for a in wrong)}/{len(wrong)}",
+        f"{sum(a.named for a in wrong)}/{len(wrong)}",
+    )
+
+
+def _worst_first(answers: list[Answer]) -> list[Answer]:
+    return sorted(answers, key=lambda a: (not a.misjudged, a.named))
