@@ -1,0 +1,283 @@
+"""Whose notebook is which assignment, in everything that people hand in."""
+
+import io
+import json
+import os
+import stat
+import time
+import zipfile
+
+import pytest
+from classroom import RIGHT, filled, new_course, zip_of
+
+from autograder.collect import CourseError, collect, student_id
+
+ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
+NOTEBOOK = json.dumps(filled(ADD, **RIGHT))
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+def folder_of(path, *names):
+    for name in names:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(NOTEBOOK)
+    return path
+
+
+LAYOUTS = {
+    "a folder per student": (
+        ["ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb", "bob/02_naive_softmax.ipynb"],
+        {("ann", ADD), ("bob", ADD), ("bob", SOFTMAX)},
+    ),
+    "inside one more folder, with the course's own inside": (
+        ["batch/ann/notebooks/01_vector_add.ipynb", "batch/bob/notebooks/01_vector_add.ipynb"],
+        {("ann", ADD), ("bob", ADD)},
+    ),
+    "one student's folder": (
+        ["ann/01_vector_add_final.ipynb", "ann/02_naive_softmax.ipynb"],
+        {("ann", ADD), ("ann", SOFTMAX)},
+    ),
+    "two attempts in one of the folders": (
+        ["ann/01_vector_add_old.ipynb", "ann/01_vector_add_new.ipynb", "bob/01_vector_add.ipynb"],
+        {("ann", ADD), ("bob", ADD)},
+    ),
+    "the student in the name": (
+        ["ann_01_vector_add.ipynb", "01_vector_add_bob.ipynb", "Carla - 01_vector_add (2).ipynb"],
+        {("ann", ADD), ("bob", ADD), ("Carla", ADD)},
+    ),
+    "the student in the name, other spellings": (
+        ["s-1_vector_add.ipynb", "02-naive-softmax s2.IPYNB", "Vector Add s3 - Copy.ipynb"],
+        {("s-1", ADD), ("s2", SOFTMAX), ("s3", ADD)},
+    ),
+    "flat inside a folder": (
+        ["week 1/ann_01_vector_add.ipynb", "week 1/bob_01_vector_add.ipynb"],
+        {("ann", ADD), ("bob", ADD)},
+    ),
+    "nbgrader's own": (
+        ["submitted/ann/01_vector_add/01_vector_add.ipynb", "submitted/bob/02_naive_softmax/answer.ipynb"],
+        {("ann", ADD), ("bob", SOFTMAX)},
+    ),
+    "Moodle, folders": (
+        [
+            "Ann Lee_4711_assignsubmission_file_/01_vector_add.ipynb",
+            "José Núñez_4712_assignsubmission_file_/01_vector_add (1).ipynb",
+        ],
+        {("Ann_Lee", ADD), ("José_Núñez", ADD)},
+    ),
+    "Moodle, flat": (["Ann Lee_4711_assignsubmission_file_01_vector_add.ipynb"], {("Ann_Lee", ADD)}),
+    "Canvas": (
+        ["leeann_123_456_01_vector_add.ipynb", "oneilbob_LATE_124_457_01_vector_add-1.ipynb"],
+        {("leeann_123", ADD), ("oneilbob_124", ADD)},
+    ),
+    "Blackboard": (
+        ["Vector Add_ann7_attempt_2024-10-03-10-15-00_01_vector_add.ipynb"],
+        {("ann7", ADD)},
+    ),
+    "Brightspace": (["12345-678 - Ann Lee - Oct 3, 2024 1015 AM/01_vector_add.ipynb"], {("Ann_Lee", ADD)}),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["folder", "zip"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(layout, packed, course, tmp_path):
+    names, expected = LAYOUTS[layout]
+    if packed:
+        path = zip_of(tmp_path / "handed in.zip", dict.fromkeys(names, NOTEBOOK))
+    else:
+        path = folder_of(tmp_path / "handed in", *names)
+    report = collect(path, course)
+    assert not report.not_understood
+    assert {(student, assignment) for student, assignment, _ in report.collected} == expected
+    assert set(course.handed_in()) == expected
+    assert report.status == 0
+    for student, assignment in expected:
+        assert course.notebook("submitted", student, assignment).read_text() == NOTEBOOK
+
+
+def test_a_notebook_with_another_name_is_known_by_its_answers(course, tmp_path):
+    report = collect(folder_of(tmp_path / "in", "ann/final version.ipynb"), course)
+    assert course.handed_in() == [("ann", ADD)]
+    assert "by its answers" in report.notes[0]
+
+
+def test_one_notebook_of_a_named_student(course, tmp_path):
+    report = collect(folder_of(tmp_path / "in", "01_vector_add.ipynb") / "01_vector_add.ipynb", course, "me")
+    assert report.collected == [("me", ADD, "01_vector_add.ipynb")]
+
+
+def test_namesakes_are_kept_apart(course, tmp_path):
+    names = [f"Ann Lee_{n}_assignsubmission_file_/01_vector_add.ipynb" for n in (1, 2)]
+    report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
+    assert course.handed_in() == [("Ann_Lee_1", ADD), ("Ann_Lee_2", ADD)]
+    assert "several people" in report.notes[0]
+
+
+def test_the_latest_is_taken_and_an_older_one_never_replaces_it(course, tmp_path):
+    new, old = (folder_of(tmp_path / name, "ann_01_vector_add.ipynb") for name in ("new", "old"))
+    both = folder_of(tmp_path / "both", "ann_01_vector_add.ipynb", "ann_01_vector_add (1).ipynb")
+    now = time.time()
+    (both / "ann_01_vector_add (1).ipynb").write_text(NOTEBOOK + " ")
+    for name in os.listdir(both):
+        os.utime(both / name, (now, now))
+    os.utime(old / "ann_01_vector_add.ipynb", (now - 1000, now - 1000))
+    (new / "ann_01_vector_add.ipynb").write_text(NOTEBOOK + "  ")
+    os.utime(new / "ann_01_vector_add.ipynb", (now + 60, now + 60))
+    there = course.notebook("submitted", "ann", ADD)
+
+    report = collect(both, course)
+    assert "twice" in report.notes[0]
+    assert there.read_text() == NOTEBOOK + " "
+    collect(new, course)
+    assert there.read_text() == NOTEBOOK + "  "
+    report = collect(old, course)
+    assert there.read_text() == NOTEBOOK + "  "
+    assert "later" in report.notes[0]
+
+
+def test_every_file_that_is_not_understood_is_a_line(course, tmp_path):
+    unknown = json.dumps({"cells": []})
+    path = zip_of(
+        tmp_path / "x.zip",
+        {
+            "ann/notes.txt": "hello",
+            "ann/07_unknown.ipynb": unknown,
+            "ann/homework.zip": b"PK",
+            "01_vector_add.ipynb": NOTEBOOK,
+            "ann/.ipynb_checkpoints/01_vector_add.ipynb": NOTEBOOK,
+            "__MACOSX/ann/._01_vector_add.ipynb": NOTEBOOK,
+        },
+    )
+    report = collect(path, course)
+    lines = "\n".join(report.not_understood)
+    assert len(report.not_understood) == 4
+    for part in (
+        "notes.txt: is not a notebook",
+        "07_unknown.ipynb: neither name nor answers",
+        "unpack it first",
+    ):
+        assert part in lines
+    assert "01_vector_add.ipynb: is 01_vector_add, but nothing says whose" in lines
+    assert report.status == 1
+
+
+def files_under(path):
+    return sorted(p.relative_to(path).as_posix() for p in path.rglob("*") if not p.is_dir())
+
+
+def test_names_that_lead_outside_are_refused(course, tmp_path):
+    names = [
+        "../ann/01_vector_add.ipynb",
+        "/etc/ann/01_vector_add.ipynb",
+        "C:\\ann\\01_vector_add.ipynb",
+        "ann/../../../01_vector_add.ipynb",
+        "..\\..\\bob\\01_vector_add.ipynb",
+    ]
+    path = zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK))
+    before = files_under(tmp_path)
+    report = collect(path, course)
+    assert len(report.not_understood) == len(names)
+    assert files_under(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["..", ".", "-rf", "=1+1", "a/b", "a\\b", "a\u202eb", "con\x00", "*", "~root", "x" * 500, "{0}"],
+)
+def test_student_ids_are_safe(name):
+    made = student_id(name)
+    assert made.isprintable() and len(made) <= 70
+    assert made[0].isalnum() and not set(made) & set("/\\*?[]{}=+~ ")
+    assert made != student_id(name + "x")
+
+
+def test_student_ids_that_need_no_change_have_none():
+    assert student_id("Ann Lee") == "Ann_Lee"
+    assert student_id("ann.lee@uni.example") == "ann.lee@uni.example"
+    assert student_id("Jose\u0301") == student_id("Jos\u00e9") == "Jos\u00e9"
+    assert student_id("ann") != student_id("\uff41nn")
+
+
+def test_links_are_not_followed(course, tmp_path):
+    folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb")
+    (folder / "bob").mkdir()
+    (folder / "bob" / "01_vector_add.ipynb").symlink_to("/etc/passwd")
+    (folder / "carl").symlink_to(folder / "ann")
+    link = zipfile.ZipInfo("dan/01_vector_add.ipynb")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    assert len(collect(folder, course).not_understood) == 2
+    assert len(collect(path, course).not_understood) == 1
+    assert course.handed_in() == [("ann", ADD)]
+
+
+def test_a_planted_link_in_the_course_is_not_written_through(course, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (course.root / "submitted").mkdir()
+    (course.root / "submitted" / "ann").symlink_to(elsewhere)
+    report = collect(folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb"), course)
+    assert "leads elsewhere" in report.not_understood[0]
+    assert files_under(elsewhere) == []
+    assert course.handed_in() == [("bob", ADD)]
+
+
+def test_bombs_do_not_go_off(course, tmp_path):
+    path = zip_of(
+        tmp_path / "x.zip",
+        {"ann/01_vector_add.ipynb": b"0" * (300 << 20), "bob/01_vector_add.ipynb": NOTEBOOK},
+    )
+    report = collect(path, course)
+    assert "would unpack to 300 MB" in report.not_understood[0]
+    assert course.handed_in() == [("bob", ADD)]
+
+
+def test_a_size_that_lies_is_not_believed(course, tmp_path):
+    path = zip_of(tmp_path / "x.zip", {"ann/01_vector_add.ipynb": b"0" * (30 << 20)})
+    content = bytearray(path.read_bytes())
+    size = (30 << 20).to_bytes(4, "little")
+    while (at := content.find(size)) >= 0:
+        content[at : at + 4] = (1000).to_bytes(4, "little")
+    path.write_bytes(content)
+    assert len(collect(path, course).not_understood) == 1
+    assert course.handed_in() == []
+
+
+def test_encrypted_and_damaged_entries_are_lines(course, tmp_path):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("ann/01_vector_add.ipynb", NOTEBOOK)
+    content = buffer.getvalue()
+    damaged, encrypted = tmp_path / "damaged.zip", tmp_path / "encrypted.zip"
+    damaged.write_bytes(content.replace(b"'right'", b"'wrong'", 1))
+    at = content.index(b"PK\x01\x02") + 8
+    encrypted.write_bytes(content[:at] + b"\x01" + content[at + 1 :])
+    assert "could not be unpacked" in collect(damaged, course).not_understood[0]
+    assert "encrypted" in collect(encrypted, course).not_understood[0]
+
+
+@pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + b"\x00" * 18, b"PK\x05\x06garbage"])
+def test_a_wrong_call_is_one_line(content, course, tmp_path):
+    path = tmp_path / "x.zip"
+    if content:
+        path.write_bytes(content)
+    try:
+        report = collect(path, course)
+    except CourseError as error:
+        assert "\n" not in str(error)
+    else:
+        assert report.collected == [] and report.status == 1
+
+
+def test_an_empty_folder_collects_nothing_and_says_so(course, tmp_path):
+    (tmp_path / "in").mkdir()
+    report = collect(tmp_path / "in", course)
+    lines = []
+    report.print(lines.append)
+    assert report.status == 1
+    assert lines == ["collected 0 notebooks of 0 students"]

@@ -1,0 +1,295 @@
+"""The gradebook, with a judge of straw: every submission gets a row, and the right one its points."""
+
+import csv
+import json
+
+import pytest
+from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
+from nbgrader.api import Gradebook
+
+from autograder.course import COURSE_ID, Course, CourseError
+from autograder.gradebook import export, feedback, grade
+
+ADD, SOFTMAX = EXERCISES
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+def graded(course, **options):
+    report = grade(course, new_judge=StrawJudge, workers=2, **options)
+    return report, {(row.student, row.assignment): row for row in report.rows}
+
+
+def in_database(course) -> dict:
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        return {
+            (student.id, submission.assignment.name): (
+                submission.score,
+                submission.max_score,
+                submission.needs_manual_grade,
+            )
+            for student in gradebook.students
+            for submission in gradebook.student_submissions(student.id)
+        }
+
+
+def split(notebook):
+    """JupyterLab's "split cell": both halves keep the id."""
+    cell = cell_of(notebook, "vector_add")
+    first, second = cell["source"].split("\n")
+    at = notebook["cells"].index(cell)
+    notebook["cells"][at : at + 1] = [dict(cell, source=first), dict(cell, source=second)]
+
+
+def copied(notebook):
+    notebook["cells"].append(dict(cell_of(notebook, "vector_add")))
+
+
+def stripped(notebook):
+    for cell in notebook["cells"]:
+        cell["metadata"] = {}
+
+
+def of_format_3(notebook):
+    cells = [
+        {
+            "cell_type": c["cell_type"],
+            "input": c["source"].splitlines(True),
+            "metadata": c["metadata"],
+            "language": "python",
+        }
+        for c in notebook["cells"]
+        if c["cell_type"] == "code"
+    ]
+    for key in ("cells", "nbformat_minor"):
+        del notebook[key]
+    notebook.update(nbformat=3, nbformat_minor=0, worksheets=[{"cells": cells}])
+
+
+def hostile(notebook):
+    notebook["metadata"] = {"kernelspec": {"name": ["x"]}, "nbgrader": 3}
+    for name in RIGHT:
+        cell_of(notebook, f"check-{name}").update(
+            metadata={
+                "tags": ["skip-execution"],
+                "nbgrader": {"grade_id": name, "points": 1e9, "schema_version": 99},
+            },
+            source="0",
+        )
+
+
+def without_checks(notebook):
+    notebook["cells"] = [c for c in notebook["cells"] if not c["source"].startswith("check")]
+
+
+@pytest.mark.parametrize("mishap", [split, copied, stripped, of_format_3, hostile, without_checks])
+def test_mishaps_and_tricks_leave_the_grade_alone(mishap, course):
+    right, wrong = filled(ADD, **RIGHT), filled(ADD, vector_add="half")
+    mishap(right)
+    mishap(wrong)
+    submit(course, "ann", right)
+    submit(course, "bob", wrong)
+    _, rows = graded(course)
+    assert (rows["ann", ADD].score, rows["bob", ADD].score) == (8, 2.5)
+    assert not rows["ann", ADD].needs_review
+
+
+BROKEN = {
+    "empty": b"",
+    "page": b"<html></html>",
+    "text": b"not JSON at all",
+    "binary": bytes(range(256)),
+    "deep": b"[" * 50_000,
+    "list": b"[]",
+    "cells": b'{"cells": 7}',
+    "huge": b'{"cells": [' + b" " * (17 << 20) + b"]}",
+}
+
+
+def test_a_batch_never_stops_for_a_bad_file(course, tmp_path):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    for name, content in BROKEN.items():
+        submit(course, name, content)
+    submit(course, "absent", b"").unlink()
+    link = submit(course, "link", b"")
+    link.unlink()
+    link.symlink_to("/etc/passwd")
+    submit(course, "mangled", {"cells": [None, 3, {"metadata": [], "source": {}}]})
+    submit(course, "unknown", b"{}", assignment="99_other")
+    submit(course, "zoe", filled(ADD, **RIGHT))
+    lines = []
+    report, rows = graded(course, progress=lines.append)
+    assert len(rows) == len(lines) == len(BROKEN) + 6
+    for student in ("ann", "zoe"):
+        assert (rows[student, ADD].score, rows[student, ADD].needs_review) == (8, False)
+    for student in (*BROKEN, "absent", "link"):
+        row = rows[student, ADD]
+        assert (row.score, row.points if row.points else 8, row.needs_review) == (0, 8, True), student
+        assert row.notes and "\n" not in str(row)
+    assert rows["mangled", ADD].score == 0
+    assert rows["unknown", "99_other"].needs_review
+    assert report.status == 1
+    recorded = in_database(course)
+    assert recorded["ann", ADD] == recorded["zoe", ADD] == (8, 8, False)
+    assert recorded["page", ADD] == (0, 8, True)
+    assert set(recorded) == set(rows) - {("unknown", "99_other")}
+    assert len(feedback(course).pages) == len(recorded)
+
+
+def test_a_fault_of_the_judge_costs_one_exercise_and_the_next_has_a_new_judge(course):
+    submit(course, "ann", filled(ADD, vector_add="boom", bug_hunt="right"))
+    submit(course, "bob", filled(ADD, **RIGHT))
+    started = []
+
+    class Counted(StrawJudge):
+        def __enter__(self):
+            started.append(self)
+            return self
+
+        def judge(self, exercise, source):
+            assert started[-1] is self
+            return super().judge(exercise, source)
+
+    report = grade(course, new_judge=Counted, workers=1)
+    assert len(started) == 2
+    assert [(r.score, r.needs_review) for r in report.rows] == [(3, True), (8, False)]
+    assert "the judge broke" in str(report.rows[0])
+    assert in_database(course)["ann", ADD] == (3, 8, True)
+
+
+def test_without_a_judge_nothing_is_graded(course):
+    submit(course, "ann", filled(ADD, **RIGHT))
+
+    class Unconfined(StrawJudge):
+        def __enter__(self):
+            raise PermissionError("no confinement here")
+
+    with pytest.raises(PermissionError):
+        grade(course, new_judge=Unconfined)
+    assert in_database(course) == {}
+
+
+def test_grading_again_gives_the_same_and_keeps_what_a_person_decided(course):
+    submit(course, "ann", filled(ADD, vector_add="half", bug_hunt="right"))
+    graded(course)
+    notebook = course.notebook("autograded", "ann", ADD)
+    once = notebook.read_bytes(), in_database(course)
+    graded(course)
+    assert (notebook.read_bytes(), in_database(course)) == once
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        gradebook.find_grade("check-vector_add", ADD, ADD, "ann").manual_score = 4
+        gradebook.db.commit()
+    graded(course)
+    assert in_database(course)["ann", ADD][0] == 7
+    submit(course, "ann", filled(ADD, **RIGHT))
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        gradebook.find_grade("check-vector_add", ADD, ADD, "ann").manual_score = None
+        gradebook.db.commit()
+    graded(course)
+    assert in_database(course)["ann", ADD] == (8, 8, False)
+
+
+def test_some_of_the_students_and_assignments(course):
+    for student in ("ann", "bob"):
+        submit(course, student, filled(ADD, **RIGHT))
+        submit(course, student, filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
+    assert set(graded(course, students=["ann"])[1]) == {("ann", ADD), ("ann", SOFTMAX)}
+    assert set(graded(course, assignments=[SOFTMAX], students=["bob"])[1]) == {("bob", SOFTMAX)}
+    for wrong in ({"students": ["eve"]}, {"assignments": ["09_none"]}):
+        with pytest.raises(CourseError, match="there are: .*(ann|01_vector_add)"):
+            graded(course, **wrong)
+
+
+def test_calls_that_are_wrong_say_what_to_do(course, tmp_path):
+    with pytest.raises(CourseError, match="autograder collect"):
+        graded(course)
+    with pytest.raises(CourseError, match="autograder grade"):
+        feedback(course)
+    with pytest.raises(CourseError, match="autograder grade"):
+        export(course)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CourseError, match="is a file"):
+        Course.open(tmp_path / "file")
+
+
+def test_a_released_notebook_that_changed_after_grading_is_refused(course):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    graded(course)
+    path = course.root / "release" / ADD / f"{ADD}.ipynb"
+    notebook = released(ADD)
+    notebook["cells"] = notebook["cells"][:-2]
+    path.write_text(json.dumps(notebook))
+    with pytest.raises(CourseError, match=f"{ADD}: release/ has other cells"):
+        grade(Course.open(course.root), new_judge=StrawJudge)
+
+
+def test_another_database_by_url(course, tmp_path):
+    elsewhere = Course.open(course.root, db=f"sqlite:///{tmp_path / 'elsewhere.db'}")
+    submit(elsewhere, "ann", filled(ADD, **RIGHT))
+    graded(elsewhere)
+    assert in_database(elsewhere)["ann", ADD][0] == 8
+    assert not (course.root / "gradebook.db").exists()
+    with (course.root / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.CourseDirectory.db_url = {elsewhere.db_url!r}\n")
+    assert Course.open(course.root).db_url == elsewhere.db_url
+
+
+def read_csv(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+
+
+def test_export(course):
+    submit(course, "ann", filled(ADD, vector_add="half", bug_hunt="right"))
+    submit(course, "bob", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
+    graded(course)
+    report = export(course)
+    assert read_csv(report.grades) == [
+        {"student": "ann", ADD: "5.5", SOFTMAX: "", "score": "5.5", "points": "12.0"},
+        {"student": "bob", ADD: "", SOFTMAX: "4.0", "score": "4.0", "points": "12.0"},
+    ]
+    first, second, third = read_csv(report.exercises)
+    assert (first["exercise"], first["score"], first["diagnosis"]) == ("vector_add", "2.5", "wrong-value")
+    assert first["reason"].startswith("wrong-value: def add()")
+    assert (second["exercise"], second["passed"], second["reason"]) == ("bug_hunt", "1", "")
+    assert (third["student"], third["points"]) == ("bob", "4.0")
+
+
+def test_nothing_exported_is_a_formula(course):
+    class Formulas(StrawJudge):
+        def judge(self, exercise, source):
+            verdict = super().judge(exercise, source)
+            object.__setattr__(verdict.finding, "happened", "=HYPERLINK(1)\n@x")
+            return verdict
+
+    submit(course, "+1+1", filled(ADD, vector_add="half"))
+    grade(course, new_judge=Formulas)
+    report = export(course)
+    for path in (report.grades, report.exercises):
+        for line in read_csv(path):
+            for value in line.values():
+                assert not value.startswith(("=", "+", "-", "@"))
+    assert read_csv(report.exercises)[0]["reason"].startswith("'=HYPERLINK(1) @x")
+
+
+def test_a_feedback_page_is_whole_and_harmless(course):
+    notebook = filled(ADD, bug_hunt="right")
+    evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png> half"
+    cell_of(notebook, "vector_add")["source"] += "\n" + evil
+    submit(course, "ann", notebook)
+    graded(course)
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        gradebook.find_comment("vector_add", ADD, ADD, "ann").manual_comment = "see <me>"
+        gradebook.db.commit()
+    report = feedback(course)
+    [page] = report.pages
+    html = page.read_text()
+    assert page == course.notebook("feedback", "ann", ADD, ".html")
+    for said in ("01_vector_add: a lesson", "5.5 of 8", "wrong-value", "see &lt;me&gt;", "3 of 3 points"):
+        assert said in html
+    for harm in ("<script", "<img", "\u202e", "http://", "https://"):
+        assert harm not in html
+    assert "default-src 'none'" in html
+    assert f'href="{ADD}/{ADD}.html"' in (page.parents[1] / "index.html").read_text()
