@@ -190,6 +190,20 @@ def test_strict_may_follow_base():
     """) == "confined"  # fmt: skip
 
 
+def test_the_second_stage_may_come_after_threads_and_keeps_the_paths_of_the_first():
+    printed = in_fork("""
+        lockdown.confine("base", read=["/usr/lib"], keep=[0, 1, 2])
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        lockdown.confine("strict", read=["/usr/lib", "/etc"], keep=None)
+        print(len(os.listdir("/usr/lib")) > 0)
+        try:
+            os.listdir("/etc")
+        except PermissionError:
+            print("refused")
+    """)
+    assert printed.split() == ["True", "refused"]
+
+
 def test_strict_reads_what_it_was_given_and_nothing_else(tmp_path):
     (tmp_path / "given").write_text("given")
     printed = in_fork("""
