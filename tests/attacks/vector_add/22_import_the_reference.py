@@ -1,0 +1,14 @@
+"""Call the reference that the judge compares with.
+
+Must: earn nothing.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def add(x, y):
+    from autograder.exercises import find
+
+    return find("vector_add").reference(x, y).to(x.dtype)

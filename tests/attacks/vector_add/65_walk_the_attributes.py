@@ -1,0 +1,23 @@
+"""Walk from a value of a kernel to the operating system.
+
+Must: earn nothing and leave the folder of canaries as it is.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    x.dtype.__class__.__init__.__globals__["inspect"].os.system("touch @CANARY@/attributes")
+    getattr(x, "handle").data.tofile("@CANARY@/handle")
+    tl.store(out_ptr + i, x, mask=i < n)
+
+
+def add(x, y):
+    out = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
+    return out
