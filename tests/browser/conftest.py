@@ -1,0 +1,209 @@
+"""JupyterLab and a browser for the tests in this folder, which are skipped where Chromium is missing.
+
+SCREENSHOTS=folder keeps the pictures that the tests take.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# All cells stay in the page, and JupyterLab does not ask whether it may fetch news.
+SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            # One server and one browser serve the whole folder: keep it on one worker.
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def screenshots(tmp_path_factory):
+    """The folder for pictures."""
+    folder = Path(os.environ.get("SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium, driven by Playwright."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine (.ci/run installs it)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright (make test installs it)")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running JupyterLab; `folder` is an attendee's copy of the course: notebooks/ and assets/."""
+
+    url: str
+    token: str
+    folder: Path
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """JupyterLab on a free port of localhost, with a token."""
+    folder = tmp_path_factory.mktemp("course")
+    for name in ("notebooks", "assets"):
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    home = jupyter_home(tmp_path_factory.mktemp("jupyter"))
+    port, token = free_port(), secrets.token_hex(16)
+    command = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ServerApp.ip=127.0.0.1"]
+    command += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder}"]
+    command += ["--allow-root"] if os.geteuid() == 0 else []
+    log = home / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **jupyter_environment(home), "JUPYTER_TOKEN": token},
+        )
+        try:
+            running = Server(f"http://127.0.0.1:{port}", token, folder)
+            wait_until_ready(running, process, log)
+            yield running
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def jupyter_home(home: Path) -> Path:
+    """A JupyterLab configuration for these tests alone."""
+    settings = home / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    (settings / "default_setting_overrides.json").write_text(json.dumps(SETTINGS))
+    (settings / "page_config.json").write_text(json.dumps(PAGE))
+    return home
+
+
+def jupyter_environment(home: Path) -> dict[str, str]:
+    return {
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until_ready(running: Server, process: subprocess.Popen, log: Path, seconds: float = 90):
+    """Return when the server answers; fail with its log when it ends or stays silent."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            urllib.request.urlopen(f"{running.url}/api/status?token={running.token}", timeout=5).close()
+            return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+
+
+class Notebook:
+    """A notebook open in JupyterLab, used as a person uses it: click, type, run, look.
+
+    Cells are addressed by their index in the file or by the exercise's grade id.
+    """
+
+    def __init__(self, page, server: Server, path: str):
+        self.page = page
+        self.path = server.folder / path
+        cells = self.on_disk()["cells"]
+        self.index = {
+            cell["metadata"]["nbgrader"]["grade_id"]: number
+            for number, cell in enumerate(cells)
+            if "nbgrader" in cell["metadata"]
+        }
+        page.goto(f"{server.url}/lab/tree/{path}?reset&token={server.token}")
+        page.locator(".jp-Notebook .jp-Cell").nth(len(cells) - 1).wait_for(state="attached", timeout=60_000)
+        page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').first.wait_for(timeout=60_000)
+
+    def on_disk(self) -> dict:
+        return json.loads(self.path.read_text())
+
+    def cell(self, which: int | str):
+        number = which if isinstance(which, int) else self.index[which]
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def fill(self, which: int | str, source: str):
+        """Replace the source of a cell by typing over it."""
+        editor = self.cell(which).locator(".cm-content")
+        editor.scroll_into_view_if_needed()
+        editor.click()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(source)
+
+    def run_all(self, timeout: float = 180):
+        """Run every cell and wait until the last one is done; timeout in seconds."""
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        self.page.wait_for_function(
+            """() => {
+                const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')];
+                const prompt = cell => cell.querySelector('.jp-InputPrompt').textContent.trim();
+                const empty = cell => !cell.querySelector('.cm-content').textContent.trim();
+                return cells.every(cell => empty(cell) || /^\\[\\d+\\]:$/.test(prompt(cell)));
+            }""",
+            timeout=timeout * 1000,
+        )
+
+    def output(self, which: int | str) -> str:
+        """The text that a cell shows below itself."""
+        return self.cell(which).locator(".jp-OutputArea-output").first.inner_text()
+
+    def save(self) -> dict:
+        """Save, and return the notebook as it then is on disk."""
+        before = self.path.stat().st_mtime_ns
+        self.page.keyboard.press("Control+s")
+        end = time.monotonic() + 30
+        while self.path.stat().st_mtime_ns == before:
+            assert time.monotonic() < end, "JupyterLab did not save within 30 s"
+            self.page.wait_for_timeout(100)
+        return self.on_disk()
+
+
+@pytest.fixture
+def open_notebook(browser, server):
+    """open_notebook("notebooks/x.ipynb") -> Notebook in a page of its own."""
+    context = browser.new_context(viewport={"width": 1360, "height": 900})
+    yield lambda path: Notebook(context.new_page(), server, path)
+    context.close()

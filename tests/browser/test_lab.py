@@ -1,0 +1,35 @@
+"""In a real browser: a learner opens the course, fills the cells, runs them and sees the verdicts."""
+
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+
+
+def notebook_of(*sources):
+    cells = [
+        {"cell_type": "code", "id": f"cell-{number}", "metadata": {}, "source": source, "outputs": []}
+        | {"execution_count": None}
+        for number, source in enumerate(sources)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernel}
+    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_the_server_asks_for_its_token(server):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{server.url}/api/contents")
+    assert refused.value.code == 403
+
+
+def test_typed_cells_run_and_show_their_output(open_notebook, server):
+    (server.folder / "plain.ipynb").write_text(notebook_of("1 + 1", "print('starter')"))
+    notebook = open_notebook("plain.ipynb")
+    lines = ["def twice(x):", "    if x:", "        return (2 * x)", "    return 'none'", "print(twice(21))"]
+    notebook.fill(1, "\n".join(lines))
+    notebook.run_all()
+    assert notebook.output(0) == "2"
+    assert notebook.output(1).strip() == "42"
+    assert "".join(notebook.save()["cells"][1]["source"]) == "\n".join(lines)
