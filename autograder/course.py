@@ -59,29 +59,30 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class Course:
-    """A course directory and the URL of its gradebook. `Course.open` makes what is missing."""
+    """A course directory and the URL of its gradebook. `Course.open` reads it."""
 
     root: Path
     db_url: str
     config: Config = field(repr=False, compare=False)
 
     @classmethod
-    def open(cls, root: str | Path = "course", db: str | None = None) -> Course:
-        """The course in `root`; a new one gets the lessons of solutions/ and nbgrader's configuration.
+    def open(cls, root: str | Path = "course", db: str | None = None, create: bool = False) -> Course:
+        """The course in `root`; `create` makes one of the lessons in solutions/ where there is none.
 
         The gradebook is `db`, or what nbgrader_config.py names, or gradebook.db in `root`.
         """
         root = Path(root).resolve()
         if root.exists() and not root.is_dir():
             raise CourseError(f"{root}: is a file; a course is a folder")
-        root.mkdir(parents=True, exist_ok=True)
-        config = root / "nbgrader_config.py"
-        if not config.exists():
-            write_atomically(config, CONFIG.encode())
         if not any(root.glob("release/*/*.ipynb")):
+            if not create:
+                raise CourseError(f"{root}: is no course (no release/ in it); `autograder collect` makes one")
             from autograder.build import write_course
 
             write_course(root)
+        config = root / "nbgrader_config.py"
+        if not config.exists():
+            write_atomically(config, CONFIG.encode())
         settings = PyFileConfigLoader(config.name, path=str(root)).load_config()
         configured = settings.CourseDirectory.get("db_url")
         return cls(root, db or configured or f"sqlite:///{root / 'gradebook.db'}", settings)

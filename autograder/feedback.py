@@ -38,6 +38,7 @@ a { color: inherit; text-underline-offset: .2em; }
   margin-right: .55rem; }
 .list { list-style: none; margin: .9rem 0 0; padding: 0; }
 .list li { padding: .4rem 0; border-top: 1px solid var(--line); }
+section .verdict { margin: .7rem 0 0; }
 .comment { margin: .8rem 0 0; padding: .5rem .8rem; border-left: 4px solid #0072b2; background: var(--code);
   white-space: pre-wrap; }
 details { margin-top: .8rem; } summary { cursor: pointer; color: var(--soft); }
@@ -100,8 +101,10 @@ def _exercise(e: ExerciseFeedback) -> str:
     if e.comment:
         parts.append(f'<p class="comment">{escape(e.comment)}</p>')
     if e.answer.strip():
+        opened = "" if e.score >= e.points else " open"
         code = highlight(e.answer, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
-        parts.append(f'<details><summary>Your answer</summary><pre class="code">{code}</pre></details>')
+        parts.append(f"<details{opened}><summary>Your answer</summary>")
+        parts.append(f'<pre class="code">{code}</pre></details>')
     return f'<section class="card" id="{escape(e.name)}">{"".join(parts)}</section>'
 
 

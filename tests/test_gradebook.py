@@ -213,6 +213,9 @@ def test_calls_that_are_wrong_say_what_to_do(course, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CourseError, match="is a file"):
         Course.open(tmp_path / "file")
+    with pytest.raises(CourseError, match="is no course"):
+        Course.open(tmp_path / "mistyped")
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_a_released_notebook_that_changed_after_grading_is_refused(course):
