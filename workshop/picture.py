@@ -22,7 +22,7 @@ STYLE = """
 .workshop-picture th, .workshop-picture td {padding: 4px 6px; text-align: right; background: none;
   border-bottom: 1px solid var(--jp-border-color1, #888)}
 .workshop-picture .code {font-family: var(--jp-code-font-family, monospace)}
-.workshop-picture .wrong {color: var(--jp-error-color0, #d55e00); font-weight: 600}
+.workshop-picture .wrong {border-left: 4px solid #d55e00; padding-left: 8px; font-weight: 600}
 """
 
 

@@ -1,0 +1,147 @@
+"""In a real browser: the explorers move under keyboard and mouse, and are readable narrow, light and dark."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FIGURES = sorted((Path(__file__).parents[2] / "assets").glob("*.svg"))
+
+CELLS = [
+    "from workshop import explore\nexplore.launch_grid(n=20, block_size=8)",
+    "explore.online_softmax([1, 2, 3, 4, 5, 6], block=2)",
+    "explore.occupancy(vgprs=114, lds_bytes=16, num_warps=4)",
+    "import numpy as np\n"
+    "once, writes = np.ones((4, 300), int), np.ones((4, 300), int)\n"
+    "writes[3, 290:] = 0\n"
+    "explore.memory_traffic({'x_ptr': (3 * once, 0 * once), 'y_ptr': (0 * once, writes)})",
+]
+
+# Texts of a figure that leave its card or lie on one another, by more than the slack of a font's line box.
+MISPLACED_TEXT = """svg => {
+    const texts = [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBBox()]);
+    const [right, bottom] = [svg.viewBox.baseVal.width - 8, svg.viewBox.baseVal.height - 4];
+    const inside = box => box.x >= 8 && box.x + box.width <= right && box.y + box.height <= bottom;
+    const wrong = texts.filter(([, box]) => !inside(box)).map(([words]) => `outside: ${words}`);
+    texts.forEach(([words, a], index) => texts.slice(index + 1).forEach(([others, b]) => {
+        const width = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x);
+        const height = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y);
+        if (width > 1 && height > 3) wrong.push(`${words} / ${others}`);
+    }));
+    return wrong;
+}"""
+
+
+@pytest.fixture
+def notebook(open_notebook, server):
+    source = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
+    source.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(source, server.folder / "widgets.ipynb")
+    opened = open_notebook("widgets.ipynb")
+    opened.run_all()
+    opened.page.locator(".workshop-picture svg").nth(len(CELLS)).wait_for()  # the last cell shows two
+    return opened
+
+
+def says(notebook, cell: int, words: str) -> None:
+    """Wait until the picture below a cell says `words` to a screen reader."""
+    picture = notebook.cell(cell).locator(f'.workshop-picture svg[aria-label*="{words}"]')
+    picture.first.wait_for(timeout=15_000)
+
+
+def press(notebook, cell: int, slider: int, key: str, times: int = 1) -> None:
+    notebook.cell(cell).locator(".noUi-handle").nth(slider).focus()
+    for _ in range(times):
+        notebook.page.keyboard.press(key)
+
+
+def luminance(color: str) -> float:
+    """Relative luminance of a CSS rgb() colour, as the Web Content Accessibility Guidelines define it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_the_launch_grid_follows_its_sliders(notebook, screenshots):
+    says(notebook, 0, "3 programs of 8 lanes")
+    press(notebook, 0, slider=0, key="ArrowRight", times=5)
+    says(notebook, 0, "4 programs of 8 lanes: 32 lanes for 25 elements")
+    press(notebook, 0, slider=1, key="ArrowLeft")
+    says(notebook, 0, "7 programs of 4 lanes")
+    notebook.cell(0).get_by_role("button", name="next").click()
+    says(notebook, 0, "Program 1 has 4 elements")
+    notebook.page.screenshot(path=screenshots / "launch_grid.png")
+
+
+def test_the_stepper_walks_and_shows_what_a_missing_rescale_does(notebook, screenshots):
+    forward = notebook.cell(1).get_by_role("button", name="next")
+    says(notebook, 1, "Before the first block")
+    forward.click()
+    forward.click()
+    says(notebook, 1, "the old sum is multiplied by exp(2 − 4)")
+    for _ in range(2):
+        forward.click()
+    says(notebook, 1, "adds up to 1, as it must")
+    notebook.cell(1).locator("input[type=checkbox]").click()
+    says(notebook, 1, "not 1: terms in different units were added")
+    notebook.cell(1).scroll_into_view_if_needed()
+    notebook.page.screenshot(path=screenshots / "online_softmax.png")
+    notebook.cell(1).get_by_role("button", name="reset").click()
+    says(notebook, 1, "Before the first block")
+
+
+def test_the_occupancy_slider_names_the_limit(notebook, screenshots):
+    says(notebook, 2, "4 waves per execution unit, limited by VGPRs")
+    press(notebook, 2, slider=1, key="Home")
+    says(notebook, 2, "8 waves per execution unit, limited by wave slots")
+    press(notebook, 2, slider=2, key="End")
+    says(notebook, 2, "limited by LDS")
+    notebook.cell(2).scroll_into_view_if_needed()
+    notebook.page.screenshot(path=screenshots / "occupancy.png")
+
+
+def test_the_traffic_picture_marks_what_was_never_written(notebook):
+    says(notebook, 3, "x_ptr, 4 × 300: each element read 3 times")
+    says(notebook, 3, "10 never")
+    crossed = notebook.cell(3).locator("rect[stroke-dasharray]").count()
+    assert 0 < crossed < 32
+
+
+def use_theme(page, theme: str) -> None:
+    page.get_by_role("menuitem", name="Settings", exact=True).click()
+    page.locator('.lm-Menu-item[data-type="submenu"]', has_text="Theme").first.click()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{theme}$")).click()
+    page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
+
+
+def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
+    notebook.page.set_viewport_size({"width": 1000, "height": 900})
+    too_wide = notebook.page.evaluate(
+        "() => [...document.querySelectorAll('.jp-OutputArea-output, .workshop-picture')]"
+        ".filter(box => box.scrollWidth > box.clientWidth).length"
+    )
+    assert too_wide == 0
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        use_theme(notebook.page, theme)
+        background, *colors = notebook.page.evaluate(
+            """() => {
+                const color = (element, name) => getComputedStyle(element)[name];
+                const words = document.querySelectorAll('.workshop-picture text, .workshop-picture p');
+                const sheet = document.querySelector('.jp-Notebook');
+                return [color(sheet, 'backgroundColor'), ...[...words].map(
+                    element => color(element, element.tagName === 'P' ? 'color' : 'fill'))];
+            }"""
+        )
+        for color in set(colors):
+            light, shade = sorted([luminance(background), luminance(color)], reverse=True)
+            assert (light + 0.05) / (shade + 0.05) >= 4.5, (theme, color, background)
+        notebook.page.screenshot(path=screenshots / f"{theme.split()[1].lower()}.png")
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_no_words_of_a_figure_overlap(browser, path):
+    page = browser.new_page()
+    page.set_content(path.read_text())
+    assert page.locator("svg").evaluate(MISPLACED_TEXT) == []
+    page.close()
