@@ -8,7 +8,7 @@ import csv
 import html
 import statistics
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,9 @@ class Gbps(NamedTuple):
     median: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.0f} GB/s ({self.low:.0f} to {self.high:.0f})"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,13 @@ class Results:
     @property
     def providers(self) -> list[str]:
         return list(dict.fromkeys(row.provider for row in self.rows))
+
+    def only(self, *providers: str) -> "Results":
+        """These providers and the copy only. Raises ValueError for a name that is not there."""
+        unknown = [name for name in providers if name not in self.providers]
+        if unknown:
+            raise ValueError(f"no provider {unknown[0]!r}; there are: {', '.join(self.providers)}")
+        return replace(self, rows=[row for row in self.rows if row.provider in ("copy", *providers)])
 
     def table(self):
         """The median GB/s as a DataFrame: a row per size, a column per provider. More is in `.details()`."""
@@ -133,6 +143,9 @@ class Results:
             lows, highs = ([row.gbps.low for row in rows], [row.gbps.high for row in rows])
             axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
 
+    def __str__(self) -> str:
+        return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
+
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
         table = self.table().to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
@@ -197,6 +210,11 @@ class Counted:
     def save(self, path) -> None:
         """Nothing was measured, so nothing is written."""
 
+    def __str__(self) -> str:
+        return (
+            f"{self.title}\nbytes per element, at least {self.least:g}\n{self.table().to_string(na_rep='–')}"
+        )
+
     def _total(self, count: Count) -> float | None:
         return None if count.read is None else count.read + count.written
 
@@ -206,13 +224,13 @@ class Counted:
 
     def _repr_html_(self) -> str:
         table = self.table().to_html(na_rep="–", float_format=lambda value: f"{value:g}")
-        recorded_on = (
-            f" The plot was recorded on: {html.escape(self.curves.caption())}." if self.curves else ""
+        words = (
+            "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
+            f"element of the output; the least possible is {self.least:g}."
         )
-        return (
-            "<p>No GPU here, so nothing is timed. Counted from each kernel's own loads and stores: bytes per "
-            f"element of the output; the least possible is {self.least:g}.{recorded_on}</p>{table}"
-        )
+        if self.curves:
+            words += f" The plot was recorded elsewhere: {self.curves.caption()}."
+        return f"<p>{html.escape(words)}</p>{table}"
 
 
 def compare(
@@ -227,17 +245,16 @@ def compare(
     recorded: str | None = None,
     repeats: int = REPEATS,
 ) -> Results | Counted:
-    """Measure functions that do the same work, all interleaved in one run with a copy of the same number of
-    bytes.
+    """Measure functions that do the same work, interleaved in one run with a copy of as many bytes.
 
-    providers: name -> function of the inputs, returns a new tensor. make_inputs(size) -> tuple of tensors.
+    providers: name -> function of the inputs that returns a new tensor. make_inputs(size) -> a tuple.
     bytes_moved(*inputs) -> bytes that a perfect kernel reads and writes. check(output, *inputs) -> bool is
     asked of the output of every timed call; a provider that fails it, or raises, gets a note in place of a
     number. On the interpreter the result is Counted: bytes per element, and the curves named by `recorded`.
     """
+    sizes = list(sizes)
     if device().interpreting:
         return _count(providers, make_inputs(min(sizes)), bytes_moved, recorded, title)
-    sizes = list(sizes)
     bar = _ProgressBar(len(sizes))
     rows = []
     for size in sizes:
@@ -248,12 +265,15 @@ def compare(
 
 
 def recorded(name: str) -> Results:
-    """The curves in benchmarks/recorded/<name>.csv. Raises FileNotFoundError that lists those there are."""
-    path = RECORDED / f"{name}.csv"
-    if not path.exists():
-        there = ", ".join(sorted(file.stem for file in RECORDED.glob("*.csv")))
-        raise FileNotFoundError(f"no recorded curves {name!r}; there are: {there}")
-    with path.open(newline="", encoding="utf-8") as file:
+    """The curves in benchmarks/recorded/<name>.csv, or else in the first file whose name contains `name`.
+
+    Raises FileNotFoundError that lists the names there are.
+    """
+    names = sorted(file.stem for file in RECORDED.glob("*.csv"))
+    found = [name] if name in names else [there for there in names if name in there]
+    if not found:
+        raise FileNotFoundError(f"no recorded curves {name!r}; there are: {', '.join(names)}")
+    with (RECORDED / f"{found[0]}.csv").open(newline="", encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     about = {key: value for key, value in lines[0].items() if key not in (*COLUMNS, "title", "x_label")}
     return Results([_row(line) for line in lines], about, lines[0]["title"], lines[0]["x_label"])
@@ -333,7 +353,7 @@ class _Runner:
         """Compile, tune and run a few times."""
         try:
             for _ in range(WARMUPS):
-                self.function(*inputs)
+                _poison(self.function(*inputs), inputs)
         except Exception as error:  # a provider may refuse a size in any way; the others go on
             self.note = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[
                 :120
@@ -396,10 +416,9 @@ def _gbps(nbytes: int, milliseconds: list[float]) -> Gbps:
     return Gbps(statistics.median(speeds), fifths[0], fifths[3])
 
 
-def _count(providers, inputs, bytes_moved, name: str | None, title: str) -> Counted:
+def _count(providers, inputs: tuple, bytes_moved: Callable, name: str | None, title: str) -> Counted:
     inputs = tuple(_few(value) for value in inputs)
-    curves = recorded(name) if name else None
-    least, counts = None, []
+    least, counts = 0.0, []
     for provider, function in providers.items():
         try:
             traffic = count_bytes(function, *inputs)
@@ -407,12 +426,12 @@ def _count(providers, inputs, bytes_moved, name: str | None, title: str) -> Coun
             counts.append(Count(provider, None, None, f"{type(error).__name__}: {error}"[:120]))
             continue
         elements = traffic.result.numel()
-        least = bytes_moved(*inputs) / elements if elements else least
-        if not traffic.launches:
+        least = bytes_moved(*inputs) / elements if elements else 0.0
+        if traffic.launches:
+            counts.append(Count(provider, traffic.bytes_read / elements, traffic.bytes_written / elements))
+        else:
             counts.append(Count(provider, None, None, "no Triton kernel: its loads cannot be counted"))
-            continue
-        counts.append(Count(provider, traffic.bytes_read / elements, traffic.bytes_written / elements))
-    return Counted(counts, least or 0.0, curves, title)
+    return Counted(counts, least, recorded(name) if name else None, title)
 
 
 def _few(value):

@@ -121,7 +121,7 @@ class Device(DeviceFacts):
             ("device", f"{self.name} ({self.backend}, {self.arch})"),
             (f"{self._unit}s", str(self.multiprocessors)),
             memory,
-            ("copy, measured now", f"{copy.median:.0f} GB/s ({copy.low:.0f} to {copy.high:.0f})"),
+            ("copy, measured now", str(copy)),
             *software,
         ]
 

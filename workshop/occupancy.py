@@ -93,7 +93,7 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: Devic
     """Programs that run on the whole device at once: the size of a persistent launch.
 
     num_regs: 32-bit registers of one thread (`n_regs` of a compiled kernel). shared_bytes: of one program,
-    0 for none. 0 means that not even one program fits a multiprocessor.
+    0 for none. At least one for each multiprocessor: a launch of no programs would compute nothing.
     """
     registers = 2 * device.registers if device.is_cdna else device.registers
     threads = num_warps * device.warp_size
@@ -102,7 +102,7 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: Devic
         limits.append(registers // (num_regs * threads))
     if shared_bytes:
         limits.append(device.shared_memory // shared_bytes)
-    return min(limits) * device.multiprocessors
+    return max(1, min(limits)) * device.multiprocessors
 
 
 def _compute_unit(arch: str) -> ComputeUnit:

@@ -13,6 +13,7 @@ SETTINGS = {
     "figure.facecolor": "#FFFFFF",
     "axes.facecolor": "#FFFFFF",
     "axes.edgecolor": "#8A8A8A",
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -41,5 +42,6 @@ def figure(title: str, x_label: str, y_label: str):
 
 
 def look(number: int) -> dict:
-    """Colour and marker of the n-th line."""
-    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
+    """Colour, marker and dash of the n-th line."""
+    index, again = number % len(PALETTE), number >= len(PALETTE)
+    return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}

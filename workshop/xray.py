@@ -39,10 +39,10 @@ DTYPES = {
 
 
 class CompileFailed(Exception):
-    """The compiler refused the kernel. `line` counts from the kernel's first line; None if unknown."""
+    """The compiler refused the kernel. `line` counts from the line with `def`; None if it is not known."""
 
     def __init__(self, kernel: str, target: str, message: str, line: int | None = None, text: str = ""):
-        where = f"\n  line {line} of the kernel:  {text.strip()}" if line else ""
+        where = f"\n  line {line}, counted from `def`:  {text}" if line else ""
         super().__init__(f"{kernel} does not compile for {target}.{where}\n  {message}")
         self.line = line
 
@@ -208,16 +208,13 @@ def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> R
         "targets": targets,
     }
     answers = _compile(json.dumps(request))
-    source = textwrap.dedent(inspect.getsource(function)).splitlines()
     compiled = []
     for target, answer in zip(targets, answers, strict=True):
         if "error" in answer:
-            line = answer.get("line")
-            text = source[line - 1] if line and line <= len(source) else ""
-            raise CompileFailed(function.__name__, target, answer["error"], line, text)
-        for name in ("loads", "stores"):
-            answer[name] = {int(width): count for width, count in answer[name].items()}
-        compiled.append(Compiled(kernel=function.__name__, target=target, **answer))
+            where = answer.get("line"), answer.get("text", "")
+            raise CompileFailed(function.__name__, target, answer["error"], *where)
+        widths = {name: {int(bits): n for bits, n in answer[name].items()} for name in ("loads", "stores")}
+        compiled.append(Compiled(kernel=function.__name__, target=target, **(answer | widths)))
     return Report(compiled)
 
 
@@ -334,10 +331,12 @@ def _gather_global(name: str, value, parts: dict[str, str]) -> None:
         parts[name] = f"{name} = tl.constexpr({_literal(value.value)})"
     elif type(value).__name__ == "dtype":
         parts[name] = f"{name} = tl.{value}"
-    elif getattr(value, "__module__", "").startswith("triton"):
-        parts[name] = f"from {value.__module__} import {value.__name__} as {name}"
-    elif hasattr(value, "fn"):
-        _gather(_function_of(value), parts)
+    else:
+        function = getattr(value, "fn", value)
+        if str(getattr(function, "__module__", "")).startswith("triton."):
+            parts[name] = f"from {function.__module__} import {function.__name__} as {name}"
+        elif function is not value:
+            _gather(_function_of(value), parts)
 
 
 def _literal(value) -> str:

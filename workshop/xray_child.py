@@ -1,6 +1,6 @@
 """Compiles a kernel for other GPUs: run as a program by xray, JSON in on stdin, JSON out on stdout.
 
-Each target gets an answer with the fields of xray.Compiled, or with `error` and, where it is known, `line`.
+Each target gets an answer with the fields of xray.Compiled, or `error` with, where known, `line` and `text`.
 """
 
 import importlib.util
@@ -51,10 +51,20 @@ def answer(kernel, request: dict, name: str) -> dict:
         )
         return amd(compiled) if target.backend == "hip" else nvidia(compiled)
     except CompilationError as error:
-        line = getattr(error.node, "lineno", None)
-        return {"error": str(error.error_message or error).strip().splitlines()[-1], "line": line}
+        return refusal(error)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
+
+
+def refusal(error: CompilationError) -> dict:
+    """What the compiler refused, where it happened: an error in a helper arrives wrapped in its caller's."""
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    message = error.error_message or str(error.__cause__ or error)
+    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", message.strip(), re.S)
+    line = getattr(error.node, "lineno", None)
+    text = error.src.splitlines()[line - 1] if line and error.src else ""
+    return {"error": quoted[2] if quoted else message.strip(), "line": line, "text": text.strip()}
 
 
 def parse_target(name: str) -> GPUTarget:

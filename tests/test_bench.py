@@ -1,0 +1,267 @@
+"""Measured numbers can be trusted, counted ones are exact, and the interpreter is never timed."""
+
+import csv
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import workshop  # noqa: F401  before triton
+from workshop import DEVICE, compare, count_bytes, matches, recorded
+from workshop.bench import Counted, Gbps, Results
+from workshop.traffic import OutOfBounds
+
+bench = sys.modules["workshop.bench"]
+interpreted = pytest.mark.skipif(DEVICE.type != "cpu", reason="counting needs Triton's interpreter")
+
+
+def triton_kernels():
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def repeated_copy(x_ptr, out_ptr, n, times: tl.constexpr, reach: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+        offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+        total = tl.zeros((BLOCK_SIZE,), tl.float32)
+        for _ in range(times):
+            total += tl.load(x_ptr + offsets, mask=offsets < n)
+        tl.store(out_ptr + offsets, total / times, mask=offsets < n + reach)
+
+    def provider(times, reach=0):
+        def copy(x):
+            out = torch.empty_like(x)
+            repeated_copy[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), times, reach, 256)
+            return out
+
+        return copy
+
+    return provider
+
+
+@interpreted
+@pytest.mark.parametrize(("times", "expected"), [(1, 8), (2, 12), (3, 16)])
+def test_bytes_per_element_are_counted(times, expected):
+    x = torch.rand(1000)
+    traffic = count_bytes(triton_kernels()(times), x)
+    assert traffic.per_element(x.numel()) == expected
+    assert torch.allclose(traffic.result, x)
+    assert (traffic["x_ptr"].reads == times).all() and (traffic["x_ptr"].writes == 0).all()
+    assert traffic["out_ptr"].writes.shape == x.shape and (traffic["out_ptr"].writes == 1).all()
+    assert f"read {times} times" in str(traffic)
+
+
+@interpreted
+def test_gaps_between_rows_do_not_belong_to_a_tensor():
+    rows = torch.rand(4, 300)[:, :200]
+    with pytest.raises(OutOfBounds, match="repeated_copy: a load reaches .* outside"):
+        count_bytes(triton_kernels()(1), rows)
+
+
+@interpreted
+def test_a_store_outside_is_stopped_before_memory_is_touched():
+    with pytest.raises(OutOfBounds, match="a store reaches 7 elements"):
+        count_bytes(triton_kernels()(1, reach=7), torch.rand(1000))
+
+
+@interpreted
+def test_counting_leaves_no_trace():
+    from triton.runtime.interpreter import GridExecutor, interpreter_builder
+
+    before = GridExecutor._init_args_hst
+    count_bytes(triton_kernels()(1), torch.rand(8))
+    assert GridExecutor._init_args_hst is before
+    assert "create_masked_load" not in vars(interpreter_builder)
+
+
+@interpreted
+def test_on_the_interpreter_compare_counts_and_never_times():
+    provider = triton_kernels()
+
+    def unfinished(x):
+        raise ValueError("not yet")
+
+    result = compare(
+        {"torch": torch.clone, "once": provider(1), "thrice": provider(3), "unfinished": unfinished},
+        lambda n: (torch.rand(n),),
+        [1 << 20, 1 << 16],
+        lambda x: 2 * x.nbytes,
+        recorded="h200_softmax_float32",
+    )
+    assert isinstance(result, Counted)
+    table = result.table()
+    assert table.loc["once", "bytes per element"] == 8
+    assert table.loc["thrice", "bytes per element"] == 16
+    assert table.loc["thrice", "at most, of copy"] == "50%"
+    assert "no Triton kernel" in table.loc["torch", "note"]
+    assert "not yet" in table.loc["unfinished", "note"]
+    page = result._repr_html_()
+    assert "nothing is timed" in page and "NVIDIA H200" in page
+    assert "GB/s" not in page.split("<table")[1]
+    assert result.plot().axes[0].get_ylabel() == "GB/s"
+
+
+@interpreted
+def test_without_recorded_curves_the_counts_are_drawn():
+    result = compare({"once": triton_kernels()(1)}, lambda n: (torch.rand(n),), [512], lambda x: 2 * x.nbytes)
+    axes = result.plot().axes[0]
+    assert axes.get_xlabel() == "bytes per element"
+    assert sum(bar.get_width() for bar in axes.patches) == 8
+
+
+class Clock:
+    """Stands in for the GPU's timer: each call takes the milliseconds its function is marked with."""
+
+    calls: list = []
+
+    def milliseconds(self, function, *inputs):
+        Clock.calls.append(getattr(function, "__name__", "clone"))
+        return getattr(function, "takes", 2.0), function(*inputs)
+
+
+def takes(milliseconds, function):
+    function.takes = milliseconds
+    return function
+
+
+@pytest.fixture
+def pretend_gpu(monkeypatch):
+    """compare measures, with CPU tensors and a clock that is set by the test."""
+    about = dict(name="Pretend GPU", arch="x", driver="1", torch="2", triton="3", interpreting=False)
+    monkeypatch.setattr(bench, "device", lambda: SimpleNamespace(**about))
+    monkeypatch.setattr(bench, "torch_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(bench, "_Timer", Clock)
+    Clock.calls = []
+
+
+def measure(providers, check=None, sizes=(1 << 20,), repeats=5):
+    inputs = lambda n: (torch.rand(n),)  # noqa: E731
+    return compare(
+        providers, inputs, sizes, lambda x: 2 * x.nbytes, check=check, repeats=repeats, title="Copy"
+    )
+
+
+def row(results, provider):
+    return next(row for row in results.rows if row.provider == provider)
+
+
+def test_speed_is_beside_the_copy_of_the_same_size(pretend_gpu):
+    results = measure({"slow": takes(4.0, lambda x: x.clone())})
+    assert isinstance(results, Results)
+    assert row(results, "copy").gbps == Gbps(*[pytest.approx(2 * 4 * 2**20 / 2e6)] * 3)
+    assert row(results, "slow").of_copy == pytest.approx(0.5)
+    assert row(results, "slow").nbytes == 8 * 2**20
+
+
+def test_providers_are_interleaved(pretend_gpu):
+    def a(x):
+        return x.clone()
+
+    def b(x):
+        return x.clone()
+
+    measure({"a": a, "b": b}, repeats=3)
+    assert Clock.calls == ["clone", "a", "b"] * 3
+
+
+def test_faster_than_the_copy_is_a_measuring_error(pretend_gpu):
+    results = measure({"lucky": takes(1.0, lambda x: x.clone())})
+    assert "200% of copy: a measuring error" in row(results, "lucky").note
+    assert any("measuring error" in note for note in results.notes())
+
+
+def test_little_traffic_is_said_to_be_little(pretend_gpu):
+    assert "MB is little" in row(measure({"fine": lambda x: x.clone()}), "fine").note
+
+
+def test_every_timed_call_is_checked(pretend_gpu):
+    calls = []
+
+    def wrong_once(x):
+        calls.append(1)
+        return x.clone() if len(calls) < bench.WARMUPS + 3 else torch.zeros_like(x)
+
+    results = measure({"wrong once": wrong_once, "right": torch.clone}, check=matches(torch.clone))
+    assert row(results, "wrong once").gbps is None
+    assert "wrong result" in row(results, "wrong once").note
+    assert row(results, "right").gbps
+
+
+def test_memory_of_an_earlier_answer_cannot_pass_the_check(pretend_gpu):
+    kept = torch.rand(1 << 20)
+
+    def stale(x):
+        if not torch.isnan(kept).any() and not stale.started:
+            kept.copy_(x)
+            stale.started = True
+        return kept
+
+    stale.started = False
+    assert "wrong result" in row(measure({"stale": stale}, check=matches(torch.clone)), "stale").note
+
+
+def test_a_provider_that_refuses_a_size_does_not_stop_the_others(pretend_gpu):
+    def refuses(x):
+        raise RuntimeError("OutOfResources: shared memory\nmore")
+
+    results = measure({"refuses": refuses, "fine": torch.clone}, sizes=(256, 512))
+    assert row(results, "refuses").note == "RuntimeError: OutOfResources: shared memory"
+    assert [r.size for r in results.rows if r.provider == "fine"] == [256, 512]
+    assert results.table()["refuses"].isna().all()
+
+
+def test_quantiles():
+    assert bench._gbps(10**9, [1.0, 2.0, 4.0, 5.0, 8.0]) == Gbps(
+        250.0, pytest.approx(185.0), pytest.approx(600)
+    )
+
+
+@pytest.mark.parametrize("factor", [0.0, 1.03, float("nan")])
+def test_matches_rejects_wrong_values(factor):
+    x = torch.full((100,), 1e-4)
+    check = matches(torch.clone)
+    assert check(x.clone(), x)
+    assert not check(x * factor, x)
+    assert not check(x[:50], x)
+
+
+def test_what_is_saved_can_be_read_again(pretend_gpu, tmp_path, monkeypatch):
+    def refuses(x):
+        raise ValueError("no")
+
+    results = measure({"fine": torch.clone, "refuses": refuses}, sizes=(256, 512))
+    results.save(tmp_path / "pretend_copy.csv")
+    monkeypatch.setattr(bench, "RECORDED", tmp_path)
+    again = recorded("copy")
+    assert again.about == results.about and again.title == "Copy"
+    assert [(r.size, r.provider, r.note) for r in again.rows] == [
+        (r.size, r.provider, r.note) for r in results.rows
+    ]
+    for old, new in zip(results.rows, again.rows, strict=True):
+        assert (old.gbps is None) == (new.gbps is None)
+
+
+def test_recorded_files_name_gpu_versions_and_date():
+    files = sorted(bench.RECORDED.glob("*.csv"))
+    assert len(files) >= 4
+    for file in files:
+        with file.open(newline="") as lines:
+            for line in csv.DictReader(lines):
+                assert all(line[name] for name in ("gpu", "torch", "triton", "date")), file.name
+                assert line["gbps"] or line["note"]
+
+
+def test_recorded_plot_names_its_gpu_and_its_ceiling():
+    curves = recorded("h200_softmax_float32").only("torch", "Liger")
+    figure = curves.plot()
+    assert "NVIDIA H200" in figure.get_supxlabel()
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["torch", "Liger", "copy: this card's ceiling"]
+    assert curves.providers == ["copy", "torch", "Liger"]
+
+
+def test_unknown_names_are_refused_with_those_there_are():
+    with pytest.raises(FileNotFoundError, match="h200_softmax_float32"):
+        recorded("h100")
+    with pytest.raises(ValueError, match="torch.compile"):
+        recorded("h200_softmax_float32").only("cuDNN")

@@ -1,0 +1,210 @@
+"""The machine is described by facts, and the doctor says what to do."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+import workshop
+from workshop import KNOWN_DEVICES, DeviceFacts
+from workshop import device as current_device
+from workshop.doctor import Machine, Node, doctor
+
+HEALTHY = Machine(
+    torch="2.13.0",
+    torch_wants_triton="3.7.1",
+    triton="3.7.1",
+    numpy="2.4.6",
+    jax="0.10.2",
+    jax_triton="0.3.1",
+    cache="/home/learner/.triton/cache",
+)
+RENDER = Node("/dev/dri/renderD128", False, 105, "render")
+MI300X = dict(gpus=("AMD 0000:03:00.0",), drivers=("amdgpu",), torch_build="ROCm 7.0")
+
+
+def run(code: str, **environment) -> subprocess.CompletedProcess:
+    kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True, check=False
+    )
+
+
+def states(machine: Machine) -> dict[str, str]:
+    return {finding.what: finding.state for finding in doctor(machine)}
+
+
+def advice(machine: Machine) -> str:
+    return "\n".join(finding.todo for finding in doctor(machine) if finding.state != "ok")
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
+def test_import_turns_the_interpreter_on_without_a_gpu():
+    code = "import os, workshop, triton; print(os.environ['TRITON_INTERPRET'], workshop.DEVICE)"
+    assert run(code).stdout.split() == ["1", "cpu"]
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
+def test_import_after_triton_says_what_to_do():
+    answer = run("import triton, workshop")
+    assert answer.returncode == 0
+    assert "triton was imported before workshop" in answer.stderr
+    assert "Restart the kernel" in answer.stderr
+
+
+def test_a_value_that_the_user_set_is_kept():
+    assert (
+        run("import os, workshop; print(os.environ['TRITON_INTERPRET'])", TRITON_INTERPRET="0").stdout
+        == "0\n"
+    )
+
+
+def test_import_is_light():
+    heavy = "{'matplotlib', 'pandas', 'ipywidgets', 'jax', 'IPython'}"
+    assert run(f"import sys, workshop; print({heavy} & set(sys.modules))").stdout == "set()\n"
+
+
+def test_without_triton_the_doctor_still_answers_and_the_rest_says_why():
+    code = (
+        "import sys; sys.modules['triton'] = None\n"
+        "from workshop import doctor\nprint(doctor().usable)\n"
+        "try:\n    from workshop import DEVICE\nexcept ImportError as error:\n    print(error)"
+    )
+    usable, reason = run(code).stdout.strip().splitlines()
+    assert usable == "False"
+    assert "workshop doctor" in reason
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
+def test_interpreter_is_described_and_never_timed():
+    here = current_device()
+    assert here.interpreting and here.backend == "interpreter"
+    assert "interpreter" in str(here)
+    assert "<table>" in here._repr_html_()
+    with pytest.raises(RuntimeError, match="no GPU"):
+        here.copy_gbps()
+
+
+def test_known_devices_are_consistent():
+    for name, facts in KNOWN_DEVICES.items():
+        assert isinstance(facts, DeviceFacts) and facts.name == name
+        assert facts.registers == 65536 and facts.max_threads == 2048
+        assert facts.warp_size == {"cuda": 32, "hip": 64}[facts.backend]
+        assert facts.is_cdna == (facts.backend == "hip")
+
+
+def test_a_backend_of_another_vendor_is_taken_from_the_driver(monkeypatch):
+    class Target:
+        backend, arch, warp_size = "npu", "Ascend910B", 0
+
+    class Utils:
+        get_device_properties = staticmethod(lambda index: {"num_aicore": 24, "max_shared_mem": 196608})
+
+    class Driver:
+        utils = Utils
+        get_active_torch_device = staticmethod(lambda: torch.device("cpu"))
+        get_current_target = staticmethod(lambda: Target)
+        get_current_device = staticmethod(lambda: 0)
+
+    module = type("Module", (), {"get_device_properties": staticmethod(lambda where: object())})
+    described = sys.modules["workshop.device"]
+    monkeypatch.setattr(described, "_driver", lambda: Driver)
+    monkeypatch.setattr(torch, "get_device_module", lambda where: module)
+    found = described._accelerator()
+    assert (found.backend, found.arch, found.multiprocessors) == ("npu", "Ascend910B", 24)
+    assert found.shared_memory == 196608 and found.registers == 0
+
+
+def test_a_healthy_machine_has_no_complaints():
+    findings = doctor(HEALTHY)
+    assert findings.usable
+    assert {finding.state for finding in findings} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "state", "todo"),
+    [
+        (dict(python=(3, 10)), "Python 3.10", "bad", "newer Python"),
+        (dict(system="Darwin", architecture="arm64"), "Darwin on arm64", "bad", "Linux machine"),
+        (dict(torch=None), "torch does not import", "bad", "make lab"),
+        (dict(triton=None), "triton does not import", "bad", "triton==3.7.1"),
+        (
+            dict(triton="3.6.0", numpy="2.3.5"),
+            "triton 3.6.0, but torch 2.13.0 was built for triton 3.7.1",
+            "warn",
+            "triton==3.7.1",
+        ),
+        (
+            dict(triton="3.6.0", torch_wants_triton=None),
+            "numpy 2.4.6 with triton 3.6.0",
+            "bad",
+            "numpy<2.4",
+        ),
+        (
+            dict(gpus=("NVIDIA 0000:01:00.0",), drivers=("nvidia",)),
+            "found NVIDIA 0000:01:00.0, but this torch is built for the CPU",
+            "warn",
+            "README",
+        ),
+        (
+            MI300X | dict(drivers=()),
+            "found AMD 0000:03:00.0 without a loaded driver",
+            "warn",
+            "amdgpu",
+        ),
+        (
+            MI300X,
+            "found AMD 0000:03:00.0, but no device files in /dev",
+            "warn",
+            "--device /dev/kfd",
+        ),
+        (
+            MI300X | dict(nodes=(RENDER,)),
+            "/dev/dri/renderD128 may not be opened: it belongs to group render (105)",
+            "warn",
+            "usermod -aG render",
+        ),
+        (
+            MI300X | dict(nodes=(replace(RENDER, group=None),)),
+            "/dev/dri/renderD128 may not be opened: it belongs to group unnamed (105)",
+            "warn",
+            "--group-add 105",
+        ),
+        (
+            dict(cache_writable=False),
+            "/home/learner/.triton/cache cannot be written",
+            "bad",
+            "TRITON_CACHE_DIR",
+        ),
+        (dict(cache_free=1 << 20), "1 MiB free at /home/learner/.triton/cache", "warn", "space"),
+        (dict(jax=None), "jax not installed", "warn", "pip install"),
+        (
+            dict(accelerator="AMD Instinct MI300X", interpret="1"),
+            "TRITON_INTERPRET is set although there is a GPU",
+            "warn",
+            "Unset",
+        ),
+    ],
+)
+def test_each_fault_is_named_with_what_to_do(change, what, state, todo):
+    machine = replace(HEALTHY, **change)
+    assert states(machine)[what] == state
+    assert todo in advice(machine)
+    assert doctor(machine).usable == (state != "bad")
+
+
+def test_a_gpu_that_works_is_named():
+    assert states(replace(HEALTHY, accelerator="NVIDIA H200"))["GPU: NVIDIA H200"] == "ok"
+
+
+def test_the_command_prints_findings_and_reports_by_its_status():
+    answer = run("import sys; from workshop.cli import main; sys.exit(main(['doctor']))")
+    assert "Python" in answer.stdout
+    assert answer.returncode == (0 if workshop.doctor().usable else 1)
+
+
+def test_a_wrong_call_of_the_command_ends_with_2():
+    assert run("import sys; from workshop.cli import main; sys.exit(main(['heal']))").returncode == 2

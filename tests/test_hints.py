@@ -1,0 +1,125 @@
+"""Hints open one at a time; the solution opens for those who passed or tried."""
+
+import sys
+
+import pytest
+
+from workshop import hint, ladder, progress, record, solution
+
+hints = sys.modules["workshop.hints"]
+FILE = """## Concept
+Think.
+
+## Documentation
+[tl.load](https://example.org)
+
+## Pseudo-formula
+offsets = start + lanes
+
+## Code
+```python
+# ## not a heading
+offsets = start + tl.arange(0, 4)
+```
+"""
+SCRIPT = """# %% [markdown]
+# # Lesson
+
+# %% answer="vector_add"
+def add(x, y):
+    offsets = start + lanes  # 1️⃣ starter: lanes
+    ### BEGIN SOLUTION
+    return x + y
+    ### STARTER
+    # return x  # your code here
+    ### END SOLUTION
+
+
+# %% check="vector_add"
+check("vector_add")
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKSHOP_PROGRESS", str(tmp_path / "progress.json"))
+    for name, folder in (("FOLDER", "hints"), ("SOLUTIONS", "solutions")):
+        (tmp_path / folder).mkdir()
+        monkeypatch.setattr(hints, name, tmp_path / folder)
+    (tmp_path / "hints" / "vector_add.md").write_text(FILE, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_ladder_has_four_rungs():
+    rungs = ladder("vector_add")
+    assert tuple(title for title, _ in rungs) == hints.RUNGS
+    assert rungs[0][1] == "Think."
+    assert "# ## not a heading" in rungs[3][1]
+
+
+def test_hints_open_one_at_a_time_and_are_counted(capsys):
+    seen = []
+    for _ in range(5):
+        hint("vector_add")
+        seen.append(capsys.readouterr().out.splitlines()[0])
+    assert [line.split(":")[0] for line in seen] == [
+        "**Hint 1 of 4",
+        "**Hint 2 of 4",
+        "**Hint 3 of 4",
+        "**Hint 4 of 4",
+        "**Hint 4 of 4",
+    ]
+    assert progress().entry("vector_add").hints == 4
+
+
+def test_an_exercise_without_hints_says_so(capsys):
+    hint("bug_hunt")
+    assert "no hint" in capsys.readouterr().out
+    assert progress().entry("bug_hunt").hints == 0
+
+
+@pytest.mark.parametrize("call", [ladder, hint, solution])
+def test_an_unknown_exercise_is_refused_with_the_names_there_are(call):
+    with pytest.raises(ValueError, match="'vektor_add'.*vector_add"):
+        call("vektor_add")
+
+
+def test_the_widget_opens_the_next_hint_on_a_click(monkeypatch):
+    monkeypatch.setattr(hints, "_in_notebook", lambda: True)
+    box = hint("vector_add")
+    sections, button = box.children
+    assert sections.titles == ("1. Concept",)
+    assert button.description == "Next hint: Documentation"
+    for _ in range(3):
+        button.click()
+    assert sections.titles[-1] == "4. Code" and sections.selected_index == 3
+    assert 'href="https://example.org"' in sections.children[1].value
+    assert button.layout.display == "none"
+    assert progress().entry("vector_add").hints == 4
+
+
+def test_the_solution_waits_for_honest_tries(own_folders, capsys):
+    (own_folders / "solutions" / "01_lesson.py").write_text(SCRIPT, encoding="utf-8")
+    solution("vector_add")
+    assert "after 3 more failed checks" in capsys.readouterr().out
+    for _ in range(3):
+        record("vector_add", 0, 5)
+    solution("vector_add")
+    shown = capsys.readouterr().out
+    assert "offsets = start + lanes  # 1️⃣\n" in shown
+    assert "return x + y" in shown
+    assert "starter" not in shown and "your code here" not in shown and "###" not in shown
+    assert "check(" not in shown
+
+
+def test_the_solution_opens_after_passing(own_folders, capsys):
+    (own_folders / "solutions" / "01_lesson.py").write_text(SCRIPT, encoding="utf-8")
+    record("vector_add", 5, 5)
+    solution("vector_add")
+    assert "return x + y" in capsys.readouterr().out
+
+
+def test_without_solutions_the_instructor_is_named(capsys):
+    record("vector_add", 5, 5)
+    solution("vector_add")
+    assert "ask your instructor" in capsys.readouterr().out

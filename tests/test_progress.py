@@ -1,0 +1,104 @@
+"""Points are remembered beside the notebook, whatever happens to the file."""
+
+import json
+
+import pytest
+
+from workshop import progress, record
+from workshop.cli import main
+from workshop.progress import record_hint
+from workshop.syllabus import SYLLABUS
+
+
+@pytest.fixture(autouse=True)
+def beside_the_notebook(tmp_path, monkeypatch):
+    monkeypatch.delenv("WORKSHOP_PROGRESS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / ".progress.json"
+
+
+def test_the_contract_of_points():
+    assert sum(lesson.points for lesson in SYLLABUS.values()) == 52
+    assert [lesson.name for lesson in SYLLABUS.values() if lesson.stretch] == [
+        "wide_softmax",
+        "leaky_dropout_grad",
+    ]
+    assert progress().points == 46
+
+
+def test_nothing_is_earned_at_first():
+    start = progress()
+    assert start.score == 0
+    assert start.next().name == "first_kernel"
+    assert "0 of 46 points" in str(start)
+
+
+def test_the_best_score_is_kept():
+    record("vector_add", 5, 5)
+    record("vector_add", 2, 5)
+    entry = progress().entry("vector_add")
+    assert (entry.score, entry.passed, entry.checks, entry.failed) == (5, True, 2, 1)
+
+
+def test_next_is_the_first_that_is_not_passed_and_stretch_comes_last():
+    for name, lesson in SYLLABUS.items():
+        if not lesson.stretch:
+            record(name, lesson.points, lesson.points)
+    assert progress().next().name == "wide_softmax"
+    for name in ("wide_softmax", "leaky_dropout_grad"):
+        record(name, 3, 3)
+    assert progress().next() is None
+    assert "Every exercise is passed" in str(progress())
+
+
+def test_the_view_lists_every_exercise():
+    record("vector_add", 3, 5)
+    text, page = str(progress()), progress()._repr_html_()
+    for name in SYLLABUS:
+        assert name in text and name in page
+    assert "3 / 5" in text and "3 / 5" in page
+    assert text.index("bug_hunt") < text.index("bytes_moved")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[1]",
+        b"null",
+        b'{"exercises": 3}',
+        b'{"exercises": {"vector_add": 7}}',
+        b'{"exercises": {"vector_add": {"score": "many", "checks": null, "unknown": 1}}}',
+        b"\xff\xfe",
+    ],
+)
+def test_a_damaged_file_counts_as_nothing_earned(beside_the_notebook, content):
+    beside_the_notebook.write_bytes(content)
+    assert progress().score == 0
+    record("vector_add", 5, 5)
+    assert progress().entry("vector_add").score == 5
+
+
+def test_a_failed_write_leaves_the_old_file(beside_the_notebook, monkeypatch):
+    record("vector_add", 5, 5)
+    monkeypatch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(OSError("disk full")))
+    record("bug_hunt", 3, 3)
+    assert list(json.loads(beside_the_notebook.read_text())["exercises"]) == ["vector_add"]
+    assert [file.name for file in beside_the_notebook.parent.iterdir()] == [".progress.json"]
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch):
+    monkeypatch.setenv("WORKSHOP_PROGRESS", "/proc/none/progress.json")
+    assert record("vector_add", 5, 5).entry("vector_add").score == 5
+
+
+def test_another_file_can_be_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKSHOP_PROGRESS", str(tmp_path / "mine.json"))
+    record_hint("vector_add")
+    assert json.loads((tmp_path / "mine.json").read_text())["exercises"]["vector_add"]["hints"] == 1
+
+
+def test_the_command_prints_the_view(capsys):
+    assert main(["progress"]) == 0
+    assert "vector_add" in capsys.readouterr().out
