@@ -1,0 +1,411 @@
+# %% [markdown]
+# # 2 · Naive softmax: three passes over a row
+#
+# Your first kernel with loops: softmax over rows of any length, block of columns by block of columns. On the
+# way you learn to count bytes, because for softmax bytes decide the speed.
+#
+# Two exercises: count what softmax moves, then write the kernel.
+
+# %%
+from workshop import DEVICE, compare, count_bytes, device, matches, progress, xray
+
+import torch
+import triton
+import triton.language as tl
+
+from autograder import check
+
+# %% [markdown]
+# ## Picture
+#
+# ![Safe softmax in three passes over a row: the running maximum, then the running sum of exponentials, then the division, worked through for the row 1, 3, 2, 5.](../assets/safe_softmax.svg)
+
+# %% [markdown]
+# ## Idea
+#
+# Softmax turns a row of numbers, often called *logits*, into probabilities: all positive, adding up to 1.
+#
+# $$y_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
+#
+# Written like this it breaks on quite ordinary numbers:
+
+# %%
+row = torch.tensor([10.0, 50.0, 100.0])
+print("exp(x)           ", torch.exp(row))
+print("exp(x) / its sum ", torch.exp(row) / torch.exp(row).sum())
+
+# %% [markdown]
+# $e^{100}$ is larger than the largest float32 (about $3.4 \cdot 10^{38}$, reached at $x \approx 88.7$), so it
+# becomes `inf`, and `inf / inf` is `nan`.
+#
+# The cure: subtract the row's maximum $m$ first. The factor $e^{-m}$ cancels, so the quotient is the same:
+#
+# $$\frac{e^{x_i - m}}{\sum_j e^{x_j - m}} = \frac{e^{-m}\, e^{x_i}}{e^{-m} \sum_j e^{x_j}}$$
+#
+# Now every exponent is at most 0. Every term lies between 0 and 1, and the largest is exactly 1, so the sum
+# is at least 1: nothing overflows, and nothing is divided by zero.
+
+# %%
+shifted = torch.exp(row - row.max())
+print("exp(x - m)          ", shifted)
+print("exp(x - m) / its sum", shifted / shifted.sum())
+print("torch.softmax       ", torch.softmax(row, dim=0))
+
+# %% [markdown]
+# ### Why count bytes?
+#
+# ![The memory hierarchy: registers are fastest and smallest, then shared memory, caches, and high-bandwidth memory, which is large and slowest.](../assets/memory_hierarchy.svg)
+#
+# A tensor lives in the GPU's main memory (*HBM*, high-bandwidth memory). Softmax does only a handful of
+# operations on each number, and a GPU could do many more in the time that one number takes to arrive. Such a
+# kernel is *memory-bound*: its run time is the bytes it moves, divided by the memory's speed.
+#
+# Here is softmax in five torch operations. Each one is a kernel of its own, so each reads its inputs from
+# memory and writes its result back:
+
+
+# %%
+def five_step_softmax(x):
+    row_max = x.max(dim=1, keepdim=True).values  #      1. max
+    z = x - row_max  #                                  2. subtract
+    numerator = torch.exp(z)  #                         3. exp
+    row_sum = numerator.sum(dim=1, keepdim=True)  #     4. sum
+    return numerator / row_sum  #                       5. divide
+
+
+x = torch.randn(64, 781, device=DEVICE)
+torch.testing.assert_close(five_step_softmax(x), torch.softmax(x, dim=1))
+
+# %% [markdown]
+# A *fused* kernel does all five steps on numbers that stay on the chip. It reads `x` once and writes `y`
+# once.
+#
+# ## Predict
+#
+# For a large matrix: how many times as many bytes do the five operations move as one fused kernel? Put your
+# guess here. It is not graded; a guess you have made is one you remember.
+
+# %%
+my_ratio = 2  # ← your guess
+
+# %% [markdown]
+# ## Write: count the bytes
+#
+# Let `x` have $M$ rows and $N$ columns. Fill in the table for yourself, then write the function. The first
+# line is done: `max` reads every element of `x` and writes one number per row.
+#
+# | step | elements read | elements written |
+# |---|---|---|
+# | 1. max | $MN$ | $M$ |
+# | 2. subtract | | |
+# | 3. exp | | |
+# | 4. sum | | |
+# | 5. divide | | |
+#
+# `bytes_moved(m, n, element_size)` returns four numbers of **bytes**: read and written by the five torch
+# operations, read and written by one fused kernel.
+
+
+# %% answer="bytes_moved"
+def bytes_moved(m, n, element_size):
+    ### BEGIN SOLUTION
+    elements = {
+        "torch_read": 5 * m * n + 2 * m,
+        "torch_written": 3 * m * n + 2 * m,
+        "fused_read": m * n,
+        "fused_written": m * n,
+    }
+    ### STARTER
+    # elements = {
+    #     "torch_read": m * n,  # step 1 alone
+    #     "torch_written": m,  # step 1 alone
+    #     "fused_read": 0,
+    #     "fused_written": 0,
+    # }
+    ### END SOLUTION
+    return {name: count * element_size for name, count in elements.items()}
+
+
+# %% [markdown] hints="bytes_moved"
+
+# %% [markdown]
+# ## Check
+
+# %% check="bytes_moved"
+check("bytes_moved")
+
+# %% [markdown]
+# What became of your guess?
+
+# %%
+moved = bytes_moved(4096, 8192, 4)
+in_five_steps = moved["torch_read"] + moved["torch_written"]
+fused = moved["fused_read"] + moved["fused_written"]
+print(f"five steps {in_five_steps / 1e6:7.1f} MB")
+print(f"fused      {fused / 1e6:7.1f} MB")
+print(f"ratio      {in_five_steps / max(fused, 1):7.2f}     your guess: {my_ratio}")
+
+# %% [markdown]
+# <details><summary>The picture behind the numbers</summary>
+#
+# ![Five torch operations read 5MN + 2M elements and write 3MN + 2M; one fused kernel reads MN and writes MN.](../assets/five_ops_traffic.svg)
+#
+# The short terms, $2M$, belong to `row_max` and `row_sum`: one number per row.
+#
+# </details>
+
+# %% [markdown]
+# ### From torch to one kernel, a row at a time
+#
+# One program takes one row. A row may be longer than a program can hold, so the program walks over it in
+# blocks of `BLOCK_SIZE` columns, and it walks three times:
+#
+# 1. **the maximum** of the row,
+# 2. **the sum** of $e^{x - m}$,
+# 3. **the output**, $e^{x - m}$ divided by that sum.
+#
+# Three details decide whether the result is right.
+#
+# **Where a row begins.** In memory, row $r$ begins `r * row_stride` elements after row 0. The stride is the
+# number of columns only when the rows lie side by side. Input and output each have their own.
+#
+# ![Two matrices in memory: in one the rows touch, in the other there is a gap after each row, so the row stride is larger than the number of columns.](../assets/row_strides.svg)
+#
+# **The last block.** 781 columns are three blocks of 256 and 13 columns more. A mask switches the other lanes
+# off, and `other` says what a switched-off lane holds instead. Pick the value that changes nothing:
+# $-\infty$ is never the maximum, and $e^{-\infty} = 0$ adds nothing to the sum.
+#
+# **The type.** float16 and bfloat16 are fine for storing, but too coarse for adding up: convert each block to
+# float32 right after the load. `tl.store` converts back to the output's type.
+#
+# ## Predict
+#
+# A copy reads every element once and writes it once; no kernel that touches all of `x` and `y` is faster.
+# Suppose that nothing stays in a cache. What fraction of a copy's speed can your kernel reach, at most?
+
+# %%
+my_fraction = 1.0  # ← your guess, between 0 and 1
+
+# %% [markdown]
+# ## Write: naive softmax
+#
+# Pass 1 is done. Write pass 2, and mend the value that pass 3 stores. The host function is complete: it
+# refuses what the kernel cannot read, allocates the output, and launches one program per row.
+
+
+# %% answer="naive_softmax"
+@triton.jit
+def naive_softmax_kernel(
+    in_ptr, output_ptr, row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)  # 64 bits: row * row_stride may exceed 2^31
+    in_row = in_ptr + row * row_stride
+    output_row = output_ptr + row * output_row_stride
+
+    # Pass 1: the maximum.
+    row_max = -float("inf")
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        block = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        row_max = tl.maximum(row_max, tl.max(block, axis=0))
+
+    # Pass 2: the sum of exp(x - row_max).
+    ### BEGIN SOLUTION
+    row_sum = 0.0
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        block = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        row_sum += tl.sum(tl.exp(block - row_max), axis=0)
+    ### STARTER
+    # row_sum = 1.0  # your code here: a loop like pass 1, 4 or 5 lines
+    ### END SOLUTION
+
+    # Pass 3: the output.
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        block = tl.load(in_row + offsets, mask=mask).to(tl.float32)
+        softmax = tl.exp(block - row_max) / row_sum  # starter: block - row_max
+        tl.store(output_row + offsets, softmax, mask=mask)
+
+
+def naive_softmax(x):
+    if x.dim() != 2:
+        raise ValueError(f"x must have two dimensions, not {x.dim()}")
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(f"x must be float32, float16 or bfloat16, not {x.dtype}")
+    if x.stride(1) != 1:
+        raise ValueError(f"the columns of x must lie side by side: stride 1, not {x.stride(1)}")
+    n_rows, n_cols = x.shape
+    output = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if n_rows:
+        naive_softmax_kernel[(n_rows,)](
+            x, output, x.stride(0), output.stride(0), n_cols, BLOCK_SIZE=256
+        )
+    return output
+
+
+# %% [markdown]
+# Try it before you check it. On a GPU the shape is the irregular 1823 × 781; the interpreter runs programs
+# one after another, so there it gets the same columns but only 64 rows.
+
+# %%
+n_rows = 64 if device().interpreting else 1823
+x = torch.randn(n_rows, 781, device=DEVICE)
+y = naive_softmax(x)
+print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
+print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max().item())
+
+# %% [markdown] hints="naive_softmax"
+
+# %% [markdown]
+# ## Check
+#
+# The check draws its own rows: ragged, strided, half precision, long negative, huge, rows with $-\infty$ in
+# them, and no rows at all.
+
+# %% check="naive_softmax"
+check("naive_softmax")
+
+# %% [markdown]
+# ### Why the check is strict
+#
+# In a row of 8192 numbers the outputs are around 1/8192. A tolerance that looks careful can be larger than
+# all of them. Is an output of nothing but zeros close to softmax?
+
+# %%
+torch.manual_seed(0)
+expected = torch.softmax(torch.randn(64, 8192), dim=1)
+zeros = torch.zeros_like(expected)
+for tolerance in (1e-2, 1e-3, 1e-5):
+    accepted = torch.isclose(zeros, expected, atol=tolerance, rtol=tolerance).float().mean().item()
+    print(f"atol = rtol = {tolerance:g}: zeros count as right in {accepted:7.2%} of the elements")
+
+# %% [markdown]
+# So the check compares *relative* to what each element should be, against a float64 reference.
+#
+# ## Measure
+#
+# First what is certain: how often does your kernel read and write each element? The interpreter counts every
+# load and store.
+
+# %%
+if device().interpreting:
+    x = torch.randn(2, 781)
+    traffic = count_bytes(naive_softmax, x)
+    print(traffic)
+    print(f"bytes per element: {traffic.per_element(x.numel()):g}, a copy moves 8")
+
+# %% [markdown]
+# ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
+#
+# <details><summary>What became of your second guess?</summary>
+#
+# Three reads and one write against a copy's one and one: 4 moves instead of 2, so at most 2/4 of a copy's
+# speed, as long as nothing stays in a cache.
+#
+# </details>
+#
+# Now the time. On a GPU the next cell runs all providers in turn, with a copy of the same size in between as
+# the ceiling, and checks the output of every timed call. Without a GPU nothing is timed: you see the bytes
+# per element, and curves that were recorded on the GPU they name.
+
+
+# %%
+def make_input(n_cols):
+    """Rows of n_cols numbers: 1 GiB to read and write, too much for any cache."""
+    n_rows = 4 if device().interpreting else triton.cdiv(2**27, n_cols)
+    return (torch.randn(n_rows, n_cols, device=DEVICE),)
+
+
+speed = compare(
+    {
+        "torch": lambda x: torch.softmax(x, dim=1),
+        "five steps": five_step_softmax,
+        "naive": naive_softmax,
+    },
+    make_input,
+    sizes=(256, 512, 781, 1024, 2048, 4096, 8192, 16384, 32768),
+    bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
+    check=matches(lambda x: torch.softmax(x, dim=1)),
+    title="Naive softmax, float32",
+    recorded="h200_softmax_float32",
+)
+speed
+
+# %%
+curves = speed.curves.only("torch", "naive, block 256") if device().interpreting else speed
+curves.plot()
+
+# %% [markdown]
+# GB/s here means useful bytes, $2MN$ times the element's size, per second: a kernel that reads everything
+# three times gets no credit for it.
+#
+# Look at the line of the naive kernel. At which $N$ is it above half of the copy, and how can that be?
+#
+# <details><summary>An answer</summary>
+#
+# Short rows. An H200 runs about 2,112 of these programs at once, 16 on each of its 132 multiprocessors. With
+# rows of 1024 numbers they work on 8.7 MB, which stays in the cache for the second and third pass, and the
+# memory sees fewer than three reads. With rows of 8192 numbers it is 69 MB, more than the cache holds. There
+# the line even falls below one half: a program asks for one small block, combines its numbers, and only then
+# asks for the next, so the memory is not kept busy. Lesson 3 removes a pass, lesson 4 removes the loop.
+#
+# </details>
+#
+# ## Look inside
+#
+# `xray` compiles your kernel for GPUs that need not be here: `gfx942` is an MI300X, `sm_90` an H100 or H200.
+
+# %%
+xray(
+    naive_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024,
+    BLOCK_SIZE=256, targets=("gfx942", "sm_90"),
+)  # fmt: skip
+
+# %% [markdown]
+# Read the line *loads*. A program runs on 4 *warps*, groups of threads that step together: 64 threads each on
+# the MI300X, 32 on the H100. So 256 columns are one number for each thread of the MI300X, and each load
+# instruction fetches 32 bits per thread. The hardware could fetch 128. The *barriers* are where the warps of
+# a program wait for each other, to combine their maxima and sums.
+#
+# Which of these will have 128-bit loads? Decide, then run.
+
+# %%
+for n_cols, block_size in ((1024, 1024), (781, 1024)):
+    report = xray(
+        naive_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, n_cols,
+        BLOCK_SIZE=block_size, targets=("gfx942", "sm_90"),
+    )  # fmt: skip
+    for target in ("gfx942", "sm_90"):
+        widths = ", ".join(f"{count} × {bits} bit" for bits, count in report[target].loads.items())
+        print(f"N = {n_cols:4}, BLOCK_SIZE = {block_size}, {target:6}: {widths}")
+
+# %% [markdown]
+# <details><summary>Why</summary>
+#
+# With 1024 columns to a block there are four or more numbers for each thread, side by side: one 128-bit load.
+# But a wide load needs an address that is a multiple of 16 bytes. With rows of 781 numbers, every row but
+# each fourth begins elsewhere, and the compiler, which must be right for all of them, falls back to 32 bits.
+#
+# </details>
+#
+# ## Go further
+#
+# - Set `BLOCK_SIZE` to 1024 in your host function and measure again. What does it do for 8192 columns, what
+#   for 781?
+# - Feed it float16. How many bytes per element does the counter show now? Did the accuracy suffer?
+# - Replace `other=-float("inf")` by `other=0.0` in pass 2 only. Which shapes are wrong now, and which are
+#   right by luck?
+#
+# ### Read next
+#
+# - [03_online_softmax.ipynb](03_online_softmax.ipynb): two of the three passes become one.
+# - [`tl.load`](https://triton-lang.org/main/python-api/generated/triton.language.load.html) and
+#   [`tl.max`](https://triton-lang.org/main/python-api/generated/triton.language.max.html) in Triton's
+#   documentation.
+
+# %%
+progress()

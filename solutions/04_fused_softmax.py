@@ -1,0 +1,443 @@
+# %% [markdown]
+# # 4 · Fused softmax: one pass, and the size of its launch
+#
+# Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. Then decide
+# how many programs to start, from what the compiler says a program needs and what the device has.
+#
+# Three exercises: the kernel, its launch, and, as a stretch, rows that fit no program.
+
+# %%
+import functools
+
+import workshop
+from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, matches, progress, xray
+from workshop.backend import interpreting
+
+import torch
+import triton
+import triton.language as tl
+
+from autograder import check
+
+# %% [markdown]
+# ## Picture
+#
+# ![Fused softmax: one arrow from memory to the program, which keeps the whole row in registers, and one arrow back: 8 bytes for each float32 element.](../assets/dataflow_fused.svg)
+
+# %% [markdown]
+# ## Idea
+#
+# ### The whole row in one block
+#
+# If `BLOCK_SIZE` is at least the number of columns, a program holds its whole row in *registers*, the fastest
+# memory there is. Maximum, exponentials, sum and division all work on numbers that are already there.
+#
+# `tl.arange` wants a power of two, so the block is the next power of two: 1024 lanes for 781 columns. The
+# mask switches 243 of them off. They move no bytes, but they do take registers.
+#
+# ### Warps and stages
+#
+# A program runs on `num_warps` *warps*: groups of threads that step together, 32 on NVIDIA, 64 on AMD's
+# Instinct GPUs, where a warp is called a *wave*. The threads share the block: 1024 numbers on 4 warps are 8
+# for each thread on NVIDIA and 4 on AMD. More numbers per thread take more registers per thread; when there
+# are too many, the compiler *spills* some to memory, which is the traffic that we wanted to save.
+#
+# `tl.range(..., num_stages=2)` asks the compiler to start loading the next row while this one is computed.
+# The row in flight needs a place to wait: shared memory on NVIDIA, more registers on AMD.
+#
+# ### Persistent programs
+#
+# One program per row means that a program is started for every row. Instead, start as many programs as the
+# device can run at once, and let each take row after row:
+#
+# ![Four persistent programs share ten rows: program p takes rows p, p + 4, p + 8 and so on until the rows run out.](../assets/persistent_programs.svg)
+#
+# ### How many run at once?
+#
+# A multiprocessor (NVIDIA) or compute unit (AMD) has a fixed amount of three things, and every program that
+# runs on it takes its share: **registers**, **shared memory** and **thread slots**. The scarcest of the three
+# decides.
+#
+# ![A compute unit of CDNA3 with four SIMDs: how many waves fit next to each other, by their registers, by the wave slots and by shared memory.](../assets/occupancy_cu.svg)
+#
+# Move the sliders until shared memory, which AMD calls LDS, is the limit instead of registers.
+
+# %%
+explore.occupancy()
+
+# %% [markdown]
+# ## Predict
+#
+# An H200 has, per multiprocessor, 65,536 registers, 232,448 bytes of shared memory and 2,048 thread slots. A
+# program has 4 warps of 32 threads, 40 registers per thread and 4,112 bytes of shared memory. How many such
+# programs fit one multiprocessor?
+
+# %%
+my_programs = 0  # ← your guess
+
+# %%
+threads = 4 * 32
+room = {
+    "registers": 65_536 // (40 * threads),
+    "shared memory": 232_448 // 4_112,
+    "threads": 2_048 // threads,
+}
+scarcest = min(room, key=room.get)
+print(room)
+print(f"{room[scarcest]} programs, limited by {scarcest}; your guess: {my_programs}")
+
+# %% [markdown]
+# ## Write: fused softmax
+#
+# The launch is given; the next exercise opens it up. Write the body of the loop: one row, one load, one
+# store. The rows may lie apart in memory, so use both strides.
+
+
+# %% answer="fused_softmax"
+@triton.jit
+def fused_softmax_kernel(
+    in_ptr,
+    output_ptr,
+    row_stride,
+    output_row_stride,
+    n_rows,
+    n_cols,
+    BLOCK_SIZE: tl.constexpr,
+    num_stages: tl.constexpr,
+):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_cols
+    first, step = tl.program_id(0), tl.num_programs(0)
+    for row in tl.range(first, n_rows, step, num_stages=num_stages):
+        in_row = in_ptr + tl.cast(row, tl.int64) * row_stride
+        output_row = output_ptr + tl.cast(row, tl.int64) * output_row_stride
+        ### BEGIN SOLUTION
+        in_data = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(in_data - tl.max(in_data, axis=0))
+        softmax = numerator / tl.sum(numerator, axis=0)
+        tl.store(output_row + offsets, softmax, mask=mask)
+        ### STARTER
+        # # Your code here: softmax of the row, about 4 lines. This copies it.
+        # in_data = tl.load(in_row + offsets, mask=mask)
+        # tl.store(output_row + offsets, in_data, mask=mask)
+        ### END SOLUTION
+
+
+@functools.cache
+def fused_launch(dtype, row_stride, n_cols):
+    """The kernel's constants for such rows, and how many programs the device runs at once."""
+    block_size = triton.next_power_of_2(n_cols)
+    if interpreting():  # nothing is compiled here; eight programs are enough to deal out the rows
+        return {"BLOCK_SIZE": block_size, "num_stages": 1}, 8
+    facts = device()
+    constants = {
+        "BLOCK_SIZE": block_size,
+        "num_warps": max(1, min(block_size // 256, 1024 // facts.warp_size)),
+        "num_stages": 2 if 4 * block_size * dtype.itemsize <= facts.shared_memory else 1,
+    }
+    compiled = fused_softmax_kernel.warmup(
+        dtype, dtype, row_stride, n_cols, 1024, n_cols, **constants, grid=(1,)
+    )
+    compiled._init_handles()  # loads the program, which tells its registers
+    programs = workshop.num_programs(
+        compiled.n_regs, compiled.metadata.shared, constants["num_warps"], facts
+    )
+    return constants, max(programs, facts.multiprocessors)
+
+
+def fused_softmax(x):
+    if x.dim() != 2:
+        raise ValueError(f"x must have two dimensions, not {x.dim()}")
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(f"x must be float32, float16 or bfloat16, not {x.dtype}")
+    if x.stride(1) != 1:
+        raise ValueError(f"the columns of x must lie side by side: stride 1, not {x.stride(1)}")
+    n_rows, n_cols = x.shape
+    output = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if n_rows:
+        constants, programs = fused_launch(x.dtype, x.stride(0), n_cols)
+        fused_softmax_kernel[(min(programs, n_rows),)](
+            x, output, x.stride(0), output.stride(0), n_rows, n_cols, **constants
+        )
+    return output
+
+
+# %% [markdown]
+# Three decisions of `fused_launch`, each with its reason:
+#
+# - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA it is two. No
+#   program may have more than 1,024 threads, which is where the warps stop growing.
+# - **Two stages** where four rows fit into shared memory, otherwise one.
+# - **The size of the launch** from `warmup`, which compiles the kernel without running it and so knows its
+#   registers. It is cached, so only the first call for a width pays for it.
+
+# %%
+n_rows = 64 if interpreting() else 1823
+x = torch.randn(n_rows, 781, device=DEVICE)
+y = fused_softmax(x)
+print("launch:", fused_launch(x.dtype, x.stride(0), 781))
+print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
+print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max().item())
+
+# %% [markdown] hints="fused_softmax"
+
+# %% [markdown]
+# ## Check
+
+# %% check="fused_softmax"
+check("fused_softmax")
+
+# %% [markdown]
+# ## Write: the size of the launch
+#
+# Now the line you were given, `workshop.num_programs`. Write it yourself:
+#
+# $$\text{multiprocessors} \times \min(\text{by registers},\ \text{by shared memory},\ \text{by threads})$$
+#
+# `device` has the fields `name`, `backend` ("cuda" or "hip"), `arch` (such as "sm_90" or "gfx942"),
+# `multiprocessors`, and, for each multiprocessor, `registers`, `shared_memory` (bytes), `max_threads`, and
+# `warp_size`. `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program.
+# Round down, and start at least one program per multiprocessor: a launch of zero programs would compute
+# nothing, without a word.
+#
+# Three traps, each of which caught published code:
+#
+# - A program with one warp needs no shared memory: `shared_bytes` is 0. That is no limit, and no divisor
+#   either.
+# - On AMD's **CDNA** GPUs (gfx908, gfx90a, gfx940, gfx941, gfx942, gfx950) half of the register file is
+#   *accumulation registers*, made for matrix instructions. The driver reports the other half, but ordinary
+#   code may use all of them: count twice what it reports.
+# - Other AMD GPUs have a `backend` of "hip" too, and nothing to double.
+
+
+# %% answer="occupancy_launch"
+CDNA = ("gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950")
+
+
+def num_programs(num_regs, shared_bytes, num_warps, device):
+    ### BEGIN SOLUTION
+    registers = device.registers * (2 if device.backend == "hip" and device.arch in CDNA else 1)
+    threads = num_warps * device.warp_size
+    by_registers = registers // (num_regs * threads)
+    by_threads = device.max_threads // threads
+    by_shared_memory = device.shared_memory // shared_bytes if shared_bytes else by_threads
+    return device.multiprocessors * max(1, min(by_registers, by_shared_memory, by_threads))
+    ### STARTER
+    # return device.multiprocessors  # your code here: one program each is a start
+    ### END SOLUTION
+
+
+# %%
+for name in ("NVIDIA H200", "AMD Instinct MI300X"):
+    for num_regs, shared_bytes, num_warps in ((40, 4112, 4), (32, 0, 1), (62, 32, 8), (114, 16, 4)):
+        programs = num_programs(num_regs, shared_bytes, num_warps, KNOWN_DEVICES[name])
+        needs = f"{num_regs:4} registers {shared_bytes:5} B {num_warps} warps"
+        print(f"{name:20} {needs}: {programs:6} programs")
+
+# %% [markdown] hints="occupancy_launch"
+
+# %% [markdown]
+# ## Check
+
+# %% check="occupancy_launch"
+check("occupancy_launch")
+
+# %% [markdown]
+# ## Write (stretch): rows that fit no program
+#
+# A multiprocessor of an H200 has 65,536 registers of 4 bytes. A row of 65,536 float32 would fill every single
+# one, with nothing left to compute in. Beyond that the row cannot stay on the chip of one program, and you
+# are back at two passes. But you can do them better than lesson 3:
+#
+# - **big blocks**, 8192 columns, so that many loads are under way at once;
+# - **a maximum and a sum for each lane.** Lesson 3 combined all lanes after every block, and every program
+#   waited for it. Here each lane runs the recurrence on its own numbers, element by element, and the lanes
+#   are combined once, after the last block, with the same rescale as always:
+#
+# $$m = \max_l m_l \qquad d = \sum_l d_l \cdot e^{m_l - m}$$
+#
+# Mind the lanes that have seen nothing but $-\infty$.
+
+
+# %% answer="wide_softmax"
+@triton.jit
+def wide_softmax_kernel(
+    in_ptr, output_ptr, row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    in_row = in_ptr + row * row_stride
+    output_row = output_ptr + row * output_row_stride
+
+    ### BEGIN SOLUTION
+    lane_max = tl.full((BLOCK_SIZE,), -float("inf"), tl.float32)
+    lane_sum = tl.zeros((BLOCK_SIZE,), tl.float32)
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        in_data = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        new_max = tl.maximum(lane_max, in_data)
+        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+        lane_sum = lane_sum * tl.exp(lane_max - shift) + tl.exp(in_data - shift)
+        lane_max = new_max
+    row_max = tl.max(lane_max, axis=0)
+    row_sum = tl.sum(lane_sum * tl.exp(lane_max - row_max), axis=0)
+    ### STARTER
+    # # Your code here: a maximum and a sum per lane, then one of each per row, about 10 lines.
+    # row_max = 0.0
+    # row_sum = 1.0
+    ### END SOLUTION
+
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n_cols
+        in_data = tl.load(in_row + offsets, mask=mask).to(tl.float32)
+        tl.store(output_row + offsets, tl.exp(in_data - row_max) / row_sum, mask=mask)
+
+
+def wide_softmax(x):
+    if x.dim() != 2:
+        raise ValueError(f"x must have two dimensions, not {x.dim()}")
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(f"x must be float32, float16 or bfloat16, not {x.dtype}")
+    if x.stride(1) != 1:
+        raise ValueError(f"the columns of x must lie side by side: stride 1, not {x.stride(1)}")
+    n_rows, n_cols = x.shape
+    output = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    block_size = min(8192, triton.next_power_of_2(n_cols))
+    if n_rows:
+        wide_softmax_kernel[(n_rows,)](
+            x, output, x.stride(0), output.stride(0), n_cols,
+            BLOCK_SIZE=block_size, num_warps=max(1, min(16, block_size // 256)),
+        )  # fmt: skip
+    return output
+
+
+# %%
+x = torch.randn(2, 131072, device=DEVICE)
+y = wide_softmax(x)
+print("sums:", [round(total, 4) for total in y.sum(dim=1).tolist()])
+print("largest error, relative:", (y / torch.softmax(x, dim=1) - 1).abs().max().item())
+
+# %% [markdown] hints="wide_softmax"
+
+# %% [markdown]
+# ## Check
+
+# %% check="wide_softmax"
+check("wide_softmax")
+
+# %% [markdown]
+# ## Measure
+#
+# A published benchmark of this kernel is a warning. It launched one compiled kernel with the sizes of
+# *another* matrix: the kernel read past the end of the input and wrote into a tensor that nobody looked at,
+# while the function returned memory that it had never written. The plot was drawn all the same: nothing had
+# compared a single number.
+#
+# So here every timed call is also a checked call, and the launch is computed for the tensor it gets.
+#
+# **Predict**: from which $N$ on will `fused` fall away from the copy?
+
+# %%
+my_cliff = 0  # ← your guess, a number of columns
+
+
+# %%
+def make_input(n_cols):
+    """Rows of n_cols numbers: 1 GiB to read and write, too much for any cache."""
+    n_rows = 4 if interpreting() else triton.cdiv(2**27, n_cols)
+    return (torch.randn(n_rows, n_cols, device=DEVICE),)
+
+
+providers = {
+    "torch": lambda x: torch.softmax(x, dim=1),
+    "fused": fused_softmax,
+    "wide": wide_softmax,
+}
+if not interpreting():
+    torch._dynamo.config.recompile_limit = 64  # one compilation per width; it gives up after eight
+    providers["torch.compile"] = torch.compile(lambda x: torch.softmax(x, dim=1), dynamic=False)
+
+speed = compare(
+    providers,
+    make_input,
+    sizes=(256, 512, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072),
+    bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
+    check=matches(lambda x: torch.softmax(x, dim=1)),
+    title="Fused softmax, float32",
+    recorded="h200_softmax_float32",
+)
+speed
+
+# %%
+lines = ("torch", "torch.compile", "fused, persistent", "fused, one row each", "two passes")
+curves = speed.curves.only(*lines) if interpreting() else speed
+curves.plot()
+
+# %% [markdown]
+# One read and one write, so the ceiling is the copy itself, until the row no longer fits.
+#
+# ## Look inside
+#
+# The compiler can tell where that is, and you need no GPU to ask it: registers of one thread, and what had to
+# be spilled to memory, with one stage and as many warps as `fused_launch` would choose.
+
+# %%
+for n_cols in (8192, 32768, 65536, 131072):
+    for target, warp_size in (("gfx942", 64), ("sm_90", 32)):
+        num_warps = min(n_cols // 256, 1024 // warp_size)
+        found = xray(
+            fused_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, 8192, n_cols,
+            BLOCK_SIZE=n_cols, num_stages=1, num_warps=num_warps, targets=target,
+        )[target]  # fmt: skip
+        print(
+            f"N = {n_cols:6} {target:6} {num_warps:2} warps:"
+            f" {found.vgprs or found.registers:4} registers, spilled: {found.spills}"
+        )
+
+# %% [markdown]
+# On `sm_90` spills are counted in bytes, on `gfx942` in registers, of one thread. 1,024 threads share 65,536
+# registers, so a thread has at most 64. A compute unit of the MI300X has twice the register file, so its row
+# may be twice as long before anything spills.
+#
+# A block should be no larger than it must. One published version asked for `next_power_of_2(2 * n_cols)`: the
+# result is right. What does it cost?
+
+# %%
+for block_size in (1024, 2048):
+    report = xray(
+        fused_softmax_kernel, "*fp32", "*fp32", 781, 781, 1823, 781,
+        BLOCK_SIZE=block_size, num_stages=1, num_warps=4, targets=("gfx942", "sm_90"),
+    )  # fmt: skip
+    for target in ("gfx942", "sm_90"):
+        found = report[target]
+        loads = sum(found.loads.values())
+        registers = found.vgprs or found.registers
+        print(f"BLOCK_SIZE = {block_size} {target:6} {registers:3} registers, {loads:2} loads")
+
+# %% [markdown]
+# Twice the load instructions, half of which never fetch anything, and more registers in every thread.
+#
+# ## Go further
+#
+# - **Is persistence worth it?** In the recorded curves it is not: "fused, persistent" had 8 warps at every
+#   size and lies below "fused, one row each", which had the best number of warps. Launch `n_rows` programs
+#   instead of `programs` and see what your own kernel says.
+# - **Warps.** Try 128 or 512 numbers per warp instead of 256. Which sizes move?
+# - **Stages.** One published guide says 1 stage for kernels without matrix products, one published kernel
+#   uses 4. Measure 1, 2 and 4, and look at what `warmup` says about shared memory.
+# - **Beyond the cliff.** Programs of a *cluster* can read each other's shared memory on NVIDIA's Hopper;
+#   libraries like QuACK keep a row of 131,072 on the chip that way, close to a copy's speed ([their
+#   account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
+#
+# ### Read next
+#
+# - [05_jax_dropout.ipynb](05_jax_dropout.ipynb): Triton kernels called from JAX, with random numbers in them.
+# - [06_amd_optimization.ipynb](06_amd_optimization.ipynb): occupancy, counted to the register.
+# - Triton's [fused softmax
+#   tutorial](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html) and AMD's
+#   [optimizing Triton
+#   kernels](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/optimizing-triton-kernel.html).
+
+# %%
+progress()
