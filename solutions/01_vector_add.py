@@ -116,13 +116,13 @@ check("vector_add")
 # %%
 results = compare(
     {"torch": torch.add, "yours": add},
-    inputs=lambda n: (torch.rand(n, device=DEVICE), torch.rand(n, device=DEVICE)),
+    make_inputs=lambda n: (torch.rand(n, device=DEVICE), torch.rand(n, device=DEVICE)),
     sizes=[98_432, 2**20, 2**22, 2**24, 2**26, 2**27],
-    bytes_moved=lambda n: 12 * n,
+    bytes_moved=lambda x, y: 12 * x.numel(),
     check=matches(torch.add),
     title="Vector add, float32",
     x_label="elements",
-    recorded="vector_add",
+    recorded="h200_vector_add_float32",
 )
 results
 
@@ -180,7 +180,7 @@ SPACE = [
 
 @triton.autotune(configs=SPACE, key=["n_elements"])
 @triton.jit
-def add_autotuned_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+def tuned_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
     offsets = tl.program_id(axis=0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
     mask = offsets < n_elements
     x = tl.load(x_ptr + offsets, mask=mask)
@@ -199,18 +199,19 @@ def add_autotuned(x, y):
     ### STARTER
     # grid = (1,)  # your code here
     ### END SOLUTION
-    add_autotuned_kernel[grid](x, y, output, n_elements)
+    tuned_kernel[grid](x, y, output, n_elements)
     return output
 
 # %%
 if device().interpreting:
-    # Without a GPU there is nothing to time. This stopwatch always says 1 ms, so the first configuration is taken.
-    triton.runtime.Autotuner.do_bench = staticmethod(lambda call, quantiles: [1.0] * len(quantiles))
+    # Without a GPU there is nothing to time. This stopwatch says 1 ms to everything,
+    # so autotune takes the first configuration.
+    triton.runtime.Autotuner.do_bench = staticmethod(lambda call, quantiles: [1.0] * 3)
 
 output = add_autotuned(x, y)
 print("yours: ", output[-4:])
 print("x + y: ", (x + y)[-4:])
-print("chosen:", add_autotuned_kernel.best_config)
+print("chosen:", tuned_kernel.best_config)
 
 # %% [markdown] hints="vector_add_autotuned"
 
@@ -224,10 +225,13 @@ check("vector_add_autotuned")
 # block sizes, and look at how wide its loads are:
 
 # %%
+n_elements = 2**28
+pointers = ["*fp32"] * 3  # x_ptr, y_ptr, output_ptr: the types are enough to compile
+
 for block_size in (4, 256, 1024, 4096):
-    compiled = xray(add_kernel, "*fp32", "*fp32", "*fp32", 2**28, BLOCK_SIZE=block_size)["gfx942"]
-    loads = ", ".join(f"{count} of {width} bits" for width, count in compiled.loads.items())
-    print(f"BLOCK_SIZE {block_size:4}   loads: {loads}   vector registers: {compiled.vgprs}")
+    report = xray(add_kernel, *pointers, n_elements, BLOCK_SIZE=block_size)["gfx942"]
+    loads = ", ".join(f"{count} of {width} bits" for width, count in report.loads.items())
+    print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads: {loads}")
 
 # %% [markdown]
 # A program here has 4 warps (*wavefronts*, in AMD's words) of 64 lanes: 256 in all.
@@ -237,7 +241,7 @@ for block_size in (4, 256, 1024, 4096):
 # - With 1024, each lane owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
 # - With 4096, each lane has four such loads under way for each input: more registers, and less waiting.
 #
-# Now replace `2**28` by `98_431`, which is not a multiple of 16. What becomes of the loads, and why must it be so?
+# Now set `n_elements` to `98_431`, which is not a multiple of 16. What becomes of the loads, and why must it be so?
 #
 # <details><summary>Answer</summary>
 #
@@ -261,16 +265,16 @@ for block_size in (4, 256, 1024, 4096):
 # Two bugs: what is wrong here?
 @triton.jit
 ### BEGIN SOLUTION
-def scale_kernel(x_ptr, output_ptr, a, x_row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+def scale_kernel(x_ptr, output_ptr, a, x_stride, output_stride, n_cols, BLOCK: tl.constexpr):
     row = tl.program_id(axis=0)
-    columns = tl.program_id(axis=1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    columns = tl.program_id(axis=1) * BLOCK + tl.arange(0, BLOCK)
     mask = columns < n_cols
-    x = tl.load(x_ptr + row * x_row_stride + columns, mask=mask).to(tl.float32)
-    tl.store(output_ptr + row * output_row_stride + columns, a * x, mask=mask)
+    x = tl.load(x_ptr + row * x_stride + columns, mask=mask).to(tl.float32)
+    tl.store(output_ptr + row * output_stride + columns, a * x, mask=mask)
 ### STARTER
-# def scale_kernel(x_ptr, output_ptr, a, n_cols, BLOCK_SIZE: tl.constexpr):
+# def scale_kernel(x_ptr, output_ptr, a, n_cols, BLOCK: tl.constexpr):
 #     row = tl.program_id(axis=0)
-#     columns = tl.program_id(axis=1) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+#     columns = tl.program_id(axis=1) * BLOCK + tl.arange(0, BLOCK)
 #     mask = columns < n_cols
 #     x = tl.load(x_ptr + row * n_cols + columns, mask=mask).to(tl.float32)
 #     tl.store(output_ptr + row * n_cols + columns, a * x, mask=mask)
@@ -284,20 +288,21 @@ def scale(x, a):
         return output
     ### BEGIN SOLUTION
     grid = (n_rows, triton.cdiv(n_cols, 256))
-    scale_kernel[grid](x, output, a, x.stride(0), output.stride(0), n_cols, BLOCK_SIZE=256)
+    scale_kernel[grid](x, output, a, x.stride(0), output.stride(0), n_cols, BLOCK=256)
     ### STARTER
     # grid = (n_rows, n_cols // 256)
-    # scale_kernel[grid](x, output, a, n_cols, BLOCK_SIZE=256)
+    # scale_kernel[grid](x, output, a, n_cols, BLOCK=256)
     ### END SOLUTION
     return output
 
 # %%
 def evidence(name, x):
-    """Where the output is wrong, by rows and by columns."""
-    output = scale(x, 2.0)
-    wrong = output != 2.0 * x
-    rows, columns = (wrong.any(dim).nonzero().flatten().tolist() for dim in (1, 0))
-    print(f"{name:26} {'all right' if not rows else f'wrong rows {rows}, columns {columns[0]} to {columns[-1]}'}")
+    """Where the output is wrong: which rows, and from which column to which."""
+    wrong = scale(x, 2.0) != 2.0 * x
+    rows = wrong.any(dim=1).nonzero().flatten().tolist()
+    columns = wrong.any(dim=0).nonzero().flatten().tolist()
+    where = f"wrong: rows {rows}, columns {columns[0]} to {columns[-1]}" if rows else "all right"
+    print(f"{name:24} {where}")
 
 
 wide = torch.rand(5, 320, device=DEVICE)
