@@ -4,6 +4,7 @@ Inside `with faithful():` and nowhere else:
 
 * bfloat16 arithmetic, casts, products and reductions give what a GPU gives (the interpreter computes with the
   bit patterns as integers), and float32 is rounded to the nearest bfloat16, ties to even (it truncates);
+* a scalar comparison can be combined with a block's (in 3.9 the interpreter's own labels do not let it);
 * `and`, `or`, `not` on blocks work lane by lane, and a block as a condition is refused, as the compiler does
   (the interpreter takes every block for true);
 * `libdevice` functions compute (the interpreter returns None);
@@ -215,9 +216,9 @@ def _widened(handle: Handle) -> Handle:
 
 
 def _narrowed(handle: Handle) -> Handle:
-    """A float32 result as bfloat16; the results of comparisons stay as they are."""
+    """A float32 result as bfloat16; the result of a comparison is int1."""
     if handle.data.dtype.kind != "f":
-        return handle
+        return Handle(handle.data, tl.int1)
     return Handle(bfloat16_bits(handle.data), tl.bfloat16)
 
 
@@ -225,9 +226,12 @@ def _rounding(operation: Callable, operands: int) -> Callable:
     """`operation` of the builder, in float32 and rounded once where an operand is bfloat16."""
 
     def call(self, *args):
-        if not any(_is_bfloat16(handle) for handle in args[:operands]):
-            return operation(self, *args)
-        return _narrowed(operation(self, *map(_widened, args[:operands]), *args[operands:]))
+        if any(_is_bfloat16(handle) for handle in args[:operands]):
+            return _narrowed(operation(self, *map(_widened, args[:operands]), *args[operands:]))
+        result = operation(self, *args)
+        if result.data.dtype.char == "?":
+            result.dtype = tl.int1  # a comparison's result is labelled with the dtype of what was compared
+        return result
 
     return call
 

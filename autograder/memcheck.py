@@ -207,7 +207,7 @@ class Launch:
 class Memory:
     """Record of the launches inside one `watch`; the totals are over all of them."""
 
-    def __init__(self, poison: str | None):
+    def __init__(self, poison: str):
         self.poison = poison
         self.launches: list[Launch] = []
         self.fault: Fault | None = None
@@ -433,7 +433,7 @@ class _Gate:
         return _native.atomic_cas(real, expected, values, semantics)
 
 
-def _poisoned(load, poison: str | None):
+def _poisoned(load, poison: str):
     """The builder's masked load; masked-off lanes, undefined on a GPU, get garbage here."""
 
     def create_masked_load(self, pointers, mask, other, *rest, **options):
@@ -458,12 +458,11 @@ def _garbage(scalar: tl.dtype, dtype: np.dtype):
 
 
 @contextlib.contextmanager
-def watch(poison: str | None = "nan") -> Iterator[Memory]:
+def watch(poison: str = "nan") -> Iterator[Memory]:
     """Check and record the kernels that are launched inside, in the interpreter.
 
-    `poison` is what masked-off lanes of loads without `other` hold: "nan" (in integers: a huge number)
-    or "zero".
-    Raises OutOfBounds from the launch that reaches outside a tensor.
+    `poison` is what masked-off lanes of loads without `other` hold: "nan" (in integers: a huge number) or
+    "zero". Raises OutOfBounds from the launch that reaches outside a tensor.
     """
     if poison not in ("nan", "zero"):
         raise ValueError(f'poison must be "nan" or "zero", not {poison!r}')
