@@ -49,7 +49,7 @@ def solution(name: str):
         checks = "check" if left == 1 else "checks"
         opens = f"The solution opens when `{name}` is passed, or after {left} more failed {checks}."
         return _show(f"{opens} Until then: `hint({name!r})`.")
-    source = _solution_source(name)
+    source = solution_source(name)
     if source is None:
         return _show("The solutions are not part of this copy of the course: ask your instructor.")
     return _show(f"```python\n{source}\n```")
@@ -84,7 +84,7 @@ class _Ladder:
         self.button.description = f"Next hint: {following[0][0]}" if following else ""
 
 
-def _solution_source(name: str) -> str | None:
+def solution_source(name: str) -> str | None:
     """The exercise's answer cell in solutions/*.py without the build's notes; None if there is none."""
     for script in sorted(SOLUTIONS.glob("*.py")):
         for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.M):
