@@ -18,6 +18,7 @@ import os
 import sys
 import tempfile
 import traceback
+from dataclasses import replace
 from types import ModuleType
 
 ANSWER = "<answer>"
@@ -70,11 +71,15 @@ def run(settings: dict, job: int, output: int, status: int):
     request, base = _read_request(job)
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
-    scratch = _scratch(settings)
+    compiles = settings["backend"] != "interpreter" or request["kind"] == "jax"
+    scratch = tempfile.mkdtemp(dir=settings["scratch"]) if compiles else None
     if settings["confine"]:
         _confine(settings, request, scratch, keep=(job, status))
     else:
         _silence()
+    if scratch:  # a cache of its own: a shared one would hand one learner's kernel to the next
+        os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
+        tempfile.tempdir = None
     job_input = memoryview(mmap.mmap(job, 0, access=mmap.ACCESS_READ))[base:]
     report = Reporter(status)
     {"plan": plan, "replay": replay, "value": value, "jax": jax_call}[request["kind"]](
@@ -106,31 +111,26 @@ def _read_request(descriptor: int) -> tuple[dict, int]:
     return json.loads(os.pread(descriptor, size, 8)), 8 + size + (-(8 + size) % 64)
 
 
-def _scratch(settings: dict) -> str | None:
-    """A private directory for the compiler's cache; the interpreter needs none."""
-    if settings["backend"] == "interpreter":
-        return None
-    path = tempfile.mkdtemp(dir=settings["scratch"])
-    os.environ["TRITON_CACHE_DIR"] = os.environ["HOME"] = os.environ["TMPDIR"] = path
-    tempfile.tempdir = None
-    return path
-
-
 def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int, ...]):
+    """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
     from . import lockdown
 
-    interpreter = settings["backend"] == "interpreter"
-    strict = interpreter and request["kind"] != "jax"
-    lockdown.confine(
-        "strict" if strict else "base",
-        read=settings["read"] if lockdown.landlock_abi() else [],
-        write=[] if strict else [scratch, *settings["devices"]],
-        limits=lockdown.Limits(
-            cpu_seconds=math.ceil(settings["seconds"]) + 5,
-            address_space=settings["memory"] if interpreter else None,
-        ),
-        keep=keep,
-    )
+    limits = lockdown.Limits(cpu_seconds=math.ceil(settings["seconds"]) + 5, address_space=settings["memory"])
+    readable = settings["read"] if lockdown.landlock_abi() else []
+    if settings["backend"] == "interpreter" and request["kind"] != "jax":
+        lockdown.confine("strict", read=readable, limits=limits, keep=keep)
+        return
+    on_gpu = settings["backend"] != "interpreter"
+    limits = replace(limits, address_space=None)  # drivers and XLA reserve far more than they use
+    # the driver names its threads in /proc/self
+    write = [scratch, *settings["devices"], *(["/proc/self"] if on_gpu else [])]
+    lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=on_gpu)
+    if on_gpu:
+        import torch
+
+        torch.zeros(1, device="cuda")
+        if request["kind"] == "plan":
+            lockdown.confine("strict", read=readable, limits=limits, keep=None)
 
 
 def _silence():

@@ -70,6 +70,7 @@ def confine(
     limits: Limits | None = None,
     uid: int | None = None,
     keep: Iterable[int] | None = (),
+    local_sockets: bool = False,
 ) -> None:
     """Confine this process and its later children, for good. Call it right after fork, from the only thread.
 
@@ -83,6 +84,8 @@ def confine(
         keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
             listed. None is for a second stage after the first: every descriptor stays, and so do the first
             stage's paths.
+        local_sockets: let a Unix socket be made and listened on ("base" only): CUDA does so when it starts.
+            Nobody can connect to it, from inside or outside.
 
     Raises:
         Unconfined: something is missing. The process may be partly confined and should exit.
@@ -116,7 +119,7 @@ def confine(
             _call("landlock_restrict_self", ruleset, 0)
             os.close(ruleset)
             _under_landlock = opens
-        _seccomp(stage, opens)
+        _seccomp(stage, opens, local_sockets)
     except OSError as error:
         raise Unconfined(f"the kernel refused a step of the confinement: {error}") from error
 
@@ -229,7 +232,7 @@ def _change_user(uid: int, write: Sequence[str]) -> bool:
 
 def _give_to(uid: int, write: Sequence[str]) -> None:
     for path in write:
-        if os.path.isdir(path):
+        if os.path.isdir(path) and not path.startswith("/proc/"):
             os.chown(path, uid, uid)
 
 
@@ -345,7 +348,7 @@ def _open_rule(stage: str, opens: bool, flags: int) -> Instructions:
     return _argument(flags) + _unless(_ANY_BIT, mode, _when(_ANY_BIT, os.O_TRUNC, DENY)) + ALLOW
 
 
-def _argument_rules(stage: str, opens: bool) -> dict[str, Instructions]:
+def _argument_rules(stage: str, opens: bool, local_sockets: bool) -> dict[str, Instructions]:
     """System calls whose arguments decide."""
     only_self = _argument(0) + _unless(_EQUAL, os.getpid(), DENY) + ALLOW
     clone = _argument(0) + _when(_ANY_BIT, _CLONE_NAMESPACES | _CLONE_PARENT, DENY)
@@ -353,7 +356,9 @@ def _argument_rules(stage: str, opens: bool) -> dict[str, Instructions]:
     orphan = _when(_EQUAL, PR_SET_PDEATHSIG, _argument(1) + _unless(_EQUAL, signal.SIGKILL, DENY) + ALLOW)
     names = _when_one_of((_PRCTL_NAME, _PRCTL_VMA_NAME), ALLOW)
     strict = stage == "strict"
+    unix = {"socket": _argument(0) + _unless(_EQUAL, socket.AF_UNIX, DENY) + ALLOW, "bind": ALLOW, "listen": ALLOW}
     return {
+        **(unix if local_sockets and not strict else {}),
         "clone": clone + (_unless(_ANY_BIT, _CLONE_THREAD, DENY) if strict else []) + ALLOW,
         "open": _open_rule(stage, opens, flags=1),
         "openat": _open_rule(stage, opens, flags=2),
@@ -366,13 +371,13 @@ def _argument_rules(stage: str, opens: bool) -> dict[str, Instructions]:
     }
 
 
-def filter_program(stage: str, opens: bool) -> Instructions:
+def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Instructions:
     """The seccomp filter of a stage for this process.
 
     Refused calls give EPERM. A call that is younger than the table is absent (ENOSYS): programs know how to
     do without it.
     """
-    rules = {**dict.fromkeys(syscalls.HIDDEN, ABSENT), **_argument_rules(stage, opens)}
+    rules = {**dict.fromkeys(syscalls.HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
     for name in syscalls.NUMBERS:
         if name not in rules and stage == "strict":
             rules[name] = ALLOW if name in syscalls.ALLOWED else DENY
@@ -390,9 +395,9 @@ def filter_program(stage: str, opens: bool) -> Instructions:
     return program + ABSENT
 
 
-def _seccomp(stage: str, opens: bool) -> None:
+def _seccomp(stage: str, opens: bool, local_sockets: bool = False) -> None:
     """Install the filter in every thread of this process (TSYNC)."""
-    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens))
+    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens, local_sockets))
     code = ctypes.create_string_buffer(program, len(program))
     _call("seccomp", 1, 1, struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
 

@@ -10,6 +10,7 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -37,7 +38,9 @@ def main(descriptor: int):
             _child(jobs, settings, *descriptors)
         for fd in descriptors:
             os.close(fd)
-        channel.send(json.dumps(_wait(child, seconds)).encode())
+        end = _wait(child, seconds)
+        _empty(settings["scratch"])
+        channel.send(json.dumps(end).encode())
 
 
 def _child(jobs, settings: dict, job: int, output: int, status: int):
@@ -77,6 +80,11 @@ def _kill_orphans():
         except ChildProcessError:
             return
         time.sleep(0.005)
+
+
+def _empty(folder: str):
+    for entry in os.scandir(folder):
+        shutil.rmtree(entry.path, ignore_errors=True)
 
 
 def _children() -> list[int]:
