@@ -1,0 +1,196 @@
+"""Mutated messages from the box to the judge: none may raise, and none may pass.
+
+    python tests/fuzz_messages.py [COUNT] [SEED]
+
+A box of straw answers the judge with mutations of what an honest run sends, beside an output that is wrong.
+"""
+
+import copy
+import json
+import random
+import sys
+from collections import Counter
+from dataclasses import replace
+
+from autograder.box import Outcome
+from autograder.box.messages import ProtocolError, parse
+from autograder.exercises import find
+from autograder.exercises.vector_add import ADD_TEMPLATE
+from autograder.judge import Judge, KernelJudgement
+
+FAULT = {
+    "kind": "load",
+    "kernel": "add_kernel",
+    "program": [3, 0, 0],
+    "argument": "x_ptr",
+    "shape": [1000],
+    "stride": [1],
+    "lane": 24,
+    "lanes": 24,
+    "where": "24 elements behind the end",
+    "line": 12,
+    "code": "x = tl.load(x_ptr + offsets)",
+}
+RACE = {
+    "argument": "output_ptr",
+    "line": 14,
+    "code": "tl.store(...)",
+    "programs": [0, 1],
+    "elements": 256,
+    "share": 0.5,
+    "same_value": False,
+}
+RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True, "aliases_input": False}
+STEPS = [
+    {"op": "input", "index": 0, "out": [0]},
+    {"op": "empty_like", "overload": "", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
+    {
+        "op": "launch",
+        "kernel": "add_kernel",
+        "grid": [4],
+        "args": {"BLOCK_SIZE": 256, "x_ptr": {"t": 0}},
+        "options": {},
+    },
+]
+HONEST = [
+    {"case": 0, "trace": {"steps": STEPS, "result": 1, "launches": 1}},
+    {"case": 0, "trace": {"returned": "NoneType", "launches": 0}},
+    {
+        "case": 0,
+        "result": RESULT,
+        "evidence": {"launched": ["add_kernel"], "races": [RACE], "damage": ["input-modified"]},
+    },
+    {
+        "case": 0,
+        "error": {
+            "kind": "fault",
+            "type": "OutOfBounds",
+            "message": "m",
+            "line": 3,
+            "code": "c",
+            "fault": FAULT,
+        },
+    },
+    {"case": 0, "error": {"kind": "not-allowed", "construct": "`break`", "instead": "a mask", "line": 7}},
+    {"case": 0, "value": {"torch_read": 3.0, "fused": [1, 2, None, "x"]}},
+    {"error": {"kind": "syntax", "line": 1}},
+    {"done": True},
+]
+STRANGE = [
+    None,
+    True,
+    False,
+    -1,
+    0,
+    1,
+    2**31,
+    2**63,
+    2**200,
+    10**400,
+    1.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "x" * 5000,
+    "\ud800",
+    "\x1b[2J",
+    "<script>",
+    [],
+    [[]],
+    {},
+    {"": {}},
+    {"t": 0},
+    [0] * 20,
+    ["a"],
+    {"case": 0},
+    "nan",
+    "float32",
+    "__class__",
+]
+TOKENS = [
+    b"",
+    b"[" * 3000,
+    b'{"a":' * 3000,
+    b"9" * 5000,
+    b"\xff\xfe",
+    b"\0",
+    b"NaN",
+    b"-Infinity",
+    b"\\ud800",
+    b"\n",
+    b"{}",
+]
+
+
+def mutated(random: random.Random) -> bytes:
+    """A few honest lines with fields replaced, removed, repeated or moved, then perhaps torn as bytes."""
+    lines = [copy.deepcopy(random.choice(HONEST)) for _ in range(random.randint(1, 4))]
+    for _ in range(random.randint(0, 4)):
+        _mutate(random, random.choice(lines))
+    raw = b"\n".join(json.dumps(line).encode(errors="replace") for line in lines)
+    for _ in range(random.choice((0, 0, 0, 1, 3))):
+        at = random.randint(0, len(raw))
+        raw = raw[:at] + random.choice(TOKENS) + raw[at + random.choice((0, 1, 10)) :]
+    return raw
+
+
+def _mutate(random: random.Random, value) -> None:
+    """Change one place in a JSON object or list, anywhere below it."""
+    places = list(value) if isinstance(value, dict) else range(len(value))
+    if not places:
+        return
+    place = random.choice(list(places))
+    inner = value[place]
+    if isinstance(inner, (dict, list)) and inner and random.random() < 0.7:
+        _mutate(random, inner)
+    elif random.random() < 0.8:
+        value[place] = copy.deepcopy(random.choice(STRANGE))
+    elif isinstance(value, dict):
+        del value[place]
+    else:
+        value.insert(0, inner)
+
+
+class StrawBox:
+    """Answers plans with the mutation; answers replays with it and with an output that nobody computed."""
+
+    def __init__(self, message: bytes, random: random.Random):
+        self.message, self.random = message, random
+
+    def run(self, request, tensors=b"", output_size=0, seconds=0.0) -> Outcome:
+        end = {"timeout": self.random.random() < 0.1, "exit": self.random.choice((0, 0, -9, 1))}
+        output = self.random.randbytes(output_size)
+        message = self.message if request["kind"] == "replay" or self.random.random() < 0.3 else PLAN
+        try:
+            return Outcome(parse(message), output, end["timeout"], end["exit"])
+        except ProtocolError as error:
+            return Outcome([], output, end["timeout"], end["exit"], garbled=str(error))
+
+
+PLAN = b"\n".join(json.dumps(line).encode() for line in (HONEST[0], HONEST[-1]))
+
+
+def run(count: int, seed: int = 0) -> Counter:
+    """Judge `count` mutated messages. Counts what became of them: "passed" and "raised" must stay zero."""
+    source = random.Random(seed)
+    judge = Judge(confine=False)
+    exercise = find("vector_add")
+    exercise = replace(exercise, cases=tuple(case for case in exercise.cases if case.name == "n = 1"))
+    seen = Counter(passed=0, raised=0)
+    for number in range(count):
+        judge.box = StrawBox(mutated(source), source)
+        try:
+            verdict = KernelJudgement(judge, exercise, ADD_TEMPLATE, number).verdict()
+            seen["passed" if verdict.passed else str(verdict.to_json()["diagnosis"])] += 1
+            json.dumps(verdict.to_json())
+            verdict.to_text(), verdict.to_html()
+        except Exception as error:
+            seen["raised"] += 1
+            print(f"message {number} of seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
+    return seen
+
+
+if __name__ == "__main__":
+    counts = run(*map(int, sys.argv[1:])) if sys.argv[1:] else run(60_000)
+    print(f"{sum(counts.values())} messages: " + ", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    sys.exit(bool(counts["passed"] or counts["raised"]))
