@@ -5,7 +5,7 @@ __all__ = ["check"]
 
 def __getattr__(name: str):
     if name == "check":
-        from .check import check
+        from .notebook import check
 
         return check
     raise AttributeError(f"module 'autograder' has no attribute {name!r}")

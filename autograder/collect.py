@@ -85,8 +85,10 @@ def collect(path: str | Path, course: Course, student: str = "") -> CollectRepor
     """Copy the notebooks in the folder or zip `path` to submitted/<student>/<assignment>/ of the course.
 
     `student` says whose notebooks these are, where no name says it. Of several notebooks of one student for
-    one assignment the latest is taken. CourseError when `path` is neither folder, nor zip, nor notebook.
+    one assignment the latest is taken. A new course is made first. CourseError when `path` is neither
+    folder, nor zip, nor notebook.
     """
+    course.create()
     report = CollectReport()
     latest: dict[tuple[str, str], tuple[Found, bytes]] = {}
     for found, who, assignment, content in _identified(Path(path), _answers(course), student, report):

@@ -59,33 +59,36 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class Course:
-    """A course directory and the URL of its gradebook. `Course.open` reads it."""
+    """A course directory and the URL of its gradebook."""
 
     root: Path
     db_url: str
     config: Config = field(repr=False, compare=False)
 
     @classmethod
-    def open(cls, root: str | Path = "course", db: str | None = None, create: bool = False) -> Course:
-        """The course in `root`; `create` makes one of the lessons in solutions/ where there is none.
+    def open(cls, root: str | Path = "course", db: str | None = None) -> Course:
+        """The course in the folder `root`, which need not exist yet.
 
         The gradebook is `db`, or what nbgrader_config.py names, or gradebook.db in `root`.
         """
         root = Path(root).resolve()
         if root.exists() and not root.is_dir():
             raise CourseError(f"{root}: is a file; a course is a folder")
-        if not any(root.glob("release/*/*.ipynb")):
-            if not create:
-                raise CourseError(f"{root}: is no course (no release/ in it); `autograder collect` makes one")
+        config = Config()
+        if (root / "nbgrader_config.py").exists():
+            config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+        configured = config.CourseDirectory.get("db_url")
+        return cls(root, db or configured or f"sqlite:///{root / 'gradebook.db'}", config)
+
+    def create(self) -> None:
+        """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
+        if not any(self.root.glob("release/*/*.ipynb")):
             from autograder.build import write_course
 
-            write_course(root)
-        config = root / "nbgrader_config.py"
+            write_course(self.root)
+        config = self.root / "nbgrader_config.py"
         if not config.exists():
             write_atomically(config, CONFIG.encode())
-        settings = PyFileConfigLoader(config.name, path=str(root)).load_config()
-        configured = settings.CourseDirectory.get("db_url")
-        return cls(root, db or configured or f"sqlite:///{root / 'gradebook.db'}", settings)
 
     @cached_property
     def released(self) -> dict[str, dict]:
@@ -97,7 +100,7 @@ class Course:
                 for cell in notebook["cells"]:
                     cell["source"] = "".join(cell["source"])  # on disk it is a list of lines
         if not notebooks:
-            raise CourseError(f"{self.root / 'release'}: has no <assignment>/<assignment>.ipynb")
+            raise CourseError(f"{self.root}: is no course (no release/ in it); `autograder collect` makes one")
         return notebooks
 
     def notebook(self, step: str, student: str, assignment: str, ending: str = ".ipynb") -> Path:

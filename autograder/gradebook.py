@@ -37,6 +37,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
     SaveCells,
 )
+from sqlalchemy.exc import SQLAlchemyError
 from traitlets import Bool
 
 from .answer import from_notebook
@@ -303,10 +304,13 @@ class SaveVerdicts(SaveAutoGrades):
 
 def _open(course: Course) -> Gradebook:
     """The course's gradebook. To make one, nbgrader runs `alembic`, which is beside our Python."""
-    beside = str(Path(sys.executable).parent)
     if not shutil.which("alembic"):
+        beside = str(Path(sys.executable).parent)
         os.environ["PATH"] = os.pathsep.join([beside, os.environ.get("PATH", "")])
-    return Gradebook(course.db_url, COURSE_ID)
+    try:
+        return Gradebook(course.db_url, COURSE_ID)
+    except (SQLAlchemyError, ImportError) as error:
+        raise CourseError(f"the gradebook's database cannot be opened: {visible(error, 300)}") from None
 
 
 def _register(course: Course) -> None:

@@ -356,9 +356,11 @@ def _argument_rules(stage: str, opens: bool, local_sockets: bool) -> dict[str, I
     orphan = _when(_EQUAL, PR_SET_PDEATHSIG, _argument(1) + _unless(_EQUAL, signal.SIGKILL, DENY) + ALLOW)
     names = _when_one_of((_PRCTL_NAME, _PRCTL_VMA_NAME), ALLOW)
     strict = stage == "strict"
-    unix = {"socket": _argument(0) + _unless(_EQUAL, socket.AF_UNIX, DENY) + ALLOW, "bind": ALLOW, "listen": ALLOW}
+    # a datagram socket would reach any service's socket in the file system without connect()
+    connected = _argument(1) + _when(_ANY_BIT, socket.SOCK_DGRAM, DENY)
+    unix = _argument(0) + _unless(_EQUAL, socket.AF_UNIX, DENY) + connected + ALLOW
     return {
-        **(unix if local_sockets and not strict else {}),
+        **({"socket": unix, "bind": ALLOW, "listen": ALLOW} if local_sockets and not strict else {}),
         "clone": clone + (_unless(_ANY_BIT, _CLONE_THREAD, DENY) if strict else []) + ALLOW,
         "open": _open_rule(stage, opens, flags=1),
         "openat": _open_rule(stage, opens, flags=2),
@@ -397,7 +399,9 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
 
 def _seccomp(stage: str, opens: bool, local_sockets: bool = False) -> None:
     """Install the filter in every thread of this process (TSYNC)."""
-    program = b"".join(struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens, local_sockets))
+    program = b"".join(
+        struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens, local_sockets)
+    )
     code = ctypes.create_string_buffer(program, len(program))
     _call("seccomp", 1, 1, struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
 
