@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from .box.messages import Evidence, Fault, Result, Trouble
+from .box.messages import Evidence, Fault, Race, Result, Trouble
 from .compare import Comparison, agrees
 from .exercises.spec import Case, Exercise, Strided
 from .verdict import Finding
@@ -342,16 +342,24 @@ def wrong_program(o: Observation) -> Finding | None:
 
 
 def raced(o: Observation) -> Finding | None:
-    """Two programs wrote the same element: with other values, or most of the output twice."""
-    serious = [r for r in o.evidence.races if not r.same_value or r.share > 0.5]
-    if not serious:
+    """Two programs wrote the same element with other values, or read what another one writes; or most of the
+    work is done several times over. Two blocks that overlap where the last one was moved back are neither."""
+    race = next((r for r in o.evidence.races if _is_serious(r, o)), None)
+    if race is None:
         return None
-    race = serious[0]
-    first, second = race.programs
+    if race.kind != "write-write":
+        return Finding(
+            "race",
+            f"{_programs(race)} share elements of {race.argument}: one reads what the other writes ({o.case.name}).",
+            "Programs of one launch run in any order and at once: the reader may come before the writer.",
+            "let a program read only what it wrote itself; or launch a second kernel, which begins when the first "
+            "has ended; or use tl.atomic_add.",
+            race.line or None,
+            race.code,
+        )
     return Finding(
         "race",
-        f"Programs {first} and {second} both write to {race.argument}, {race.elements} elements in all "
-        f"({o.case.name}).",
+        f"{_programs(race)} both write to {race.argument}, {race.elements} elements in all ({o.case.name}).",
         "Programs run in any order and at once: who comes last wins, and it differs from run to run."
         if not race.same_value
         else "They write the same values, so the result looks right, but the work is done several times over.",
@@ -359,6 +367,17 @@ def raced(o: Observation) -> Finding | None:
         race.line or None,
         race.code,
     )
+
+
+def _is_serious(race: Race, o: Observation) -> bool:
+    if race.kind != "write-write" or not race.same_value or race.writers > 2:
+        return True
+    return race.share >= 0.5 and "ragged" not in o.case.about
+
+
+def _programs(race: Race) -> str:
+    first, second = race.programs
+    return f"Programs {first} and {second}" if first >= 0 else f"Program {second} and several others"
 
 
 def masked_lanes(o: Observation) -> Finding | None:

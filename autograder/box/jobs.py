@@ -203,8 +203,64 @@ def describe(error: BaseException) -> dict:
     if kind == "not-allowed":
         described |= {"construct": root.construct, "instead": root.instead}
     if kind == "fault":
-        described["fault"] = root.fault.to_json()
+        described["fault"] = _fault(root.fault)
     return described
+
+
+def _fault(fault) -> dict:
+    """memcheck's Fault as the judge reads it: the lane by its number in the block, the place in words."""
+    lane = 0
+    for index, size in zip(fault.lane, fault.block, strict=True):
+        lane = lane * size + index
+    if fault.place == "nowhere":
+        where = "an address that belongs to no tensor"
+    elif fault.place == "gap":
+        where = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+    else:
+        where = f"element {fault.element}, {fault.distance} {fault.place}"
+    return {
+        "kind": fault.kind,
+        "kernel": fault.kernel[:100],
+        "program": list(fault.program),
+        "argument": (fault.argument or "its tensors")[:100],
+        "shape": list(fault.shape),
+        "stride": list(fault.stride),
+        "lane": lane,
+        "lanes": fault.lanes,
+        "where": where,
+        "line": fault.line or 0,
+        "code": fault.code[:400],
+    }
+
+
+def _races(launch) -> list[dict]:
+    """What a launch's races come to: one entry per argument and kind. See messages.Race."""
+    width, height, _ = launch.grid
+    found: dict[tuple[str, str], dict] = {}
+    for race in launch.races:
+        if race.kind != "write-write" and launch.atomics:
+            continue  # an atomic may have put the two programs in order
+        entry = found.get((race.argument, race.kind))
+        if entry is None:
+            writes = launch.arguments[race.argument].writes
+            programs = [
+                -1 if at is None else at[0] + width * (at[1] + height * at[2])
+                for at in (race.first, race.second)
+            ]
+            found[race.argument, race.kind] = {
+                "kind": race.kind,
+                "argument": race.argument[:100],
+                "line": race.line or 0,
+                "code": race.code[:400],
+                "programs": programs,
+                "elements": int((writes > 1).sum()),
+                "share": float((writes > 1).sum() / max(writes.size, 1)),
+                "writers": int(writes.max(initial=0)),
+                "same_value": race.same_value is not False and race.kind == "write-write",
+            }
+        elif race.same_value is False:
+            entry["same_value"] = False
+    return list(found.values())
 
 
 def _message(error: BaseException) -> str:
@@ -336,7 +392,7 @@ def _replay_case(settings, request, namespace, kernels, case, job_input, out) ->
             return
         with memcheck.watch(poison=request.get("poison", "nan")) as memory:
             kernel(name)[grid](**arguments)
-        evidence["races"] += [race.to_json() for race in memory.races[:4]]
+        evidence["races"] += [race for seen in memory.launches for race in _races(seen)][:4]
         evidence["bytes"] = evidence.get("bytes", 0) + memory.bytes_loaded + memory.bytes_stored
 
     steps = Replay([g.tensor for g in inputs], device, allocations.place, launch)

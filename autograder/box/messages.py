@@ -50,6 +50,12 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Race:
+    """Elements of one argument that several programs of a launch touched, at least one of them writing.
+
+    `elements` were written more than once, `share` of the argument, the most written one `writers` times.
+    `kind` is "write-write", "read-write" or "write-read"; a program of -1 stands for several.
+    """
+
     argument: str
     line: int
     code: str
@@ -57,6 +63,8 @@ class Race:
     elements: int
     share: float
     same_value: bool
+    writers: int = 2
+    kind: str = "write-write"
 
 
 @dataclass(frozen=True)
@@ -180,6 +188,8 @@ def _race(race: dict) -> Race:
         elements=_integer(race["elements"], 0, 1 << 40),
         share=_fraction(race["share"]),
         same_value=_flag(race["same_value"]),
+        writers=_integer(race.get("writers", 2), 0, 1 << 40),
+        kind=_text(race.get("kind", "write-write"), 20),
     )
 
 
