@@ -100,7 +100,9 @@ class Course:
                 for cell in notebook["cells"]:
                     cell["source"] = "".join(cell["source"])  # on disk it is a list of lines
         if not notebooks:
-            raise CourseError(f"{self.root}: is no course (no release/ in it); `autograder collect` makes one")
+            raise CourseError(
+                f"{self.root}: is no course (no release/ in it); `autograder collect` makes one"
+            )
         return notebooks
 
     def notebook(self, step: str, student: str, assignment: str, ending: str = ".ipynb") -> Path:
