@@ -177,6 +177,30 @@ def test_base_can_compile_but_not_run_what_it_compiled(tmp_path):
     assert printed.split() == ["0", "0", "refused"]
 
 
+def test_a_local_socket_can_listen_and_reach_nobody(tmp_path):
+    tmp_path.chmod(0o755)
+    printed = in_fork(f"""
+        import socket
+        service = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        service.bind({str(tmp_path / "service")!r})
+        lockdown.confine("base", read=["/usr"], keep=[0, 1, 2], local_sockets=True)
+        local = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        local.bind("\\0workshop-test")
+        local.listen()
+        print("listens")
+        for attempt in (
+            lambda: local.connect({str(tmp_path / "service")!r}),
+            lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),
+            lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+        ):
+            try:
+                attempt()
+            except PermissionError:
+                print("refused")
+    """)
+    assert printed.split() == ["listens", "refused", "refused", "refused"]
+
+
 def test_strict_may_follow_base():
     assert in_fork("""
         output = os.dup(1)
