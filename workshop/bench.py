@@ -94,7 +94,7 @@ class Results:
 
     def plot(self):
         """GB/s over size, one line per provider, with this card's copy as the ceiling. Returns the figure."""
-        with style.figure(self.title, self.x_label, "GB/s") as (figure, axes):
+        with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
             lines = [provider for provider in self.providers if provider != "copy"]
             for number, provider in enumerate(lines):
                 self._line(axes, provider, **style.look(number))
@@ -129,6 +129,17 @@ class Results:
             f"{name} {about[name]}" for name in ("torch", "triton", "jax") if about.get(name)
         )
         return f"{about['gpu']}, {versions}, {about['date']}"
+
+    def alt(self) -> str:
+        """The plot in words: where each line begins and ends."""
+        ends = []
+        for provider in self.providers:
+            speeds = [row.gbps.median for row in self.rows if row.provider == provider and row.gbps]
+            if speeds:
+                ends.append(f"{provider} from {speeds[0]:.0f} to {speeds[-1]:.0f}")
+        sizes = [row.size for row in self.rows]
+        span = f"GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}"
+        return f"{self.title}, {span}: {'; '.join(ends)}. {self.caption()}"
 
     def notes(self) -> list[str]:
         """Why numbers are missing or not to be trusted, one line for each."""
@@ -194,7 +205,8 @@ class Counted:
         if self.curves:
             return self.curves.plot()
         counted = [count for count in self.counts if count.read is not None]
-        with style.figure(self.title, "bytes per element", "") as (figure, axes):
+        alt = "; ".join(f"{count.provider}: {self._total(count):g} bytes per element" for count in counted)
+        with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
             names = [count.provider for count in counted]
             reads = [count.read for count in counted]
             axes.barh(names, reads, color=style.PALETTE[0], label="read")

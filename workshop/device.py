@@ -98,7 +98,7 @@ class Device(DeviceFacts):
             return [
                 f"No GPU here: your kernels run on Triton's interpreter, on the CPU ({self.name}).",
                 "They compute the same values as on a GPU, but slowly, so nothing is timed here.",
-                "Compiling needs no GPU: `xray` shows what your kernel becomes on an MI300X or an H100.",
+                "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
             ]
         return [
             f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}).",
@@ -115,7 +115,7 @@ class Device(DeviceFacts):
         software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
         memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
         if self.interpreting:
-            return [("runs on", "Triton's interpreter"), ("CPU", self.name), memory, *software]
+            return [("runs on", "Triton's interpreter"), ("CPU", self.name), memory, *software[1:]]
         copy = self.copy_gbps()
         return [
             ("device", f"{self.name} ({self.backend}, {self.arch})"),

@@ -1,6 +1,9 @@
 """One look for every plot: colours that survive colour-blindness, on a light panel that both themes show."""
 
+import base64
 import contextlib
+import html
+import io
 
 # Okabe and Ito, "Color Universal Design": told apart with every common colour vision.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -30,18 +33,28 @@ SETTINGS = {
 
 
 @contextlib.contextmanager
-def figure(title: str, x_label: str, y_label: str):
-    """Yields (figure, axes) in the course's style. The caller returns the figure for display."""
-    import matplotlib.pyplot as plt
+def figure(title: str, x_label: str, y_label: str, alt: str):
+    """Yields (figure, axes) in the course's style. A notebook shows the figure with `alt` as its text."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
 
-    with plt.rc_context(SETTINGS):
-        canvas, axes = plt.subplots(layout="constrained")
+    with rc_context(SETTINGS):
+        drawn = Figure(layout="constrained")  # not pyplot's: nothing global to close
+        drawn._repr_html_ = lambda: _image(drawn, alt)
+        axes = drawn.subplots()
         axes.set(title=title, xlabel=x_label, ylabel=y_label)
-        yield canvas, axes
-        plt.close(canvas)  # the notebook shows the returned figure once, not twice
+        yield drawn, axes
 
 
 def look(number: int) -> dict:
     """Colour, marker and dash of the n-th line."""
     index, again = number % len(PALETTE), number >= len(PALETTE)
     return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}
+
+
+def _image(drawn, alt: str) -> str:
+    """A figure as an HTML image that needs no file."""
+    buffer = io.BytesIO()
+    drawn.savefig(buffer, format="png")
+    data = base64.b64encode(buffer.getvalue()).decode()
+    return f'<img alt="{html.escape(alt)}" style="max-width:100%" src="data:image/png;base64,{data}">'

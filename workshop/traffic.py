@@ -98,9 +98,8 @@ class Traffic:
         )
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.launches} launches, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"
-        ]
+        launches = "1 launch" if self.launches == 1 else f"{self.launches} launches"
+        lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
             lines.append(
                 f"  {tensor.name} {list(tensor.shape)}: each element read {_range(tensor.reads)}, "
@@ -227,4 +226,6 @@ def _range(counts: np.ndarray) -> str:
     if not counts.size:
         return "0 times"
     low, high = int(counts.min()), int(counts.max())
-    return f"{low} times" if low == high else f"{low} to {high} times"
+    if low == high:
+        return "once" if low == 1 else f"{low} times"
+    return f"{low} to {high} times"

@@ -181,7 +181,7 @@ class Text(str):
     """Text that a notebook shows as it is, in a frame that scrolls."""
 
     def _repr_html_(self) -> str:
-        style = "max-height:30em;overflow:auto;line-height:1.25"
+        style = "max-height:30em;overflow:auto;line-height:1.25;font-family:monospace"
         return f"<pre style='{style}'>{html.escape(self)}</pre>"
 
     def grep(self, *words: str) -> "Text":
