@@ -119,9 +119,9 @@ else:
 xray(first_kernel_programs, "*i32")
 
 # %% [markdown]
-# One store of 32 bits, a handful of registers, nothing else. *VGPRs* are registers that hold one value per lane
-# (a wavefront, AMD's word for warp, has 64 lanes), *SGPRs* hold one value for all of them.
-# Later lessons read this table to explain speed.
+# One store of 32 bits, a handful of registers, nothing else. AMD's processors work on 64 **lanes** at once: *VGPRs* are
+# registers with one value per lane, *SGPRs* hold one value for all of them. Later lessons read this table to explain
+# speed.
 
 # %% [markdown]
 # ## Go further

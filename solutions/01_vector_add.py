@@ -2,7 +2,7 @@
 # # 1 · Vector add: blocks, offsets and masks
 #
 # One kernel, three exercises: fill in five blanks, let Triton choose the block size, and find two bugs.
-# Every kernel you will ever write has these five lines in it.
+# You will meet these five lines again in nearly every kernel.
 
 # %%
 from workshop import DEVICE, compare, device, explore, matches, progress, xray
@@ -142,9 +142,9 @@ results.plot()
 #   memory. A number about bandwidth needs a gigabyte of traffic.
 # - One timing is no timing. `compare` runs your function and the others in turn, and shows the median with its spread.
 # - `triton.testing.do_bench(rep=10)` repeats for 10 **milliseconds**, not 10 times.
-# - `torch.cuda.empty_cache()` gives memory back to the driver. It does not empty the GPU's caches, although a
-#   published version of this workshop calls it for that. `do_bench` does that job: it overwrites a big buffer
-#   before every run.
+# - `torch.cuda.empty_cache()` gives memory back to the driver. It does not empty the GPU's caches, although the published
+#   workshop *Kernel Development & Optimizations with Triton* calls it for that. `do_bench` does that job: it overwrites a
+#   big buffer before every run.
 
 # %% [markdown]
 # ### Let Triton choose
@@ -152,12 +152,13 @@ results.plot()
 # Which block size is best? Nobody knows before measuring, so `@triton.autotune` measures. It gets a **space**, a list of
 # configurations, tries each one the first time it sees a new `key`, and remembers the fastest.
 #
-# The published workshop that this lesson grew out of searches the sizes 2 and 4. Autotune then picks the better of
-# two bad choices: 80 GB/s, which is 54 times slower than what the card can do. **A search is only as good as its space.**
+# The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices. On the H200
+# above a block of 4 gives 80 GB/s, 54 times less than a block of 1024. **A search is only as good as its space.**
 #
 # Two things in the starter are wrong:
 #
-# 1. the space. Choose sensible block sizes, and if you like numbers of warps (`num_warps=`, 4 unless you say otherwise);
+# 1. the space. Choose sensible block sizes, and if you like also `num_warps`, 4 unless you say otherwise. (A **warp** is a
+#    group of lanes that run in step: 32 on NVIDIA, 64 on AMD Instinct, which calls it a *wavefront*.)
 # 2. the grid. It starts a single program, whatever the size. How many are needed depends on a `BLOCK_SIZE` that is not
 #    known until a configuration is chosen. So make the grid a *function*: Triton calls it with a dictionary of the chosen
 #    values, `meta["BLOCK_SIZE"]` among them.
@@ -234,9 +235,9 @@ for block_size in (4, 256, 1024, 4096):
     print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads: {loads}")
 
 # %% [markdown]
-# A program here has 4 warps (*wavefronts*, in AMD's words) of 64 lanes: 256 in all.
+# A program here has 4 wavefronts of 64 lanes: 256 in all.
 #
-# - With a block of 4, four lanes have an element, and 252 have nothing to do.
+# - With a block of 4, four lanes have an element of their own, and 252 do not.
 # - With 256, each lane loads one float: 32 bits at a time.
 # - With 1024, each lane owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
 # - With 4096, each lane has four such loads under way for each input: more registers, and less waiting.
