@@ -88,10 +88,11 @@ def collect(path: str | Path, course: Course, student: str = "") -> CollectRepor
     one assignment the latest is taken. A new course is made first. CourseError when `path` is neither
     folder, nor zip, nor notebook.
     """
-    course.create()
     report = CollectReport()
+    files = _files(Path(path), report)
+    course.create()
     latest: dict[tuple[str, str], tuple[Found, bytes]] = {}
-    for found, who, assignment, content in _identified(Path(path), _answers(course), student, report):
+    for found, who, assignment, content in _identified(files, _answers(course), student, report):
         earlier = latest.get((who, assignment))
         if earlier:
             older, newer = sorted([earlier[0], found], key=_recency)
@@ -236,17 +237,17 @@ def _answers(course: Course) -> dict[str, set[str]]:
 
 
 def _identified(
-    path: Path, assignments: dict[str, set[str]], student: str, report: CollectReport
+    files: Iterator[Found], assignments: dict[str, set[str]], student: str, report: CollectReport
 ) -> Iterator[tuple[Found, str, str, bytes]]:
     candidates, total = [], 0
-    for found in _files(path, report):
+    for found in files:
         candidate = None if any(map(_ignored, found.parts)) else _candidate(found, assignments, report)
         if candidate:
             candidates.append(candidate)
             total += len(candidate.content)
         if total > MAX_TOTAL_BYTES:
             raise CourseError(
-                f"{path}: has more than {MAX_TOTAL_BYTES >> 30} GB of notebooks; collect in parts"
+                f"there are more than {MAX_TOTAL_BYTES >> 30} GB of notebooks; collect in parts"
             )
     _name_students(candidates, set(assignments))
     ids = _student_ids(candidates, report)

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import queue
+import re
 import shutil
 import sys
 import time
@@ -310,7 +311,8 @@ def _open(course: Course) -> Gradebook:
     try:
         return Gradebook(course.db_url, COURSE_ID)
     except (SQLAlchemyError, ImportError) as error:
-        raise CourseError(f"the gradebook's database cannot be opened: {visible(error, 300)}") from None
+        reason = re.sub(r"//[^@]*@", "//…@", str(error).partition("\n")[0])  # no password in a message
+        raise CourseError(f"the gradebook's database cannot be opened: {visible(reason, 300)}") from None
 
 
 def _register(course: Course) -> None:
@@ -444,13 +446,17 @@ class FeedbackReport:
         out(f"{len(self.pages)} feedback pages{where}")
 
 
+def _graded(course: Course) -> list[tuple[str, str]]:
+    there = course.handed_in("autograded")
+    if not there:
+        where = course.root / "autograded"
+        raise CourseError(f"{where}: nothing is graded yet; run `autograder grade` first")
+    return there
+
+
 def feedback(course: Course) -> FeedbackReport:
     """Write a page for every graded submission to feedback/, and an overview for every student."""
-    graded = course.handed_in("autograded")
-    if not graded:
-        raise CourseError(
-            f"{course.root / 'autograded'}: nothing is graded yet; run `autograder grade` first"
-        )
+    graded = _graded(course)
     exporter = FeedbackExporter(config=course.config)
     exporter.register_preprocessor(GetGrades, enabled=True)
     report = FeedbackReport([], [])
@@ -497,11 +503,10 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe.
     """
     folder = Path(folder or course.root)
+    _graded(course)
     with _open(course) as gradebook:
         assignments = [a for a in course.released if any(a == b.name for b in gradebook.assignments)]
         students = [student.id for student in gradebook.students]
-        if not students:
-            raise CourseError(f"{course.db_url}: has no grades yet; run `autograder grade` first")
         maximum = sum(gradebook.find_assignment(a).max_score for a in assignments)
         totals, details = [], []
         for student in students:

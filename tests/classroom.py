@@ -45,7 +45,9 @@ def new_course(root: Path) -> Course:
         path = root / "release" / assignment / f"{assignment}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(released(assignment)))
-    return Course.open(root)
+    course = Course.open(root)
+    course.create()
+    return course
 
 
 def filled(assignment: str = "01_vector_add", **answers: str) -> dict:

@@ -213,9 +213,20 @@ def test_calls_that_are_wrong_say_what_to_do(course, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(CourseError, match="is a file"):
         Course.open(tmp_path / "file")
-    with pytest.raises(CourseError, match="is no course"):
-        Course.open(tmp_path / "mistyped")
-    assert not (tmp_path / "mistyped").exists()
+    mistyped = Course.open(tmp_path / "mistyped")
+    for call in (graded, feedback, export):
+        with pytest.raises(CourseError, match="autograder (collect|grade)"):
+            call(mistyped)
+    assert not mistyped.root.exists()
+    submit(course, "ann", filled(ADD, **RIGHT))
+    for url in (
+        "no-such-database://x/y",
+        f"sqlite:///{tmp_path}/no/such/folder.db",
+        "postgresql://u:secret@[bad",
+    ):
+        with pytest.raises(CourseError, match="cannot be opened") as caught:
+            graded(Course.open(course.root, db=url))
+        assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_released_notebook_that_changed_after_grading_is_refused(course):
