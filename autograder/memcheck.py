@@ -25,8 +25,16 @@ import triton
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
 
-from .interp_fixes import faithful, replaced
 from .kernel_language import define, kernels_of
+
+try:  # private names of Triton, which another version may not have; every access passes `_native`
+    from triton.runtime.interpreter import _interpreter as _native
+
+    from .interp_fixes import faithful, replaced
+except (AttributeError, ImportError) as error:
+    _missing: str | None = str(error)
+else:
+    _missing = None
 
 WINDOW = 48  # bits of address space per tensor argument, half of it before the tensor
 MAX_RACES = 32  # described one by one, per launch; all are counted
@@ -404,8 +412,6 @@ def _same_bits(addresses: np.ndarray, new: np.ndarray, chosen: np.ndarray) -> np
 
 # --- between the interpreter and memory --------------------------------------------------------------------
 
-_native = interpreter._interpreter  # the four functions through which every access of the interpreter passes
-
 
 class _Gate:
     """Stands for the interpreter's native module: checks each access and gives it its real addresses."""
@@ -514,7 +520,7 @@ def self_test() -> str | None:
             "Triton was imported to compile kernels: TRITON_INTERPRET=1 was not set before `import triton`."
         )
     try:
-        problem = _probe()
+        problem = _missing or _probe()
     except Exception as error:  # whatever another Triton may raise
         problem = f"{type(error).__name__}: {error}"
     return problem and (

@@ -743,6 +743,7 @@ HOSTILE = {  # name -> source; {canary} is a path that must not come to exist
     "power bomb": f"{K}tl.store(x, 10 ** 10 ** 10)",
     "shift bomb": f"{K}tl.store(x, 1 << 10000000000)",
     "power of a parameter": f"{K}tl.store(x, x ** x)",
+    "power of a name that is also a constant": "N = 2\n@triton.jit\ndef k(x, N):\n    tl.store(x, 9 ** N)\n",
     "power in place": f"{K}x **= 1000000",
     "string": f"{K}y = 'text'",
     "bytes": f"{K}y = b'text'",

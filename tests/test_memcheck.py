@@ -1,6 +1,8 @@
 """Memory checking in the interpreter: what it must see, what it must leave alone, and what it makes right."""
 
+import json
 import os
+import subprocess
 import sys
 import warnings
 
@@ -96,6 +98,24 @@ def test_the_self_test_notices_when_nothing_is_hooked(monkeypatch):
     monkeypatch.setattr(memcheck._Gate, "store", lambda self, *a: memcheck._native.store(*a))
     monkeypatch.setattr(memcheck.Argument, "__init__", _real_addresses(memcheck.Argument.__init__))
     assert "Memory cannot be checked" in memcheck.self_test()
+
+
+def test_the_self_test_notices_another_interpreter():
+    """A Triton without one of the private names: the module still imports, and says so in a sentence."""
+    code = (
+        "import triton.runtime.interpreter as i; del i.ASTTransformer\n"
+        "from autograder.memcheck import self_test; print(self_test())"
+    )
+    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert "ASTTransformer" in done.stdout and "Memory cannot be checked" in done.stdout, done.stderr
+
+
+def test_the_self_test_notices_a_compiling_triton():
+    code = "from autograder.memcheck import self_test; print(self_test())"
+    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert "TRITON_INTERPRET=1 was not set" in done.stdout, done.stderr
 
 
 def _real_addresses(init):
@@ -216,7 +236,7 @@ def test_a_fault_says_what_where_and_by_whom():
     assert (fault.element, fault.index, fault.place, fault.distance) == (1000, (1000,), "past the end", 1)
     assert (fault.line, fault.code) == (10, "tl.store(out_ptr + i, x + y)")
     assert "'out_ptr'" in str(fault) and "line 10" in str(fault) and "program (3, 0, 0)" in str(fault)
-    assert fault.to_json()["program"] == (3, 0, 0)
+    assert json.loads(json.dumps(fault.to_json()))["program"] == [3, 0, 0]
 
 
 def test_memory_is_not_touched_by_a_fault():
@@ -387,7 +407,7 @@ def test_races_between_programs():
     race = memory.races[0]
     assert (race.kind, race.argument, race.index) == ("write-write", "out_ptr", (0,))
     assert (race.first, race.second, race.same_value) == ((0, 0, 0), (1, 0, 0), True)
-    assert race.line == 10 and race.to_json()["kind"] == "write-write"
+    assert race.line == 10 and json.loads(json.dumps(race.to_json()))["second"] == [1, 0, 0]
 
 
 def test_races_with_other_values():

@@ -1,0 +1,113 @@
+"""Placeholder exercises: a learner's expression for one blank, in the place of the solution's own."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable
+
+from .clean import kernels_of
+from .module import Module, literal, shorten
+from .page import Page
+from .records import KernelSource, Restructured
+from .words import BUILTINS
+
+
+def blank_expressions(source: str, kernel: str, names: Iterable[str], template: str) -> dict[str, str]:
+    """The learner's expression for each blank of a placeholder exercise.
+
+    A blank is the right-hand side of the first assignment to its name in `template`'s kernel that is more
+    than a constant; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the
+    assignment in the same position among those to the same name. Constants of the learner's module are
+    written out as numbers. Raises Restructured when the learner's kernel has not the same assignments,
+    NotAllowed when it is no kernel of the language.
+    """
+    learner, ours = kernels_of(source, [kernel]), kernels_of(template, [kernel])
+    found = {}
+    for name in names:
+        theirs, places = _places(_function(learner, kernel), name), _places(_function(ours, kernel), name)
+        position = _position(places, name, ours)
+        if name != "store" and len(theirs) != len(places) or len(theirs) <= position:
+            raise Restructured(f"`{name}` is not assigned where the starter assigns it")
+        found[name] = ast.unparse(_Literals(learner.constants).visit(theirs[position].value))
+    return found
+
+
+def splice(template: str, kernel: str, blanks: dict[str, str]) -> str:
+    """`template` with the expressions of `blanks` (from blank_expressions) in the place of its own.
+
+    Raises Restructured when an expression uses a name that `template`'s kernel has not defined by then.
+    """
+    clean = kernels_of(template)
+    tree = _plain_assignments(ast.parse(clean.source))
+    function = _named(tree, kernel)
+    known = (
+        set(clean.kernels[kernel].params) | set(clean.constants) | BUILTINS | {"tl", "triton", "libdevice"}
+    )
+    for name, text in blanks.items():
+        places = _places(function, name)
+        place = places[_position(places, name, clean)]
+        expression = ast.parse(text, mode="eval").body
+        unknown = _names(expression, ast.Load) - known - _names(function, ast.Store, before=place.lineno)
+        if unknown:
+            raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel has not by then")
+        place.value = expression
+    page = Page()
+    for statement in tree.body:
+        page.statement(statement, 0)
+    return page.text()
+
+
+class _Literals(ast.NodeTransformer):
+    """Writes module constants out as numbers, so that an expression can move to another module."""
+
+    def __init__(self, constants: dict[str, object]):
+        self.constants = constants
+
+    def visit_Name(self, node):
+        return literal(self.constants[node.id]) if node.id in self.constants else node
+
+
+def _function(kernels: KernelSource, name: str) -> ast.FunctionDef:
+    return _named(_plain_assignments(ast.parse(kernels.source)), name)
+
+
+def _named(tree: ast.Module, name: str) -> ast.FunctionDef:
+    return next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name)
+
+
+def _names(tree: ast.AST, context: type[ast.expr_context], before: float = math.inf) -> set[str]:
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context))
+    return {node.id for node in nodes if node.lineno < before}
+
+
+def _plain_assignments(tree: ast.Module) -> ast.Module:
+    """`x += y` as `x = x + y`, so that every assignment has its whole right-hand side."""
+
+    class Expand(ast.NodeTransformer):
+        def visit_AugAssign(self, node):
+            value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+            return ast.fix_missing_locations(ast.copy_location(ast.Assign([node.target], value), node))
+
+    return Expand().visit(tree)
+
+
+def _places(function: ast.FunctionDef, name: str) -> list:
+    """Statements whose `.value` can fill the blank, in order: assignments to `name`, or calls of tl.store."""
+    nodes = sorted(
+        (n for n in ast.walk(function) if isinstance(n, ast.stmt)), key=lambda n: (n.lineno, n.col_offset)
+    )
+    if name == "store":
+        return [n for n in nodes if isinstance(n, ast.Expr) and shorten(n.value.func) == "tl.store"]
+    targets = {ast.Assign: lambda node: node.targets[0], ast.AnnAssign: lambda node: node.target}
+    nodes = [(node, targets[type(node)](node)) for node in nodes if type(node) in targets]
+    return [node for node, target in nodes if isinstance(target, ast.Name) and target.id == name]
+
+
+def _position(places: list, name: str, template: KernelSource) -> int:
+    """Index of the first place that is more than the initial value of an accumulator."""
+    fold = Module(ast.parse(template.source)).fold
+    for index, place in enumerate(places):
+        if name == "store" or fold(place.value) is None:
+            return index
+    raise Restructured(f"the starter has no blank `{name}`")
