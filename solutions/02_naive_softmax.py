@@ -7,7 +7,7 @@
 # Two exercises: count what softmax moves, then write the kernel.
 
 # %%
-from workshop import DEVICE, compare, count_bytes, device, matches, progress, xray
+from workshop import DEVICE, compare, count_bytes, device, explore, matches, progress, xray
 
 import torch
 import triton
@@ -143,7 +143,8 @@ in_five_steps = moved["torch_read"] + moved["torch_written"]
 fused = moved["fused_read"] + moved["fused_written"]
 print(f"five steps {in_five_steps / 1e6:7.1f} MB")
 print(f"fused      {fused / 1e6:7.1f} MB")
-print(f"ratio      {in_five_steps / max(fused, 1):7.2f}     your guess: {my_ratio}")
+ratio = in_five_steps / fused if fused else float("nan")
+print(f"ratio      {ratio:7.2f}     your guess: {my_ratio}")
 
 # %% [markdown]
 # <details><summary>The picture behind the numbers</summary>
@@ -294,9 +295,10 @@ for tolerance in (1e-2, 1e-3, 1e-5):
 # %%
 if device().interpreting:
     x = torch.randn(2, 781)
-    traffic = count_bytes(naive_softmax, x)
-    print(traffic)
-    print(f"bytes per element: {traffic.per_element(x.numel()):g}, a copy moves 8")
+    per_element = count_bytes(naive_softmax, x).per_element(x.numel())
+    print(f"{per_element:g} bytes per element; a copy moves 8")
+
+explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 40, device=DEVICE)))
 
 # %% [markdown]
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
@@ -363,7 +365,7 @@ curves.plot()
 xray(
     naive_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024,
     BLOCK_SIZE=256, targets=("gfx942", "sm_90"),
-)  # fmt: skip
+)
 
 # %% [markdown]
 # Read the line *loads*. A program runs on 4 *warps*, groups of threads that step together: 64 threads each on
@@ -378,7 +380,7 @@ for n_cols, block_size in ((1024, 1024), (781, 1024)):
     report = xray(
         naive_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, n_cols,
         BLOCK_SIZE=block_size, targets=("gfx942", "sm_90"),
-    )  # fmt: skip
+    )
     for target in ("gfx942", "sm_90"):
         widths = ", ".join(f"{count} × {bits} bit" for bits, count in report[target].loads.items())
         print(f"N = {n_cols:4}, BLOCK_SIZE = {block_size}, {target:6}: {widths}")

@@ -192,7 +192,7 @@ x = torch.stack(list(rows.values())).to(DEVICE)
 y = online_softmax(x)
 for name, got, expected in zip(rows, y, torch.softmax(x, dim=1), strict=True):
     difference = (got - expected).abs().max()
-    print(f"{name:12} adds up to {got.sum():.4f}, largest difference {difference:.1e}")
+    print(f"{name:12} adds up to {got.sum():.4g}, largest difference {difference:.1e}")
 
 # %% [markdown] hints="online_softmax"
 
@@ -365,7 +365,7 @@ for num_warps in (1, 4):
     report = xray(
         online_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024,
         BLOCK_SIZE=256, num_warps=num_warps, targets=("gfx942", "sm_90"),
-    )  # fmt: skip
+    )
     for target in ("gfx942", "sm_90"):
         found = report[target]
         widths = ", ".join(f"{count} × {bits} bit" for bits, count in found.loads.items())
