@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 import pytest
@@ -47,7 +48,7 @@ def root(tmp_path):
     return tmp_path
 
 
-def lesson(root, text):
+def write_lesson(root, text):
     script = root / "solutions" / "01_vector_add.py"
     script.write_text(text)
     return script
@@ -172,7 +173,7 @@ def test_check_names_what_differs_and_writes_nothing(root, capsys):
 )
 def test_a_mistake_in_a_script_is_one_clear_line(root, old, new, message):
     assert old in LESSON
-    lesson(root, LESSON.replace(old, new))
+    write_lesson(root, LESSON.replace(old, new))
     with pytest.raises(BuildError, match=re.escape(message)) as caught:
         build.build(root=root)
     assert "\n" not in str(caught.value)
@@ -210,27 +211,31 @@ def test_the_committed_notebooks_are_what_the_scripts_build(capsys):
     assert build.build(check=True) == 0, capsys.readouterr().out
 
 
-@pytest.fixture(params=SCRIPTS, ids=lambda script: script.stem)
-def script(request) -> Path:
-    return request.param
+class Lesson(NamedTuple):
+    script: Path
+    source: nbformat.NotebookNode
+    released: nbformat.NotebookNode
+
+
+@pytest.fixture(scope="module", params=SCRIPTS, ids=lambda script: script.stem)
+def lesson(request) -> Lesson:
+    source = source_notebook(request.param)
+    return Lesson(request.param, source, release(source))
 
 
 def markdown(nb) -> str:
     return "\n\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
 
 
-def test_solution_and_starter_differ_in_answer_cells_only(script):
-    source = source_notebook(script)
-    released = release(source)
-    assert len(source.cells) == len(released.cells)
-    for with_answer, without in zip(source.cells, released.cells, strict=True):
+def test_solution_and_starter_differ_in_answer_cells_only(lesson):
+    for with_answer, without in zip(lesson.source.cells, lesson.released.cells, strict=True):
         is_answer = without.metadata.get("nbgrader", {}).get("solution", False)
         assert (with_answer.source != without.source) is is_answer
         assert with_answer.id == without.id
 
 
-def test_nothing_leaks_into_the_student_notebook(script):
-    nb = release(source_notebook(script))
+def test_nothing_leaks_into_the_student_notebook(lesson):
+    nb = lesson.released
     text = build.to_text(nb)
     for leak in ("starter:", "### BEGIN", "### STARTER", "### END", "jupytext", "lines_to_next_cell"):
         assert leak not in text
@@ -241,17 +246,17 @@ def test_nothing_leaks_into_the_student_notebook(script):
     nbformat.validate(nb)
 
 
-def test_every_exercise_of_the_notebook_is_in_it_with_hints(script):
-    expected = {name for name, exercise in EXERCISES.items() if exercise.notebook == script.stem}
-    ids = [cell.id for cell in source_notebook(script).cells]
-    assert set(build.answers(script)) == set(build.starters(script)) == expected
+def test_every_exercise_of_the_notebook_is_in_it_with_hints(lesson):
+    expected = {name for name, exercise in EXERCISES.items() if exercise.notebook == lesson.script.stem}
+    ids = [cell.id for cell in lesson.source.cells]
+    assert set(build.answers(lesson.script)) == set(build.starters(lesson.script)) == expected
     assert {f"hints-{name}" for name in expected} <= set(ids)
     assert len(ids) == len(set(ids))
 
 
-def test_an_exercise_is_defined_in_its_answer_cell_only(script):
-    entries = {EXERCISES[name].entry: name for name in build.answers(script)}
-    for cell in release(source_notebook(script)).cells:
+def test_an_exercise_is_defined_in_its_answer_cell_only(lesson):
+    entries = {EXERCISES[cell.id].entry: cell.id for cell in lesson.released.cells if cell.id in EXERCISES}
+    for cell in lesson.released.cells:
         if cell.cell_type != "code":
             continue
         defined = {
@@ -261,16 +266,14 @@ def test_an_exercise_is_defined_in_its_answer_cell_only(script):
             assert cell.id == entries[entry]
 
 
-def test_the_rhythm_never_changes(script):
+def test_the_rhythm_never_changes(lesson):
     """A lesson may predict, write and check more than once before it measures; nothing else comes twice."""
-    headings = re.findall(r"^## (\w[\w ]*\w)", markdown(source_notebook(script)), re.MULTILINE)
+    headings = re.findall(r"^## (\w[\w ]*\w)", markdown(lesson.source), re.MULTILINE)
     assert list(dict.fromkeys(headings)) == RHYTHM
     assert all(headings.count(step) == 1 for step in RHYTHM if step not in ("Predict", "Write", "Check"))
 
 
-def test_figures_are_there_and_described(script):
-    for description, figure in re.findall(
-        r"!\[(.*?)\]\((.*?)\)", markdown(source_notebook(script)), re.DOTALL
-    ):
+def test_figures_are_there_and_described(lesson):
+    for description, figure in re.findall(r"!\[(.*?)\]\((.*?)\)", markdown(lesson.source), re.DOTALL):
         assert len(description) > 20, f"{figure} needs alternative text"
-        assert (script.parent / figure).is_file(), figure
+        assert (lesson.script.parent / figure).is_file(), figure
