@@ -17,12 +17,16 @@ from .box.messages import Report, Trouble
 from .compare import Comparison
 from .diagnosis import Observation, diagnose, overall
 from .exercises import find
-from .exercises.spec import Case, Exercise, Strided
+from .exercises.spec import Blanks, Case, Exercise, Strided
 from .judge_values import ValueJudgement
 from .verdict import CaseResult, Finding, Verdict
 
 MAX_SOURCE = 200_000
 MASK64 = (1 << 63) - 1
+# Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
+TELLING = {"ragged", "ascending", "negative", "strided"}
+REPEATING = {"half", "short", "huge", "many", "masked"}
+_NOT_REACHED = Finding("crash", "The kernel did not end.")
 
 
 def this_backend() -> str:
@@ -42,7 +46,7 @@ class Judge:
     def __init__(self, confine: bool = True, backend: str | None = None):
         self.backend = backend or this_backend()
         self.box = Box(self.backend, confine)
-        self._template_traces: dict[str, dict[int, dict]] = {}
+        self.template_traces: dict[str, dict[int, dict]] = {}
 
     def __enter__(self) -> Judge:
         self.box.start()
@@ -136,14 +140,10 @@ class KernelJudgement:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
         plans = self._plan(self.source, self.cases)
         replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
-        outcomes = self._replay(self.source, {i: (self.cases[i], t) for i, t in replayable.items()})
-        observations = []
-        for i in range(len(self.cases)):
-            if i in outcomes:
-                observations.append(self._again_without_poison(i, outcomes[i], replayable[i]))
-            elif i in plans:
-                observations.append(self._unplanned(i, plans[i]))
-        return observations
+        cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
+        seen = self._without_poison(self._replay(self.source, cases), cases)
+        order = [i for i in range(len(self.cases)) if i in seen or i in plans]
+        return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]
 
     # -- planning ----------------------------------------------------------------------------------------
 
@@ -170,15 +170,20 @@ class KernelJudgement:
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def _replay(self, source, cases: dict[int, tuple[_Drawn, dict]], blank=None, poison="nan") -> dict[int, Observation]:
-        """What the kernels did on the real inputs. A case that kills its process does not take the others along."""
-        seen: dict[int, Observation] = {}
+    def _replay(self, source: str, cases: dict, template: Blanks | None = None, poison="nan") -> dict:
+        """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
+
+        With a template, a key is a blank and a number, and that blank is tried in the template. A case that kills
+        its process does not take the others along.
+        """
+        seen = {}
         waiting = dict(cases)
         for _ in range(4):
             if not waiting:
                 break
             order = list(waiting)
-            outcome, slots = self._run_replay(source, [waiting[i] for i in order], blank, poison)
+            blanks = [key[0] for key in order] if template else None
+            outcome, slots = self._run_replay(source, [waiting[key] for key in order], poison, template, blanks)
             reports = by_case(outcome, len(order))
             for position, report in reports.items():
                 drawn, trace = waiting.pop(order[position])
@@ -187,7 +192,7 @@ class KernelJudgement:
                 break
         return seen
 
-    def _run_replay(self, source, cases, blank, poison) -> tuple[Outcome, list]:
+    def _run_replay(self, source, cases, poison, template, blanks) -> tuple[Outcome, list]:
         blob, slots, described, size = bytearray(), [], [], 0
         for drawn, trace in cases:
             inputs = []
@@ -202,7 +207,12 @@ class KernelJudgement:
             slots.append((size, capacity))
             described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity]})
             size += capacity + (-capacity % 64)
-        request = {"kind": "replay", "source": source, "cases": described, "blank": blank, "poison": poison}
+        request = {"kind": "replay", "source": source, "cases": described, "poison": poison}
+        if template:
+            names = list(template.names)
+            request["template"] = {"source": template.template, "kernel": template.kernel, "names": names}
+            for case, blank in zip(described, blanks):
+                case["blank"] = blank
         outcome = self.judge.box.run(request, bytes(blob), size, self.exercise.limit_seconds)
         return outcome, slots
 
@@ -231,14 +241,15 @@ class KernelJudgement:
             got = torch.frombuffer(bytearray(output[offset : offset + capacity]), dtype=dtype).reshape(expected.shape)
         return Comparison(got, expected, self.exercise.bounds[dtype])
 
-    def _again_without_poison(self, index: int, seen: Observation, trace: dict) -> Observation:
-        """A wrong result is tried once more with masked-off lanes that read as zero."""
-        c = seen.comparison
-        if self.on_gpu or c is None or c.right or seen.result.shape != tuple(c.expected.shape):
+    def _without_poison(self, seen: dict[int, Observation], cases: dict) -> dict[int, Observation]:
+        """Wrong results are tried once more with masked-off lanes that read as zero: did they matter?"""
+        wrong = {i: cases[i] for i, o in seen.items() if o.comparison and not o.comparison.right}
+        if self.on_gpu or not wrong:
             return seen
-        again = self._replay(self.source, {0: (self.cases[index], trace)}, poison="zero").get(0)
-        if again and again.comparison and again.comparison.right and again.result == seen.result:
-            return replace(seen, right_without_poison=True)
+        again = self._replay(self.source, wrong, poison="zero")
+        for i, other in again.items():
+            if other.comparison and other.comparison.right and other.result == seen[i].result:
+                seen[i] = replace(seen[i], right_without_poison=True)
         return seen
 
     def _output_dtype(self, drawn: _Drawn) -> torch.dtype:
@@ -253,26 +264,31 @@ class KernelJudgement:
         """The blanks that are wrong, each tried alone in the solution's kernel; None for a restructured kernel."""
         blanks = self.exercise.blanks
         traces = self._traces_of_template()
+        # a fault ends a GPU's context: there each blank has a process of its own
+        groups = [[name] for name in blanks.names] if self.on_gpu else [list(blanks.names)]
+        seen: dict[tuple[str, int], Observation] = {}
+        for names in groups:
+            cases = {(name, i): (self.cases[i], traces[i]) for name in names for i in traces}
+            seen |= self._replay(self.source, cases, template=blanks)
+        if any(o.trouble and o.trouble.kind == "restructured" for o in seen.values()):
+            return None
         wrong: dict[str, Finding] = {}
         for name in blanks.names:
-            request = {"template": blanks.template, "kernel": blanks.kernel, "names": list(blanks.names), "name": name}
-            cases = {i: (self.cases[i], trace) for i, trace in traces.items()}
-            seen = self._replay(self.source, cases, blank=request)
-            troubles = [o.trouble for o in seen.values() if o.trouble]
-            if any(t.kind == "restructured" for t in troubles):
-                return None
-            findings = [f for f in map(diagnose, seen.values()) if f]
-            if findings or len(seen) < len(cases):
-                finding = findings[0] if findings else Finding("crash", "The kernel did not end.")
+            findings = [diagnose(seen[name, i]) if (name, i) in seen else _NOT_REACHED for i in traces]
+            if finding := next((f for f in findings if f), None):
                 wrong[name] = replace(finding, advice=blanks.advice.get(name, finding.advice))
         return wrong
 
     def _traces_of_template(self) -> dict[int, dict]:
-        """What the solution's host function does with our cases; the same for every learner."""
-        known = self.judge._template_traces
+        """What the solution's host function does with the telling cases; the same for every learner."""
+        known = self.judge.template_traces
         if self.exercise.name not in known:
             planned = self._plan(self.exercise.blanks.template, self.cases)
-            known[self.exercise.name] = {i: p.trace for i, p in planned.items() if self.cases[i].expected.numel()}
+            known[self.exercise.name] = {
+                i: p.trace
+                for i, p in planned.items()
+                if self.cases[i].case.about & TELLING and not self.cases[i].case.about & REPEATING
+            }
         return known[self.exercise.name]
 
     # -- autotuning --------------------------------------------------------------------------------------

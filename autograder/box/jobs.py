@@ -339,25 +339,34 @@ def _device(settings):
 
 
 def replay(settings, request, job_input, out, report):
-    from .. import kernel_language
-
-    source = request["source"]
-    if request.get("blank"):
-        blank = request["blank"]
-        expressions = kernel_language.blank_expressions(
-            source, blank["kernel"], blank["names"], blank["template"]
-        )
-        source = kernel_language.splice(
-            blank["template"], blank["kernel"], {blank["name"]: expressions[blank["name"]]}
-        )
-    kernels = kernel_language.kernels_of(source, _launched(request["cases"]))
-    namespace = load(kernels.source)
+    answers = Answers(request)
     for index, case in enumerate(request["cases"]):
         try:
-            message = _replay_case(settings, request, namespace, kernels, case, job_input, out)
+            message = _replay_case(settings, request, answers[case.get("blank")], case, job_input, out)
         except BaseException as error:
             message = {"error": describe(error)}
         report({"case": index, **message})
+
+
+class Answers(dict):
+    """The learner's kernels, clean and loaded; by blank, the template's kernel with that one expression."""
+
+    def __init__(self, request: dict):
+        super().__init__()
+        self.request = request
+
+    def __missing__(self, blank: str | None):
+        from .. import kernel_language
+
+        source, template = self.request["source"], self.request.get("template")
+        if blank:
+            kernel, text = template["kernel"], template["source"]
+            expressions = kernel_language.blank_expressions(source, kernel, template["names"], text)
+            source = kernel_language.splice(text, kernel, {blank: expressions[blank]})
+        kernels = kernel_language.kernels_of(source, _launched(self.request["cases"]))
+        namespace = load(kernels.source)
+        self[blank] = {name: namespace[name] for name in kernels.kernels}
+        return self[blank]
 
 
 def _launched(cases: list[dict]) -> list[str]:
@@ -366,7 +375,7 @@ def _launched(cases: list[dict]) -> list[str]:
     return sorted({str(step["kernel"]) for step in steps if step.get("op") == "launch"})
 
 
-def _replay_case(settings, request, namespace, kernels, case, job_input, out) -> dict:
+def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
     import torch
 
     from .. import memcheck
@@ -380,9 +389,9 @@ def _replay_case(settings, request, namespace, kernels, case, job_input, out) ->
     evidence: dict = {"races": [], "traffic": []}
 
     def kernel(name):
-        if name not in kernels.kernels:
+        if name not in kernels:
             raise NotReplayable(f"{name[:60]} is not one of the kernels that the answer defines at top level")
-        return namespace[name]
+        return kernels[name]
 
     def launch(name, grid, arguments, options):
         arguments = {k: kernel(str(v)) if isinstance(v, KernelName) else v for k, v in arguments.items()}

@@ -27,8 +27,11 @@ def _rows(m: int, n: int, row_stride=None, dtype=torch.float32, values=None):
 
 
 def _ascending(m, n, generator):
-    """Each block has a larger maximum than all before it: every block has to rescale the running sum."""
-    return torch.linspace(-4, 4, n).repeat(m, 1) + 0.1 * torch.randn(m, n, generator=generator)
+    """Each block has a larger maximum than all before it: every block has to rescale the running sum.
+
+    The steps are so large that exp overflows against the maximum of the first block alone.
+    """
+    return torch.linspace(-100, 100, n).repeat(m, 1) + 0.1 * torch.randn(m, n, generator=generator)
 
 
 def _negative(m, n, generator):
@@ -37,6 +40,13 @@ def _negative(m, n, generator):
 
 def _huge(m, n, generator):
     return 200.0 + 40.0 * torch.randn(m, n, generator=generator)
+
+
+def _largest_first(m, n, generator):
+    """Against the maximum of any later block, exp of the first element overflows."""
+    x = torch.randn(m, n, generator=generator)
+    x[:, 0] = 120.0
+    return x
 
 
 def _equal(m, n, generator):
@@ -75,6 +85,7 @@ COMMON_CASES = (
     Case("0 × 17, no rows", _rows(0, 17), frozenset({"empty"})),
     Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "many"})),
     Case("2 × 520, huge values", _rows(2, 520, values=_huge), frozenset({"ragged", "huge"})),
+    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), frozenset({"ragged", "huge"})),
     Case("2 × 256, equal values", _rows(2, 256, values=_equal), frozenset({"equal"})),
     Case(
         "4 × 1111, float16",
