@@ -368,10 +368,10 @@ xray(
 )
 
 # %% [markdown]
-# Read the line *loads*. A program runs on 4 *warps*, groups of threads that step together: 64 threads each on
-# the MI300X, 32 on the H100. So 256 columns are one number for each thread of the MI300X, and each load
-# instruction fetches 32 bits per thread. The hardware could fetch 128. The *barriers* are where the warps of
-# a program wait for each other, to combine their maxima and sums.
+# Read the line *loads*. The program runs on 4 warps: of 64 lanes each on the MI300X, of 32 on the H100. So
+# 256 columns are one number for each lane of the MI300X, and each load instruction fetches 32 bits per lane.
+# The hardware could fetch 128. The *barriers* are where the warps of a program wait for each other, to
+# combine their maxima and sums.
 #
 # Which of these will have 128-bit loads? Decide, then run.
 
@@ -388,7 +388,7 @@ for n_cols, block_size in ((1024, 1024), (781, 1024)):
 # %% [markdown]
 # <details><summary>Why</summary>
 #
-# With 1024 columns to a block there are four or more numbers for each thread, side by side: one 128-bit load.
+# With 1024 columns to a block there are four or more numbers for each lane, side by side: one 128-bit load.
 # But a wide load needs an address that is a multiple of 16 bytes. With rows of 781 numbers, every row but
 # each fourth begins elsewhere, and the compiler, which must be right for all of them, falls back to 32 bits.
 #

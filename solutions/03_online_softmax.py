@@ -352,7 +352,7 @@ curves.plot()
 #
 # ## Look inside
 #
-# A block of 256 columns can be shared by 1, 2, 4 or 8 warps. More warps means fewer numbers per thread, so
+# A block of 256 columns can be shared by 1, 2, 4 or 8 warps. More warps means fewer numbers per lane, so
 # narrower loads; and the warps must combine their maxima and sums through shared memory, with barriers.
 #
 # **Predict**: how many barriers does the kernel have when one warp does it all?
@@ -375,7 +375,7 @@ for num_warps in (1, 4):
         )
 
 # %% [markdown]
-# A single warp needs none: its threads exchange numbers directly. It also has the widest loads. Whether that
+# A single warp needs none: its lanes exchange numbers directly. It also has the widest loads. Whether that
 # makes it faster depends on how many programs run beside it, so it is a thing to measure, not to believe.
 #
 # The assembly itself, where the loads and stores are:

@@ -37,10 +37,10 @@ from autograder import check
 #
 # ### Warps and stages
 #
-# A program runs on `num_warps` *warps*: groups of threads that step together, 32 on NVIDIA, 64 on AMD's
-# Instinct GPUs, where a warp is called a *wave*. The threads share the block: 1024 numbers on 4 warps are 8
-# for each thread on NVIDIA and 4 on AMD. More numbers per thread take more registers per thread; when there
-# are too many, the compiler *spills* some to memory, which is the traffic that we wanted to save.
+# The `num_warps` warps of a program share the block. With 4 warps, 1024 numbers are 8 for each lane on NVIDIA
+# (32 lanes to a warp) and 4 on AMD Instinct (64). A lane with its registers is also called a *thread*. More
+# numbers per thread take more registers per thread; when there are too many, the compiler *spills* some to
+# memory, which is the traffic that we wanted to save.
 #
 # `tl.range(..., num_stages=2)` asks the compiler to start loading the next row while this one is computed.
 # The row in flight needs a place to wait: shared memory on NVIDIA, more registers on AMD.
@@ -198,7 +198,8 @@ check("fused_softmax")
 # `multiprocessors`, and, for each multiprocessor, `registers`, `shared_memory` (bytes), `max_threads`, and
 # `warp_size`. `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program.
 # Round down, and start at least one program per multiprocessor: a launch of zero programs would compute
-# nothing, without a word.
+# nothing, without a word. (The figure also rounds registers up to the steps in which CDNA hands them out. For
+# the size of a launch that hardly matters; lesson 6 counts it.)
 #
 # Three traps, each of which caught published code:
 #
