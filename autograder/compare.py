@@ -51,8 +51,10 @@ class Comparison:
     # -- patterns ----------------------------------------------------------------------------------------
 
     @cached_property
-    def first_bad(self) -> tuple[int, ...]:
-        return tuple(int(i) for i in self.bad.nonzero()[0])
+    def worst(self) -> tuple[int, ...]:
+        """The wrong element that matters most: the one that should be largest; of equal ones the first."""
+        weight = torch.where(self.bad, self.expected.abs().nan_to_num(0.0) + 1.0, 0.0)
+        return tuple(int(i) for i in torch.unravel_index(weight.argmax(), weight.shape))
 
     @cached_property
     def bad_rows(self) -> torch.Tensor:

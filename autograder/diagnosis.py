@@ -566,14 +566,14 @@ def _worst(o: Observation) -> str:
     c = o.comparison
     if not c.bad.any():
         return f"Row sums are off by {c.row_sum_error:.1e} ({o.case.name})."
-    i = c.first_bad
+    i = c.worst
     return (
         f"{_index(c)} is {float(c.value[i]):.6g}, expected {float(c.expected[i]):.6g} ({o.case.name})."
     )
 
 
 def _index(c: Comparison) -> str:
-    i = c.first_bad
+    i = c.worst
     return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
 
 
