@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-import workshop  # noqa: F401  before triton
+import workshop
 from workshop import DEVICE, compare, count_bytes, matches, recorded
 from workshop.bench import Counted, Gbps, Results
 from workshop.traffic import OutOfBounds
@@ -171,7 +171,10 @@ def test_faster_than_the_copy_is_a_measuring_error(pretend_gpu):
 
 
 def test_little_traffic_is_said_to_be_little(pretend_gpu):
-    assert "MB is little" in row(measure({"fine": lambda x: x.clone()}), "fine").note
+    results = measure({"fine": torch.clone}, sizes=(1 << 10, 1 << 20, 1 << 27), repeats=1)
+    assert results.notes() == [
+        "up to N = 1,048,576 a call moves less than 1 GiB: the launch and the caches weigh in"
+    ]
 
 
 def test_every_timed_call_is_checked(pretend_gpu):
@@ -260,6 +263,34 @@ def test_recorded_plot_names_its_gpu_and_its_ceiling():
     assert curves.providers == ["copy", "torch", "Liger"]
     shown = figure._repr_html_()
     assert 'alt="Softmax, float32, GB/s for N from 781 to 131,072: copy from 3894 to 4172; torch' in shown
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
+def test_on_a_gpu_speed_is_plausible():
+    def twice(x):
+        return x.clone().clone()
+
+    results = compare(
+        {"clone": torch.clone, "twice": twice, "wrong": torch.zeros_like},
+        lambda n: (torch.rand(n, device=DEVICE),),
+        [1 << 27],
+        lambda x: 2 * x.nbytes,
+        check=matches(torch.clone),
+    )
+    assert row(results, "clone").of_copy == pytest.approx(1, abs=0.1)
+    assert row(results, "twice").of_copy == pytest.approx(0.5, abs=0.1)
+    assert row(results, "wrong").gbps is None
+    speed = workshop.device().copy_gbps()
+    assert 0 < speed.low <= speed.median <= speed.high
+    assert speed.median == pytest.approx(row(results, "copy").gbps.median, rel=0.15)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(DEVICE.type == "cpu", reason="needs a GPU")
+def test_on_a_gpu_traffic_is_refused_with_the_way_out():
+    with pytest.raises(RuntimeError, match="TRITON_INTERPRET=1"):
+        count_bytes(torch.clone, torch.rand(8))
 
 
 def test_unknown_names_are_refused_with_those_there_are():

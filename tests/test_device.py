@@ -96,6 +96,29 @@ def test_known_devices_are_consistent():
         assert facts.is_cdna == (facts.backend == "hip")
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.accelerator.is_available(), reason="needs a GPU")
+def test_the_gpu_is_what_the_table_says():
+    here = current_device()
+    assert not here.interpreting and here.multiprocessors > 0 and here.memory > 1 << 30
+    assert workshop.DEVICE.type == torch.accelerator.current_accelerator().type
+    assert here.name in str(here) and "GB/s" in here._repr_html_()
+    if here.name in KNOWN_DEVICES:
+        fields = (
+            "backend",
+            "arch",
+            "multiprocessors",
+            "registers",
+            "shared_memory",
+            "warp_size",
+            "max_threads",
+        )
+        known = KNOWN_DEVICES[here.name]
+        assert {name: getattr(here, name) for name in fields} == {
+            name: getattr(known, name) for name in fields
+        }
+
+
 def test_a_backend_of_another_vendor_is_taken_from_the_driver(monkeypatch):
     class Target:
         backend, arch, warp_size = "npu", "Ascend910B", 0

@@ -143,7 +143,12 @@ class Results:
 
     def notes(self) -> list[str]:
         """Why numbers are missing or not to be trusted, one line for each."""
-        return [f"{row.provider} at {row.size:,}: {row.note}" for row in self.rows if row.note]
+        lines = [f"{row.provider} at {row.size:,}: {row.note}" for row in self.rows if row.note]
+        little = [row.size for row in self.rows if row.nbytes and row.nbytes < TRUSTED]
+        if little:
+            upto = f"up to {self.x_label} = {max(little):,}"
+            lines.append(f"{upto} a call moves less than 1 GiB: the launch and the caches weigh in")
+        return lines
 
     def _line(self, axes, provider: str, **look) -> None:
         rows = [row for row in self.rows if row.provider == provider and row.gbps]
@@ -386,11 +391,8 @@ class _Runner:
             return Row(size, self.name, None, note=self.note)
         speed = _gbps(nbytes, self.times)
         of_copy = speed.median / copy.median
-        note = ""
-        if of_copy > TOO_GOOD:
-            note = f"{of_copy:.0%} of copy: a measuring error, not a fast kernel"
-        elif nbytes < TRUSTED:
-            note = f"{nbytes / 1e6:.0f} MB is little: the launch and the caches weigh in"
+        wrong = of_copy > TOO_GOOD
+        note = f"{of_copy:.0%} of copy: a measuring error, not a fast kernel" if wrong else ""
         return Row(size, self.name, speed, of_copy, nbytes, note)
 
 
