@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -119,3 +120,15 @@ def _mounts(writable):
         *(bind(path, "ro") for path in [*system, *python] if path),
         *(bind(path, "rw") for path in writable),
     ]
+
+
+def as_user(command: list[str], uid: int = 65534) -> list[str]:
+    """The command as an ordinary user of this machine, with root's Python within reach if it is in /root."""
+    prefix = shlex.quote(sys.base_prefix)
+    script = f"""
+        mount -t tmpfs -o mode=755 tmpfs /mnt && mkdir /mnt/python && mount --bind {prefix} /mnt/python
+        mount -t tmpfs -o mode=755 tmpfs /root && mkdir -p {prefix} && mount --move /mnt/python {prefix}
+        exec setpriv --reuid={uid} --regid={uid} --clear-groups env -i PATH=/usr/bin:/bin HOME=/tmp \\
+            PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={shlex.quote(str(ROOT))} "$@"
+    """
+    return ["unshare", "--mount", "sh", "-c", script, "sh", *command]
