@@ -231,8 +231,8 @@ pointers = ["*fp32"] * 3  # x_ptr, y_ptr, output_ptr: the types are enough to co
 
 for block_size in (4, 256, 1024, 4096):
     report = xray(add_kernel, *pointers, n_elements, BLOCK_SIZE=block_size)["gfx942"]
-    loads = ", ".join(f"{count} of {width} bits" for width, count in report.loads.items())
-    print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads: {loads}")
+    loads = [f"{count} of {width} bits" for width, count in report.loads.items()]
+    print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads}")
 
 # %% [markdown]
 # A program here has 4 wavefronts of 64 lanes: 256 in all.
