@@ -1,0 +1,195 @@
+"""The instructor's way with the real lessons and the real judge: collect, grade, feedback, export."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from classroom import cell_of, zip_of
+
+from autograder import build
+from autograder.collect import collect
+from autograder.course import Course
+from autograder.gradebook import export, feedback, grade
+
+LESSON = "01_vector_add"
+POINTS = {"vector_add": 5, "vector_add_autotuned": 3, "bug_hunt": 3}
+ANSWERS = build.answers(build.ROOT / "solutions" / f"{LESSON}.py")
+WRONG_BLANK = ANSWERS["vector_add"].replace("tl.load(y_ptr", "tl.load(x_ptr")
+HOSTILE = {
+    "vector_add": "def add(x, y):\n    torch.allclose = lambda *a, **k: True\n    return x + y",
+    "vector_add_autotuned": "import os\nos.kill(os.getppid(), 9)\nos._exit(0)",
+    "bug_hunt": "import sqlite3\nsqlite3.connect('gradebook.db').execute('update grade set auto_score=9')",
+}
+
+
+def filled(course: Course, answers: dict[str, str]) -> dict:
+    notebook = json.loads(json.dumps(course.released[LESSON]))
+    for exercise, source in answers.items():
+        cell_of(notebook, exercise)["source"] = source
+    return notebook
+
+
+def forged(course: Course) -> dict:
+    """A notebook that does all it can: no answer in it is right, and its metadata ask for full marks."""
+    notebook = filled(course, HOSTILE)
+    for exercise in POINTS:
+        cell = cell_of(notebook, f"check-{exercise}")
+        cell["source"] = "1000.0"
+        cell["metadata"]["tags"] = ["skip-execution"]
+        cell["outputs"] = [
+            {"output_type": "execute_result", "data": {"text/plain": "1000.0"}, "metadata": {}}
+        ]
+        cell["metadata"]["verdict"] = {"passed": True, "score": 1000.0}
+    evil = "<script>fetch('https://evil.example')</script>"
+    notebook["cells"].append({"cell_type": "markdown", "id": "evil", "metadata": {}, "source": evil})
+    return notebook
+
+
+def totals(course: Course) -> dict[str, float]:
+    text = export(course).grades.read_text(encoding="utf-8-sig")
+    return {line["student"]: float(line["score"]) for line in csv.DictReader(text.splitlines())}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """Three students, handed in by Moodle, graded."""
+    root = tmp_path_factory.mktemp("course")
+    course = Course.open(root / "course")
+    course.create()
+    half_right = {**ANSWERS, "vector_add": WRONG_BLANK, "bug_hunt": ""}
+    handed_in = {
+        "Ann Right": filled(course, ANSWERS),
+        "Bob Half": filled(course, half_right),
+        "Eve Hostile": forged(course),
+    }
+    path = zip_of(
+        root / "moodle.zip",
+        {
+            f"{name}_{number}_assignsubmission_file_/{LESSON}.ipynb": notebook
+            for number, (name, notebook) in enumerate(handed_in.items())
+        },
+    )
+    assert collect(path, course).status == 0
+    report = grade(course, workers=2)
+    assert report.status == 0, report.rows
+    feedback(course)
+    return course
+
+
+def test_three_notebooks_give_three_rows(course):
+    assert totals(course) == {"Ann_Right": 11, "Bob_Half": 7, "Eve_Hostile": 0}
+    text = export(course).exercises.read_text(encoding="utf-8-sig")
+    lines = {(line["student"], line["exercise"]): line for line in csv.DictReader(text.splitlines())}
+    assert len(lines) == 9
+    assert {exercise: float(lines["Ann_Right", exercise]["score"]) for exercise in POINTS} == POINTS
+    assert lines["Bob_Half", "vector_add"]["score"] == "4.0"
+    assert lines["Bob_Half", "bug_hunt"]["diagnosis"] == "not-attempted"
+    assert lines["Eve_Hostile", "vector_add"]["diagnosis"] == "no-triton-kernel"
+    assert all(line["reason"] for (_, _), line in lines.items() if line["passed"] == "0")
+
+
+def test_three_pages_say_it(course):
+    pages = {s: course.notebook("feedback", s, a, ".html").read_text() for s, a in course.handed_in()}
+    assert len(pages) == 3
+    for student, total in totals(course).items():
+        assert f"{total:g} of 11" in pages[student]
+    assert "no-triton-kernel" in pages["Eve_Hostile"]
+    for page in pages.values():
+        assert "<script" not in page and "https://" not in page
+
+
+def test_nothing_of_the_hostile_notebook_is_shown_but_its_answers(course):
+    shown = course.notebook("autograded", "Eve_Hostile", LESSON).read_text()
+    assert "evil.example" not in shown and "skip-execution" not in shown and "1000.0" not in shown
+    released = course.released[LESSON]["cells"]
+    assert [c["id"] for c in json.loads(shown)["cells"]] == [c["id"] for c in released]
+
+
+def nbgrader(course: Course, *arguments: str) -> None:
+    """Run a plain nbgrader command where an instructor would: in the course directory."""
+    beside = Path(sys.executable).parent
+    environment = {**os.environ, "PATH": f"{beside}{os.pathsep}{os.environ['PATH']}"}
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(
+        command, cwd=course.root, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def said(page: Path) -> list[str]:
+    """Points and diagnoses on a feedback page; the numbers in its sentences are drawn anew each time."""
+    return re.findall(r"[\d.]+ of \d+|<code class='slug'>[\w-]+", page.read_text())
+
+
+def test_plain_nbgrader_commands_give_the_same(course, tmp_path):
+    plain = Course.open(tmp_path / "plain")
+    plain.create()
+    for student, assignment in course.handed_in():
+        source = course.notebook("submitted", student, assignment)
+        target = plain.notebook("submitted", student, assignment)
+        target.parent.mkdir(parents=True)
+        target.write_bytes(source.read_bytes())
+    released = {a: plain.notebook("release", ".", a).read_bytes() for a in plain.released}
+    nbgrader(plain, "generate_assignment", LESSON, "--force")
+    nbgrader(plain, "autograde", LESSON)
+    nbgrader(plain, "generate_feedback", LESSON)
+    nbgrader(plain, "export")
+    assert {a: plain.notebook("release", ".", a).read_bytes() for a in plain.released} == released
+    with (plain.root / "nbgrader_grades.csv").open() as file:
+        assert {line["student_id"]: float(line["score"]) for line in csv.DictReader(file)} == totals(course)
+    for student, assignment in course.handed_in():
+        ours, theirs = (c.notebook("feedback", student, assignment, ".html") for c in (course, plain))
+        assert said(theirs) == said(ours)
+
+
+def test_a_batch_with_twelve_bad_files(tmp_path):
+    course = Course.open(tmp_path / "course")
+    course.create()
+    right = filled(course, ANSWERS)
+    folder = tmp_path / "handed in"
+
+    def hand_in(student: str, content: object, name: str = f"{LESSON}.ipynb") -> None:
+        path = folder / student / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+
+    def changed(change) -> dict:
+        notebook = json.loads(json.dumps(right))
+        change(notebook)
+        return notebook
+
+    hand_in("ann", right)
+    hand_in("zoe", right, "my final version.ipynb")
+    zero = {
+        "bad01": b"",
+        "bad02": b"<html>sign in</html>",
+        "bad03": b"PK\x03\x04 a zip",
+        "bad04": b"[" * 10_000,
+        "bad05": {"cells": "none"},
+        "bad06": json.dumps(right).encode("utf-16"),
+        "bad07": json.dumps(right).encode()[:2000],
+        "bad08": {"cells": [None, 3, [], {"source": {}, "metadata": []}]},
+        "bad09": changed(lambda nb: nb["cells"].clear()),
+        "bad10": changed(lambda nb: [cell_of(nb, e).update(source="\x00\ud800") for e in POINTS]),
+        "bad11": changed(lambda nb: [cell_of(nb, e).update(source="(" * 50_000) for e in POINTS]),
+        "bad12": changed(lambda nb: [cell_of(nb, e).update(source="raise SystemExit") for e in POINTS]),
+    }
+    for student, content in zero.items():
+        hand_in(student, content)
+    collect(folder, course)
+    report = grade(course, workers=2)
+    scores = {row.student: row.score for row in report.rows}
+    # utf-16 is JSON all the same, and the notebook in it is right
+    assert scores == {"ann": 11, "zoe": 11, **dict.fromkeys(zero, 0), "bad06": 11}
+    unreadable = {f"bad0{n}" for n in (1, 2, 3, 4, 5, 7)}
+    assert {row.student for row in report.rows if row.needs_review} == unreadable
+    assert report.status == 1
+    assert totals(course) == scores
+    assert len(feedback(course).pages) == 14
