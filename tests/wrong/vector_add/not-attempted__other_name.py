@@ -1,0 +1,5 @@
+import torch
+import triton
+import triton.language as tl
+
+print("TODO")
