@@ -1,0 +1,191 @@
+"""The judge from outside: what it says of answers that end their process, lie, or go astray."""
+
+import time
+
+import pytest
+
+from autograder.box import Box, messages
+from autograder.box.messages import ProtocolError, parse
+from autograder.exercises.softmax import ONLINE_TEMPLATE
+from autograder.exercises.vector_add import ADD_TEMPLATE
+from autograder.judge import Judge, by_case
+
+CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
+
+
+def add_with(old: str, new: str) -> str:
+    assert old in ADD_TEMPLATE
+    return ADD_TEMPLATE.replace(old, new)
+
+
+def test_the_json_is_the_contract(judge):
+    verdict = judge.judge("vector_add", ADD_TEMPLATE).to_json()
+    assert set(verdict) == CONTRACT
+    assert verdict["passed"] and verdict["score"] == 5 and verdict["diagnosis"] is None
+    assert set(verdict["cases"][0]) == {"name", "passed", "diagnosis", "message"}
+    assert list(verdict["blanks"]) == ["offsets", "mask", "x", "y", "store"]
+
+
+@pytest.mark.parametrize(
+    "body, diagnosis",
+    [
+        ("return x + y", "no-triton-kernel"),
+        ("import os\n    os._exit(0)", "crash"),
+        ("import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)", "crash"),
+        ("import ctypes\n    ctypes.string_at(0)", "crash"),
+        ("raise NotImplementedError", "not-attempted"),
+        ("pass", "not-attempted"),
+        ("return torch.empty(3) if len(x) != 3 else x", "wrong-shape"),
+        ("return x.to(torch.float64)", "wrong-dtype"),
+        ("return [x, y]", "runtime-error"),
+        ("1 / 0", "runtime-error"),
+        ("return x.cuda()", "wrong-device"),
+        ("return torch.tensor([1.0]).expand(len(x)).contiguous()", "no-triton-kernel"),
+        ("x.add_(y)\n    return x", "no-triton-kernel"),
+    ],
+)
+def test_host_functions_that_go_astray(judge, body, diagnosis):
+    source = f"import torch, triton\ndef add(x, y):\n    {body}\n"
+    verdict = judge.judge("vector_add", source)
+    assert (verdict.passed, verdict.score) == (False, 0)
+    assert verdict.diagnosis == diagnosis, verdict.to_text()
+
+
+def test_the_learners_line_is_named(judge):
+    verdict = judge.judge("vector_add", "import torch\n\ndef add(x, y):\n    z = x\n    return z.nothing\n")
+    assert verdict.finding.line == 5 and verdict.finding.code == "return z.nothing"
+
+
+def test_an_endless_loop_ends(judge, monkeypatch):
+    from autograder.exercises import EXERCISES
+
+    object.__setattr__(EXERCISES["vector_add"], "limit_seconds", 2.0)
+    try:
+        start = time.monotonic()
+        verdict = judge.judge("vector_add", "def add(x, y):\n    while True: pass\n")
+        assert verdict.diagnosis == "timeout"
+        assert time.monotonic() - start < 15
+    finally:
+        object.__setattr__(EXERCISES["vector_add"], "limit_seconds", 20.0)
+    assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
+
+
+def test_each_blank_is_judged_on_its_own(judge):
+    source = ONLINE_TEMPLATE.replace("in_exp_sum * tl.exp(in_max - in_max_new)", "in_exp_sum", 1)
+    source = source.replace("mask = offsets < n_cols", "mask = offsets < 1", 1)
+    verdict = judge.judge("online_softmax", source)
+    assert verdict.blanks == {
+        "pid": True,
+        "mask": False,
+        "in_data": True,
+        "in_max_new": True,
+        "in_exp_sum": False,
+    }
+    assert verdict.score == 3
+
+
+def test_other_names_are_judged_whole(judge):
+    source = ONLINE_TEMPLATE.replace("in_max_new", "m").replace("in_exp_sum", "d")
+    assert judge.judge("online_softmax", source).score == 5
+    wrong = source.replace("d * tl.exp(in_max - m)", "d")
+    verdict = judge.judge("online_softmax", wrong)
+    assert (verdict.score, verdict.diagnosis) == (0, "missing-rescale")
+
+
+def test_the_wrong_mask_is_found_where_it_is(judge):
+    verdict = judge.judge("vector_add", add_with("mask = offsets < n_elements", "mask = offsets < n_elements + 1"))
+    assert verdict.diagnosis in ("out-of-bounds-load", "out-of-bounds-store")
+    assert "x_ptr" in verdict.message and "tl.load" in verdict.message
+    assert verdict.blanks["mask"] is False and sum(verdict.blanks.values()) == 4
+
+
+def test_inputs_are_fresh_for_every_judgement(judge):
+    """An answer that remembers what it saw cannot be right twice; the seed repeats a judgement."""
+    wrong = add_with("output = x + y", "output = x - y")
+    first, second = (judge.judge("vector_add", wrong).message for _ in range(2))
+    assert first != second
+    assert judge.judge("vector_add", wrong, seed=7).message == judge.judge("vector_add", wrong, seed=7).message
+
+
+def test_prints_and_benchmarks_around_the_answer_do_not_matter(judge):
+    tail = "\nprint(add(torch.ones(5), torch.ones(5)))\nassert torch.allclose(add(torch.ones(5), torch.ones(5)), 2)\n"
+    assert judge.judge("vector_add", ADD_TEMPLATE + tail).passed
+
+
+def test_host_arithmetic_that_feeds_the_kernel_is_seen(judge):
+    source = add_with("add_kernel[(triton", "x = x + y\n        y = torch.zeros_like(y)\n        add_kernel[(triton")
+    verdict = judge.judge("vector_add", source)
+    assert verdict.diagnosis == "no-triton-kernel" and "add" in verdict.message
+
+
+def test_a_broken_box_is_not_the_learners_fault():
+    judge = Judge(confine=False)
+    with judge:
+        judge.judge("vector_add", ADD_TEMPLATE)
+        judge.box.kill()
+        assert judge.judge("vector_add", ADD_TEMPLATE).passed
+
+
+# -- messages ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        b"{",
+        b"[1]",
+        b'{"case": -1, "value": 1}',
+        b'{"case": 1e400, "value": 1}',
+        b'{"case": 0}',
+        b'{"case": true, "value": 1}',
+        b'{"case": 0, "result": {"shape": "x"}, "evidence": {}}',
+        b'{"case": 0, "error": {"kind": "' + b"x" * 100 + b'"}}',
+        b'{"case": 0, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b"\xff\xfe",
+        b"9" * 10_000,
+        b'{"done": true}\n' * 1000,
+        b"x" * (messages.MAX_STATUS + 1),
+    ],
+)
+def test_malformed_reports_are_refused(status):
+    with pytest.raises(ProtocolError):
+        parse(status)
+
+
+def test_a_report_is_charged_to_its_case():
+    from autograder.box import Outcome
+
+    reports = parse(b'{"case": 0, "value": 1}\n{"case": 0, "value": 2}\n{"done": true}')
+    outcome = Outcome(reports, b"")
+    assert by_case(outcome, 1)[0].value == 1  # the first word counts
+    died = Outcome(parse(b'{"case": 0, "value": 1}'), b"", exit=-11)
+    assert by_case(died, 3) == {0: died.reports[0], 1: died}
+
+
+def test_a_flood_of_reports_ends_the_job():
+    flood = "import os\ndef add(x, y):\n    pass\nfor fd in range(3, 60):\n    try:\n        while os.write(fd, b'x' * 65536): pass\n    except OSError: pass\n"
+    with Judge(confine=False) as judge:
+        verdict = judge.judge("vector_add", flood.replace("for fd", "def burst():\n  for fd") + "burst()\n")
+        assert not verdict.passed
+
+
+def test_memory_handed_to_the_box_is_sealed():
+    import os
+
+    from autograder.box import _memory
+
+    descriptor = _memory(b"abc")
+    try:
+        with pytest.raises(PermissionError):
+            os.pwrite(descriptor, b"x", 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, 1)
+    finally:
+        os.close(descriptor)
+
+
+def test_the_box_has_none_of_our_environment(monkeypatch):
+    monkeypatch.setenv("GRADEBOOK_TOKEN", "secret")
+    box = Box("interpreter", confine=False)
+    assert "GRADEBOOK_TOKEN" not in box._environment()
+    box.close()

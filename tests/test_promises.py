@@ -1,0 +1,67 @@
+"""What the course promises about its own exercises: each solution earns all, each starter runs and earns nothing."""
+
+import contextlib
+import io
+import subprocess
+import sys
+
+import pytest
+
+from autograder import build
+from autograder.answer import from_history
+from autograder.exercises import EXERCISES
+from workshop.syllabus import SYLLABUS
+
+SCRIPTS = {script.stem: script for script in build.scripts()}
+SOLUTIONS = {name: source for script in SCRIPTS.values() for name, source in build.answers(script).items()}
+STARTERS = {name: source for script in SCRIPTS.values() for name, source in build.starters(script).items()}
+IMPORTS = "import workshop\nfrom workshop import *\nimport torch\nimport triton\nimport triton.language as tl\n"
+
+
+def test_every_exercise_has_a_lesson_and_the_syllabus_its_points():
+    assert set(SOLUTIONS) == set(EXERCISES)
+    for name, exercise in EXERCISES.items():
+        lesson = SYLLABUS[name]
+        assert (lesson.notebook, lesson.points, lesson.stretch) == (
+            exercise.notebook,
+            exercise.points,
+            exercise.stretch,
+        )
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_the_solution_earns_everything(judge, name):
+    verdict = judge.judge(name, IMPORTS + SOLUTIONS[name])
+    assert verdict.passed, verdict.to_text()
+    assert verdict.score == verdict.points == EXERCISES[name].points
+    assert all(verdict.blanks.values())
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_the_starter_earns_nothing(judge, name):
+    verdict = judge.judge(name, IMPORTS + STARTERS[name])
+    assert not verdict.passed
+    assert verdict.score == 0, verdict.to_text()
+    assert not any(verdict.blanks.values())
+    assert verdict.diagnosis and verdict.message
+
+
+@pytest.mark.parametrize("lesson", SCRIPTS)
+def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path):
+    """Unfilled, as a learner's Run All does it: no exception, whatever the checks say."""
+    notebook = build.release(build.source_notebook(SCRIPTS[lesson]))
+    code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    script = tmp_path / f"{lesson}.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "PASS" not in done.stdout
+
+
+def test_a_notebook_history_gives_the_solution():
+    """What check() finds in a session is the answer cell, whatever was run around it."""
+    source = SOLUTIONS["vector_add"]
+    history = [IMPORTS, "x = 1", source, "add(torch.ones(3), torch.ones(3))", "%timeit 1"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = from_history(history, ["add"])
+    assert "def add_kernel" in found and "def add(" in found and "timeit" not in found
