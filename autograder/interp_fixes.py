@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import math
 import types
 import warnings
@@ -43,6 +44,15 @@ def faithful() -> Iterator[None]:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", RuntimeWarning)
         yield
+
+
+def warm_up() -> None:
+    """Read and rewrite Triton's own device functions now, for a process that will open no more files."""
+    with faithful():
+        for module in (tl.core, tl.math, tl.standard, tl.random):
+            for function in list(vars(module).values()):
+                if isinstance(function, interpreter.InterpretedFunction):
+                    function.rewrite()
 
 
 @contextlib.contextmanager
@@ -79,23 +89,33 @@ def _replacements() -> list[tuple[object, dict[str, object]]]:
 # --- once per use: the language ----------------------------------------------------------------------------
 
 
+@functools.cache
+def _interpreted_language() -> list[tuple[object, dict[str, object]]]:
+    """The interpreter's versions of what is in `tl`: per module or class, the attributes that differ."""
+    owners = [tl, tl.core, tl.math, tl.tensor, tl.dtype, tl.core.tensor_descriptor_base]
+    before = [dict(vars(owner)) for owner in owners]
+    interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    changes = []
+    for owner, attributes in zip(owners, before, strict=True):
+        changed = {name: value for name, value in vars(owner).items() if attributes.get(name) is not value}
+        changes.append((owner, changed))
+        for name in changed:
+            if name in attributes:
+                setattr(owner, name, attributes[name])
+            else:
+                delattr(owner, name)
+    return changes
+
+
 @contextlib.contextmanager
 def _prepared_language() -> Iterator[None]:
-    """The interpreter's versions of `tl`, prepared once; its own preparation does nothing meanwhile."""
-    owners = [tl, tl.core, tl.math, tl.tensor, tl.dtype, tl.core.tensor_descriptor_base]
-    before = [(owner, dict(vars(owner))) for owner in owners]
+    """The interpreter's versions in place; its own preparation, at every call, does nothing meanwhile."""
     nothing_to_restore = types.SimpleNamespace(restore=lambda: None)
-    try:
-        interpreter._patch_lang(types.SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
-        with replaced(interpreter, _patch_lang=lambda function: nothing_to_restore):
-            yield
-    finally:
-        for owner, attributes in before:
-            for name in vars(owner).keys() - attributes.keys():
-                delattr(owner, name)
-            for name, value in attributes.items():
-                if vars(owner).get(name) is not value:
-                    setattr(owner, name, value)
+    with contextlib.ExitStack() as stack:
+        for owner, changed in _interpreted_language():
+            stack.enter_context(replaced(owner, **changed))
+        stack.enter_context(replaced(interpreter, _patch_lang=lambda function: nothing_to_restore))
+        yield
 
 
 def _unwrapped(launch: Callable) -> Callable:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from autograder.memcheck import OutOfBounds, watch  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="needs TRITON_INTERPRET=1")
 
+ROOT = str(Path(__file__).parents[1])
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
 ADD = (
     HEADER
@@ -106,14 +108,14 @@ def test_the_self_test_notices_another_interpreter():
         "import triton.runtime.interpreter as i; del i.ASTTransformer\n"
         "from autograder.memcheck import self_test; print(self_test())"
     )
-    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": os.getcwd()}
+    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": ROOT}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "ASTTransformer" in done.stdout and "Memory cannot be checked" in done.stdout, done.stderr
 
 
 def test_the_self_test_notices_a_compiling_triton():
     code = "from autograder.memcheck import self_test; print(self_test())"
-    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": os.getcwd()}
+    environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": ROOT}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "TRITON_INTERPRET=1 was not set" in done.stdout, done.stderr
 
@@ -577,6 +579,31 @@ def test_nothing_is_left_behind():
         assert {n: v for n, v in vars(owner).items() if n != "__doc__"} == {
             n: v for n, v in attributes.items() if n != "__doc__"
         }
+
+
+def test_warm_up_reads_every_device_function():
+    """Afterwards, a process that can open no file has the same language."""
+    code = """
+import linecache, torch
+from autograder.interp_fixes import warm_up
+from autograder.kernel_language import define, kernels_of
+from autograder.memcheck import watch
+warm_up()
+k = define(kernels_of(SOURCE))["k"]
+with watch(): k[(1,)](torch.zeros(4), B=4, MORE=False)
+linecache.clearcache(); linecache.updatecache = lambda *a: []
+x, a = torch.arange(4.0), torch.arange(4.0)
+with watch(): k[(1,)](x, B=4, MORE=True)
+print(torch.allclose(x, a.softmax(0) + a.sigmoid() + a.cumsum(0) + a.flip(0)))
+"""
+    source = HEADER + "def k(x, B: tl.constexpr, MORE: tl.constexpr):\n    if MORE:\n"
+    source += "        i = tl.arange(0, B)\n        v = tl.load(x + i)\n"
+    source += "        w = tl.softmax(v) + tl.sigmoid(v) + tl.cumsum(v)\n"
+    source += "        tl.store(x + i, w + tl.flip(tl.sort(v), 0) + 0 * tl.randn(1, i))\n"
+    environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": ROOT}
+    code = f"SOURCE = {source!r}\n{code}"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stdout + done.stderr
 
 
 def test_no_warnings_about_infinities():
