@@ -384,25 +384,24 @@ curves.plot()
 # ## Look inside
 #
 # The compiler can tell where that is, and you need no GPU to ask it: registers of one thread, and what had to
-# be spilled to memory, with one stage and as many warps as `fused_launch` would choose.
+# be spilled to memory, for 16 warps and one stage.
 
 # %%
-for n_cols in (8192, 32768, 65536, 131072):
-    for target, warp_size in (("gfx942", 64), ("sm_90", 32)):
-        num_warps = min(n_cols // 256, 1024 // warp_size)
-        found = xray(
-            fused_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, 8192, n_cols,
-            BLOCK_SIZE=n_cols, num_stages=1, num_warps=num_warps, targets=target,
-        )[target]
-        print(
-            f"N = {n_cols:6} {target:6} {num_warps:2} warps:"
-            f" {found.vgprs or found.registers:4} registers, spilled: {found.spills}"
-        )
+for n_cols in (16384, 32768, 65536, 131072):
+    report = xray(
+        fused_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, 8192, n_cols,
+        BLOCK_SIZE=n_cols, num_stages=1, num_warps=16, targets=("gfx942", "sm_90"),
+    )
+    for target in ("gfx942", "sm_90"):
+        found = report[target]
+        registers = found.vgprs or found.registers
+        print(f"N = {n_cols:6} {target:6} {registers:3} registers, spilled: {found.spills}")
 
 # %% [markdown]
-# On `sm_90` spills are counted in bytes, on `gfx942` in registers, of one thread. 1,024 threads share 65,536
-# registers, so a thread has at most 64. A compute unit of the MI300X has twice the register file, so its row
-# may be twice as long before anything spills.
+# Spills are counted in bytes on `sm_90` and in registers on `gfx942`, of one thread. On `sm_90` 16 warps are
+# 512 threads, which share 65,536 registers: at most 128 for each. A row of 65,536 numbers would need all of
+# them. A compute unit of the MI300X has twice the register file, so its row may be twice as long before it
+# spills.
 #
 # A block should be no larger than it must. One published version asked for `next_power_of_2(2 * n_cols)`: the
 # result is right. What does it cost?
