@@ -372,9 +372,7 @@ class _Runner:
             for _ in range(WARMUPS):
                 _poison(self.function(*inputs), inputs)
         except Exception as error:  # a provider may refuse a size in any way; the others go on
-            self.note = f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"[
-                :120
-            ]
+            self.note = _first_line(error)
 
     def run(self, timer: _Timer, inputs: tuple, check: Callable | None) -> None:
         if self.note:
@@ -399,7 +397,7 @@ class _Runner:
 def _measure_size(size, providers, inputs, nbytes, check, repeats) -> list[Row]:
     source = _copy_source(nbytes)
     runners = [_Runner(name, function) for name, function in providers.items()]
-    for runner in runners:
+    for runner in (_Runner("copy", lambda *_: source.clone()), *runners):
         runner.warm(inputs)
     timer = _Timer()
     copies = []
@@ -437,7 +435,7 @@ def _count(providers, inputs: tuple, bytes_moved: Callable, name: str | None, ti
         try:
             traffic = count_bytes(function, *inputs)
         except Exception as error:  # an unfinished kernel must not hide the others
-            counts.append(Count(provider, None, None, f"{type(error).__name__}: {error}"[:120]))
+            counts.append(Count(provider, None, None, _first_line(error)))
             continue
         elements = traffic.result.numel()
         least = bytes_moved(*inputs) / elements if elements else 0.0
@@ -446,6 +444,12 @@ def _count(providers, inputs: tuple, bytes_moved: Callable, name: str | None, ti
         else:
             counts.append(Count(provider, None, None, "no Triton kernel: its loads cannot be counted"))
     return Counted(counts, least, recorded(name) if name else None, title)
+
+
+def _first_line(error: Exception) -> str:
+    """What went wrong, short enough for a table."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]
 
 
 def _few(value):

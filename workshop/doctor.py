@@ -18,7 +18,7 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
-TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
+TRITONS = ((3, 6), (3, 9))  # the oldest and the newest release the course was tried with
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
 VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
