@@ -15,8 +15,10 @@ from dataclasses import replace
 from autograder.box import Outcome
 from autograder.box.messages import ProtocolError, parse
 from autograder.exercises import find
+from autograder.exercises.spec import Exercise
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge, KernelJudgement
+from autograder.verdict import Verdict
 
 FAULT = {
     "kind": "load",
@@ -41,6 +43,7 @@ RACE = {
     "same_value": False,
 }
 RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True, "aliases_input": False}
+CLEAN = {"launched": ["add_kernel"], "races": [], "damage": []}
 STEPS = [
     {"op": "input", "index": 0, "out": [0]},
     {"op": "empty_like", "overload": "", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
@@ -154,28 +157,45 @@ def _mutate(random: random.Random, value) -> None:
 class StrawBox:
     """Answers plans with the mutation; answers replays with it and with an output that nobody computed."""
 
-    def __init__(self, message: bytes, random: random.Random):
-        self.message, self.random = message, random
+    def __init__(self, message: bytes, random: random.Random, output: bytes | None = None):
+        self.message, self.random, self.output = message, random, output
 
-    def run(self, request, tensors=b"", output_size=0, seconds=0.0) -> Outcome:
-        end = {"timeout": self.random.random() < 0.1, "exit": self.random.choice((0, 0, -9, 1))}
-        output = self.random.randbytes(output_size)
-        message = self.message if request["kind"] == "replay" or self.random.random() < 0.3 else PLAN
+    def run(self, request, tensors=b"", output_size=0, *limits, **named_limits) -> Outcome:
+        straight = self.output is not None
+        strange = not straight and self.random.random() < 0.1
+        end = (False, 0) if not strange else self.random.choice(((True, -9), (False, -9), (False, 1)))
+        output = self.output.ljust(output_size, b"\0") if straight else self.random.randbytes(output_size)
+        replayed = request["kind"] == "replay" or not straight and self.random.random() < 0.3
         try:
-            return Outcome(parse(message), output, end["timeout"], end["exit"])
+            return Outcome(parse(self.message if replayed else PLAN), output, *end)
         except ProtocolError as error:
-            return Outcome([], output, end["timeout"], end["exit"], garbled=str(error))
+            return Outcome([], output, *end, garbled=str(error))
 
 
 PLAN = b"\n".join(json.dumps(line).encode() for line in (HONEST[0], HONEST[-1]))
+
+
+def _small_exercise() -> Exercise:
+    exercise = find("vector_add")
+    return replace(exercise, cases=tuple(case for case in exercise.cases if case.name == "n = 1"))
+
+
+def honest_verdict() -> Verdict:
+    """The verdict on unmutated messages beside the right output: this is what mutations start from."""
+    exercise = _small_exercise()
+    judge = Judge(confine=False)
+    judgement = KernelJudgement(judge, exercise, ADD_TEMPLATE, 0)
+    expected = judgement.cases[0].expected.float().numpy().tobytes()
+    answer = b"\n".join(json.dumps(line).encode() for line in (HONEST[2] | {"evidence": CLEAN}, HONEST[-1]))
+    judge.box = StrawBox(answer, random.Random(0), output=expected)
+    return judgement.verdict()
 
 
 def run(count: int, seed: int = 0) -> Counter:
     """Judge `count` mutated messages. Counts what became of them: "passed" and "raised" must stay zero."""
     source = random.Random(seed)
     judge = Judge(confine=False)
-    exercise = find("vector_add")
-    exercise = replace(exercise, cases=tuple(case for case in exercise.cases if case.name == "n = 1"))
+    exercise = _small_exercise()
     seen = Counter(passed=0, raised=0)
     for number in range(count):
         judge.box = StrawBox(mutated(source), source)
@@ -186,7 +206,8 @@ def run(count: int, seed: int = 0) -> Counter:
             verdict.to_text(), verdict.to_html()
         except Exception as error:
             seen["raised"] += 1
-            print(f"message {number} of seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
+            if seen["raised"] <= 5:
+                print(f"message {number} of seed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
     return seen
 
 

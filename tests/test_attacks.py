@@ -1,0 +1,166 @@
+"""The attacks' own promises, and the quick ones on the full path. `make attacks` runs all of them."""
+
+import ast
+import json
+import subprocess
+import sys
+import textwrap
+
+import fuzz_messages
+import pytest
+from probes import ROOT
+from run_attacks import Live, attacks
+
+from autograder.box import lockdown
+
+pytestmark = pytest.mark.skipif(bool(lockdown.missing()), reason="this machine cannot confine a process")
+
+# One of each way: lies in the plan, the descriptors and the notebook; files, network, processes, the kernel.
+QUICK = """
+    03_torch_inside 06_far_pointer 15_patch 16_lying_numbers 22_ 27_forged 31_exit 33_more_points 36_read
+    37_write 40_write 42_network 44_daemon 48_kill 52_raw 55_script_in 62_decorator 65_walk_the_modules 72_ 74_
+"""
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """Runs in a process of its own: it becomes the reaper of whatever an attack leaves behind."""
+    program = """
+        import json, sys
+                table, harm = run_attacks.run(sys.argv[1:])
+        print("OUTCOME" + json.dumps([[vars(line) for line in table], harm]))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *QUICK.split()],
+        cwd=ROOT / "tests",
+        capture_output=True,
+        text=True,
+        timeout=500,
+    )
+    assert "OUTCOME" in done.stdout, done.stderr[-4000:]
+    return json.loads(done.stdout.partition("OUTCOME")[2])
+
+
+def test_no_attack_earns_anything(outcome):
+    table, _ = outcome
+    assert len(table) > 20
+    assert [line for line in table if not line["ok"]] == []
+
+
+def test_no_attack_harms_anything(outcome):
+    _, harm = outcome
+    assert harm == []
+
+
+def test_every_attack_says_what_it_tries_and_what_must_happen():
+    assert len(attacks()) > 100
+    for attack in attacks():
+        first = ast.get_docstring(ast.parse(attack.text)).splitlines()[0]
+        assert first.endswith("."), attack
+        assert attack.must, attack
+
+
+def test_the_catalogue_names_every_attack():
+    catalogue = (ROOT / "tests" / "attacks" / "README.md").read_text()
+    missing = {a.path.stem[:2] for a in attacks() if f"| {int(a.path.stem[:2])} |" not in catalogue}
+    assert missing == set()
+
+
+# The attacks are real: where nothing confines them, they succeed --------------------------------------------
+
+NAIVE = """
+import sys, torch
+source, shape = open(sys.argv[1]).read(), int(sys.argv[2])
+x, y = torch.randn(shape), torch.randn(shape)
+expected = x + y
+space = {"__name__": "answer"}
+exec(compile(source, sys.argv[1], "exec"), space)
+print("full marks" if torch.allclose(space["add"](x, y), expected) else "none")
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["01_call_torch", "02_decoy_kernel", "04_fall_back", "15_patch", "18_walk", "22_import"]
+)
+def test_a_check_in_the_same_process_is_fooled(name, tmp_path):
+    (attack,) = attacks([f"vector_add/{name}"])
+    done = subprocess.run(
+        [sys.executable, "-c", NAIVE, str(attack.path), "1000"],
+        env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stdout.strip() == "full marks", done.stderr[-2000:]
+
+
+UNCONFINED = """
+import sys
+sys.path.insert(0, ".")
+from pathlib import Path
+from run_attacks import Surroundings
+around = Surroundings(Path(sys.argv[2]))
+source = open(sys.argv[1]).read()
+for name, value in (("COURSE", sys.argv[2]), ("CANARY", around.canaries), ("PORT", around.listener.port)):
+    source = source.replace(f"@{name}@", str(value))
+import os, torch
+space = {"__name__": "answer"}
+exec(compile(source, "answer", "exec"), space)
+if os.fork() == 0:
+    space["add"](torch.ones(4), torch.ones(4))
+    os._exit(0)
+os.wait()
+print("\\n".join(around.harm()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [("42_network", "arrived"), ("44_daemon", "left a process"), ("44_daemon", "changed outside")],
+)
+def test_the_surroundings_notice_harm(name, harm, tmp_path):
+    (attack,) = attacks([f"vector_add/{name}"])
+    done = subprocess.run(
+        [sys.executable, "-c", UNCONFINED, str(attack.path), str(tmp_path)],
+        cwd=ROOT / "tests",
+        env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert harm in done.stdout, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>x</script>",
+        "<img src=x onerror=y>",
+        '<a href=" javascript:x">',
+        "<img src=http://a/b>",
+        "<meta http-equiv=refresh>",
+    ],
+)
+def test_live_markup_is_noticed(text):
+    parser = Live()
+    parser.feed(f"<p>{text}</p>")
+    assert parser.found
+
+
+def test_quoted_markup_is_not_live():
+    parser = Live()
+    parser.feed('<meta charset="utf-8"><p>&lt;script&gt; onerror= <a href="#top">up</a></p>')
+    assert parser.found == []
+
+
+def test_mutated_messages_neither_pass_nor_raise():
+    seen = fuzz_messages.run(2000, seed=1)
+    assert sum(seen.values()) == 2000
+    assert (seen["passed"], seen["raised"]) == (0, 0)
+    assert len(seen) > 6  # the mutations reach many kinds of verdict
+
+
+def test_an_honest_message_beside_a_right_output_passes():
+    """What the fuzzer mutates is a message that is accepted when nothing is wrong."""
+    judged = fuzz_messages.honest_verdict()
+    assert judged.passed, judged.to_text()
