@@ -22,6 +22,7 @@ import re
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
     SaveCells,
 )
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets import Bool
 
 from .answer import from_notebook
@@ -50,6 +51,9 @@ from .verdict import Finding, Verdict
 
 NO_NOTEBOOK, GRADER_ERROR = "no-notebook", "grader-error"  # verdicts that a person must look at
 MAX_PANEL = 200_000
+
+# nbgrader's way to add a submission makes SQLAlchemy 2.1 warn, three times for each.
+warnings.filterwarnings("ignore", "Object of type .* not in session", SAWarning)
 
 
 # -- grade ------------------------------------------------------------------------------------------------
