@@ -209,7 +209,10 @@ def _selftest(options) -> int:
 def _build(options) -> int:
     from . import build
 
-    return build.build(check=options.check)
+    try:
+        return build.build(check=options.check)
+    except build.BuildError as error:
+        raise CallError(str(error)) from None
 
 
 def _course_command(options) -> int:

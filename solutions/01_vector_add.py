@@ -204,11 +204,7 @@ def add_autotuned(x, y):
     return output
 
 # %%
-if device().interpreting:
-    # Without a GPU there is nothing to time. This stopwatch says 1 ms to everything,
-    # so autotune takes the first configuration.
-    triton.runtime.Autotuner.do_bench = staticmethod(lambda call, quantiles: [1.0] * 3)
-
+# Without a GPU there is nothing to time: autotune takes the first configuration.
 output = add_autotuned(x, y)
 print("yours: ", output[-4:])
 print("x + y: ", (x + y)[-4:])

@@ -8,14 +8,23 @@ import sys
 import pytest
 
 from autograder import build
-from autograder.answer import from_history
+from autograder.answer import from_history, from_notebook
 from autograder.exercises import EXERCISES
 from workshop.syllabus import SYLLABUS
 
 SCRIPTS = {script.stem: script for script in build.scripts()}
-SOLUTIONS = {name: source for script in SCRIPTS.values() for name, source in build.answers(script).items()}
-STARTERS = {name: source for script in SCRIPTS.values() for name, source in build.starters(script).items()}
-IMPORTS = "import workshop\nfrom workshop import *\nimport torch\nimport triton\nimport triton.language as tl\n"
+SOURCES = {name: build.source_notebook(script) for name, script in SCRIPTS.items()}
+IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
+
+
+def answers(notebooks: dict) -> dict[str, str]:
+    """What the judge gets of each exercise in these notebooks."""
+    found = {e.name: from_notebook(notebooks[e.notebook], e) for e in EXERCISES.values() if e.notebook in notebooks}
+    return {name: source for name, source in found.items() if source}
+
+
+SOLUTIONS = answers(SOURCES)
+STARTERS = answers({name: build.release(notebook) for name, notebook in SOURCES.items()})
 
 
 def test_every_exercise_has_a_lesson_and_the_syllabus_its_points():
@@ -31,7 +40,7 @@ def test_every_exercise_has_a_lesson_and_the_syllabus_its_points():
 
 @pytest.mark.parametrize("name", SOLUTIONS)
 def test_the_solution_earns_everything(judge, name):
-    verdict = judge.judge(name, IMPORTS + SOLUTIONS[name])
+    verdict = judge.judge(name, SOLUTIONS[name])
     assert verdict.passed, verdict.to_text()
     assert verdict.score == verdict.points == EXERCISES[name].points
     assert all(verdict.blanks.values())
@@ -39,7 +48,7 @@ def test_the_solution_earns_everything(judge, name):
 
 @pytest.mark.parametrize("name", STARTERS)
 def test_the_starter_earns_nothing(judge, name):
-    verdict = judge.judge(name, IMPORTS + STARTERS[name])
+    verdict = judge.judge(name, STARTERS[name])
     assert not verdict.passed
     assert verdict.score == 0, verdict.to_text()
     assert not any(verdict.blanks.values())
@@ -49,7 +58,7 @@ def test_the_starter_earns_nothing(judge, name):
 @pytest.mark.parametrize("lesson", SCRIPTS)
 def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path):
     """Unfilled, as a learner's Run All does it: no exception, whatever the checks say."""
-    notebook = build.release(build.source_notebook(SCRIPTS[lesson]))
+    notebook = build.release(SOURCES[lesson])
     code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     script = tmp_path / f"{lesson}.py"
     script.write_text(code)

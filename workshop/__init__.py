@@ -10,6 +10,11 @@ from workshop.progress import progress, record
 try:
     backend.choose()
     import triton as _triton  # noqa: F401  the doctor below must also work where it is missing
+
+    if backend.interpreting():
+        from workshop import stand_in
+
+        stand_in.install()
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
     _missing = error
 else:
