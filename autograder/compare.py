@@ -83,6 +83,11 @@ class Comparison:
         return None
 
     @cached_property
+    def varies(self) -> bool:
+        """Whether the reference has different values; where it has one, every constant is a factor of it."""
+        return bool(self.expected.numel()) and float(self.expected.max() - self.expected.min()) > 0.0
+
+    @cached_property
     def ratio(self) -> float | None:
         """The one factor between output and reference, if there is one."""
         usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & (self.expected.abs() > 1e-12)

@@ -27,7 +27,7 @@ class ValueJudgement:
                 "entry": self.exercise.entry,
                 "cases": [{"arguments": [_plain(a) for a in arguments]} for arguments in self.arguments],
             },
-            seconds=self.exercise.limit_seconds,
+            **self.judge.limits(self.exercise),
         )
         reports = by_case(outcome, len(self.exercise.cases))
         findings = [self._finding(i, reports[i]) for i in range(len(self.exercise.cases)) if i in reports]

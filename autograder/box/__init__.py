@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import select
 import shutil
@@ -122,7 +123,14 @@ class Box:
             raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
         self.ready = True
 
-    def run(self, request: dict, tensors: bytes = b"", output_size: int = 0, seconds: float = 20.0) -> Outcome:
+    def run(
+        self,
+        request: dict,
+        tensors: bytes = b"",
+        output_size: int = 0,
+        seconds: float = 60.0,
+        cpu_seconds: float = math.inf,
+    ) -> Outcome:
         """Runs one job. `tensors` is the memory that the request's inputs point into."""
         self._wait_until_ready()
         text = json.dumps(request).encode()
@@ -131,7 +139,7 @@ class Box:
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
         try:
-            message = json.dumps({"seconds": seconds}).encode()
+            message = json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds}).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
             os.close(writing)
             writing = -1

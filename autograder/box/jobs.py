@@ -50,9 +50,10 @@ def prepare(settings: dict):
 
     torch.set_num_threads(1)
     import workshop.device  # noqa: F401
+    from workshop import stand_in
 
     from .. import answer, kernel_language, memcheck  # noqa: F401
-    from . import launches, lockdown, memory, stand_in, trace  # noqa: F401
+    from . import launches, lockdown, memory, trace  # noqa: F401
 
     if settings["backend"] == "interpreter":
         stand_in.install()
@@ -174,7 +175,7 @@ def describe(error: BaseException) -> dict:
     """An exception as data: its class, its message, and the learner's line that it came from."""
     from ..kernel_language import NotAllowed, Restructured
     from ..memcheck import OutOfBounds
-    from .trace import HostArithmetic, NotReplayable
+    from .trace import HostArithmetic, NotReplayable, WrongDevice
 
     root = error
     while root.__cause__ is not None and not isinstance(root, (NotAllowed, OutOfBounds)):
@@ -185,6 +186,7 @@ def describe(error: BaseException) -> dict:
         OutOfBounds: "fault",
         HostArithmetic: "host-arithmetic",
         NotReplayable: "not-replayable",
+        WrongDevice: "wrong-device",
         MissingEntry: "missing-entry",
         SyntaxError: "syntax",
         IndentationError: "syntax",
@@ -293,7 +295,7 @@ def plan(settings, request, job_input, out, report):
         arguments, tensors = _decoys(case["arguments"], device)
         launches.configuration = index
         try:
-            with Recorder(tensors) as recorder:
+            with Recorder(tensors, device) as recorder:
                 launches.recorder = recorder
                 result = function(*arguments)
                 launches.recorder = None
@@ -409,6 +411,8 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
     if not interpreter:
         torch.cuda.synchronize()
     evidence["launched"] = steps.launched[:16]
+    # a kernel that names nothing can do nothing: its body is `pass`, `...` or a docstring
+    evidence["empty_kernels"] = [n for n in kernels if n in steps.launched and not kernels[n].fn.__code__.co_names]
     damage = [d for d in (g.damage() for g in inputs) if d]
     if allocations.damaged():
         damage.append("out-of-bounds-store")

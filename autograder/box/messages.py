@@ -72,6 +72,7 @@ class Evidence:
     launched: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     damage: tuple[str, ...] = ()
+    empty_kernels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ def _evidence(evidence: dict) -> Evidence:
         launched=tuple(_text(n, 100) for n in _list(evidence["launched"], 16)),
         races=tuple(_race(_dict(r)) for r in _list(evidence["races"], 4096)[:16]),
         damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
+        empty_kernels=tuple(_text(n, 100) for n in _list(evidence.get("empty_kernels", []), 16)),
     )
 
 

@@ -41,6 +41,10 @@ class HostArithmetic(Exception):
         self.operation = operation
 
 
+class WrongDevice(Exception):
+    """The host function made a tensor, or returned one, on another device than the one it works on."""
+
+
 class NotReplayable(Exception):
     """A step of the trace is not one that we replay; the message is for the learner."""
 
@@ -52,8 +56,9 @@ def operation_name(operator) -> str:
 class Recorder(TorchDispatchMode):
     """Records tensor operations and launches between `__enter__` and `finish`."""
 
-    def __init__(self, inputs: list[torch.Tensor]):
+    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None):
         super().__init__()
+        self.device = device or torch.device("cpu")
         self.steps: list[dict] = []
         self.numbers: dict[int, int] = {}
         self.kept: list[Any] = []  # keeps ids and storages unique while we record
@@ -78,6 +83,9 @@ class Recorder(TorchDispatchMode):
 
     def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, options: dict, tuned: dict | None):
         tensors = _tensors(arguments)
+        for name, tensor in arguments.items():
+            if isinstance(tensor, torch.Tensor):
+                self._check_device(tensor, f"{name}, an argument of {kernel},")
         touched = {_storage(t) for t in tensors}
         step = {
             "op": "launch",
@@ -90,6 +98,10 @@ class Recorder(TorchDispatchMode):
             step["tuned"] = tuned
         self._add(step, touched, touched)
         self.launches += 1
+
+    def _check_device(self, tensor: torch.Tensor, what: str):
+        if tensor.device.type != self.device.type:
+            raise WrongDevice(f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}")
 
     def _note(self, operator, args, kwargs, result, before):
         name = operation_name(operator)
@@ -167,6 +179,7 @@ class Recorder(TorchDispatchMode):
 
     def finish(self, result: torch.Tensor) -> dict:
         """The steps that the result depends on. HostArithmetic if one of them is a computation of torch's."""
+        self._check_device(result, "the returned tensor")
         number = self._number(result)
         live = {_storage(result)}
         kept = []

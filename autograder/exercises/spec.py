@@ -104,4 +104,4 @@ class Exercise:
     autotuned: bool = False
     stretch: bool = False
     output_dtype: torch.dtype | None = None
-    limit_seconds: float = 20.0
+    limit_seconds: float = 10.0  # of computing, for all cases together

@@ -21,7 +21,7 @@ def _pair(n: int, dtype: torch.dtype = torch.float32):
 
 ADD_CASES = (
     Case("n = 1000", _pair(1000), frozenset({"ragged"})),
-    Case("n = 4096", _pair(4096)),
+    Case("n = 2048", _pair(2048)),
     Case("n = 1", _pair(1), frozenset({"short"})),
     Case("n = 2049", _pair(2049), frozenset({"ragged"})),
     Case("n = 0", _pair(0), frozenset({"empty"})),
@@ -91,6 +91,20 @@ _ADD_MISTAKES = (
         lambda x, y: y.clone(),
         "The output is y: x never reached it.",
         "Load x with its own pointer, x_ptr + offsets, and add it.",
+    ),
+    *(
+        Mistake(
+            "low-precision",
+            compute,
+            "The numbers were rounded to half precision before they were added, or after.",
+            "Add in the dtype of the inputs, or in float32; the store converts to the output's dtype.",
+        )
+        for dtype in (torch.float16, torch.bfloat16)
+        for compute in (
+            lambda x, y, dtype=dtype: x.to(dtype).double() + y.to(dtype).double(),
+            lambda x, y, dtype=dtype: (x.to(dtype) + y.to(dtype)).double(),
+            lambda x, y, dtype=dtype: (x + y).to(dtype).double(),
+        )
     ),
     Mistake(
         "wrong-program-id",
