@@ -46,7 +46,7 @@ RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True,
 CLEAN = {"launched": ["add_kernel"], "races": [], "damage": []}
 STEPS = [
     {"op": "input", "index": 0, "out": [0]},
-    {"op": "empty_like", "overload": "", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
+    {"op": "empty_like", "overload": "default", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
     {
         "op": "launch",
         "kernel": "add_kernel",

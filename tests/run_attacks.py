@@ -23,6 +23,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -143,13 +144,18 @@ class Surroundings:
 
 
 def _children() -> list[str]:
+    """The command lines of processes that are left, ended as soon as they are noted."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
     except ChildProcessError:
         return []
-    pids = [p for task in Path("/proc/self/task").iterdir() for p in (task / "children").read_text().split()]
-    return [Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:80] for pid in pids]
+    commands = []
+    for task in Path("/proc/self/task").iterdir():
+        for pid in (task / "children").read_text().split():
+            commands.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:80])
+            os.kill(int(pid), signal.SIGKILL)
+    return commands
 
 
 # -- the class --------------------------------------------------------------------------------------------

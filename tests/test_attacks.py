@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(bool(lockdown.missing()), reason="this machine c
 # One of each way: lies in the plan, the descriptors and the notebook; files, network, processes, the kernel.
 QUICK = """
     03_torch_inside 06_far_pointer 15_patch 16_lying_numbers 22_ 27_forged 31_exit 33_more_points 36_read
-    37_write 40_write 42_network 44_daemon 48_kill 52_raw 55_script_in 62_decorator 65_walk_the_modules 72_ 74_
+    37_write 40_write 42_network 44_daemon 48_kill 52_raw 55_script_in 62_decorator 65_walk_the_m
+    72_ 74_
 """
 
 
@@ -75,7 +76,8 @@ x, y = torch.randn(shape), torch.randn(shape)
 expected = x + y
 space = {"__name__": "answer"}
 exec(compile(source, sys.argv[1], "exec"), space)
-print("full marks" if torch.allclose(space["add"](x, y), expected) else "none")
+result = space["add"](x, y)
+print("full marks" if torch.allclose(result, expected) else "none")
 """
 
 
@@ -116,7 +118,7 @@ print("\\n".join(around.harm()))
 
 @pytest.mark.parametrize(
     ("name", "harm"),
-    [("42_network", "arrived"), ("44_daemon", "left a process"), ("44_daemon", "changed outside")],
+    [("42_network", ["arrived"]), ("44_daemon", ["left a process", "changed outside"])],
 )
 def test_the_surroundings_notice_harm(name, harm, tmp_path):
     (attack,) = attacks([f"vector_add/{name}"])
@@ -128,7 +130,7 @@ def test_the_surroundings_notice_harm(name, harm, tmp_path):
         text=True,
         timeout=120,
     )
-    assert harm in done.stdout, done.stderr[-2000:]
+    assert all(word in done.stdout for word in harm), done.stdout + done.stderr[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def _open(descriptor):
     return True
 
 
-EMPTY = {"op": "empty_like", "overload": "", "args": [{"t": 0}], "kwargs": {}, "out": [1]}
+EMPTY = {"op": "empty_like", "overload": "default", "args": [{"t": 0}], "kwargs": {}, "out": [1]}
 
 
 def add(x, y):
