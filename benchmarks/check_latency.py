@@ -8,6 +8,7 @@ The answer is the course's own solution. Seconds of wall time: median, and the 2
 import argparse
 import os
 import statistics
+import sys
 import time
 from collections.abc import Callable
 
@@ -53,7 +54,9 @@ def main() -> None:
     )
     with Judge(confine=confine) as judge:
         verdict = judge.judge(EXERCISE, source)
-        print(f"{EXERCISE}: {'passed' if verdict.passed else verdict.diagnosis} on the {verdict.backend}")
+        if not verdict.passed:
+            sys.exit(f"{EXERCISE} did not pass ({verdict.diagnosis}): its time says nothing")
+        print(f"{EXERCISE}: passed on the {verdict.backend}")
         print(line("warm", seconds(lambda: judge.judge(EXERCISE, source), chosen.repeats)))
     print(line("cold", seconds(cold, chosen.cold)))
 
