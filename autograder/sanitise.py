@@ -28,7 +28,10 @@ _MAX_COMBINING = 3
 
 
 def visible(text: object, limit: int = MAX_TEXT) -> str:
-    """`text` without terminal colours, with invisible characters spelled out (⟨U+202E⟩), cut at `limit`."""
+    """`text` without terminal colours, with invisible characters spelled out (⟨U+202E⟩), cut at `limit`.
+
+    Blanks at the end of lines go too: highlighting 60,000 characters of " \\n" took Pygments a minute.
+    """
     text = text if isinstance(text, str) else str(text)
     cut = len(text) > limit
     text = _ANSI.sub("", text[:limit]).replace("\r\n", "\n")
@@ -41,7 +44,8 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
         if category in _INVISIBLE and character not in "\n\t":
             character = f"⟨U+{ord(character):04X}⟩"
         shown.append(character)
-    return "".join(shown)[:limit] + ("\n… (cut)" if cut else "")
+    lines = "".join(shown)[:limit].split("\n")
+    return "\n".join(line.rstrip() for line in lines) + ("\n… (cut)" if cut else "")
 
 
 def visible_json(value: object, limit: int = 4000) -> object:

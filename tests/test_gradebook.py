@@ -288,6 +288,16 @@ def test_nothing_exported_is_a_formula(course):
     assert read_csv(report.exercises)[0]["reason"].startswith("'=HYPERLINK(1) @x")
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("filler", [" \n", "\t\n", "\u2003\n", "\x0c\n", "(", "'", "\\", "%("])
+def test_no_answer_holds_up_the_feedback(filler, course):
+    notebook = filled(ADD, **RIGHT)
+    cell_of(notebook, "vector_add")["source"] += "\n" + filler * (59_000 // len(filler))
+    submit(course, "ann", notebook)
+    graded(course)
+    assert len(feedback(course).pages) == 1
+
+
 def test_a_feedback_page_is_whole_and_harmless(course):
     notebook = filled(ADD, bug_hunt="right")
     evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png> half"
