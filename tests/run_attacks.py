@@ -1,6 +1,6 @@
 """Run every attack against the full path: collect, grade, gradebook, feedback.
 
-    python tests/run_attacks.py [PATTERN ...] [--where here|user|container|container-user|all] [--fuzz COUNT]
+    python tests/run_attacks.py [PATTERN ...] [--where WHERE] [--fuzz COUNT] [--price]
 
 Each attack is a student of one class; two honest students with right answers sit at its ends. Prints a table
 (attack, what must happen, what happened) and what was found outside the course. Exit status 1 when an attack
@@ -16,6 +16,7 @@ become the course directory, a folder where anybody may write and nobody should,
 
 import argparse
 import ast
+import contextlib
 import copy
 import ctypes
 import importlib.util
@@ -25,6 +26,7 @@ import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -398,7 +400,11 @@ def main() -> int:
     parser.add_argument(
         "--fuzz", type=int, default=0, metavar="COUNT", help="also judge COUNT mutated messages"
     )
+    parser.add_argument("--price", action="store_true", help="only time one right answer, confined and not")
     options = parser.parse_args()
+    if options.price:
+        print(price())
+        return 0
     arguments = [*options.patterns, "--workers", str(options.workers), "--fuzz", str(options.fuzz)]
     if options.where == "all":
         return max(elsewhere(w, arguments) if w != "here" else _here(options) for w in PLACES)
@@ -420,6 +426,32 @@ def _here(options: argparse.Namespace) -> int:
     seconds = time.monotonic() - start
     print(f"{len(table)} attacks, {bad} succeeded, {len(harm)} times harm; {seconds:.0f} s", flush=True)
     return int(bool(bad or harm)) | (_fuzz(options.fuzz) if options.fuzz else 0)
+
+
+def price(repeats: int = 20) -> str:
+    """Seconds for one right answer with and without confinement, interleaved, each with a box of its own."""
+    from autograder.exercises.vector_add import ADD_TEMPLATE
+    from autograder.judge import Judge
+
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    starts = {}
+    with contextlib.ExitStack() as stack:
+        judges = {}
+        for confined in (True, False):
+            begin = time.perf_counter()
+            judges[confined] = stack.enter_context(Judge(confine=confined))
+            judges[confined].judge("vector_add", ADD_TEMPLATE)
+            starts[confined] = time.perf_counter() - begin
+        for _ in range(repeats):
+            for confined, judge in judges.items():
+                begin = time.perf_counter()
+                assert judge.judge("vector_add", ADD_TEMPLATE).passed
+                seconds[confined].append(time.perf_counter() - begin)
+    return "; ".join(
+        f"{'confined' if confined else 'unconfined'}: first {starts[confined]:.2f} s, then a median of "
+        f"{statistics.median(seconds[confined]):.3f} s"
+        for confined in (True, False)
+    )
 
 
 def _fuzz(count: int) -> int:
