@@ -28,7 +28,9 @@ def outcome(tmp_path_factory):
     """Runs in a process of its own: it becomes the reaper of whatever an attack leaves behind."""
     program = """
         import json, sys
-                table, harm = run_attacks.run(sys.argv[1:])
+        import run_attacks
+
+        table, harm = run_attacks.run(sys.argv[1:])
         print("OUTCOME" + json.dumps([[vars(line) for line in table], harm]))
     """
     done = subprocess.run(
