@@ -184,7 +184,7 @@ def _exception(o, t):
         return Finding("not-attempted", "The function raises NotImplementedError.", advice="write its body.")
     if _MEMORY.search(text):
         return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
-    if "illegal memory access" in text or "misaligned address" in text:
+    if _GPU_FAULT.search(text):
         return Finding(
             "crash",
             f"The GPU stopped the kernel: {short} ({o.case.name})",

@@ -49,10 +49,10 @@ def prepare(settings: dict):
     import triton.language  # noqa: F401
 
     torch.set_num_threads(1)
-    import workshop.device  # noqa: F401
+    import workshop
     from workshop import stand_in
 
-    from .. import answer, kernel_language, memcheck  # noqa: F401
+    from .. import answer, interp_fixes, kernel_language, memcheck  # noqa: F401
     from . import launches, lockdown, memory, trace  # noqa: F401
 
     if settings["backend"] == "interpreter":
@@ -60,12 +60,28 @@ def prepare(settings: dict):
         namespace = load(WARM_UP, "<warm-up>")
         with memcheck.watch():
             namespace["warm_up"][(1,)](torch.ones(16), 16, BLOCK=16)
+        interp_fixes.warm_up()
+        workshop.device()
+    else:
+        _build_driver(settings)
     with trace.Recorder([torch.ones(1)]):
         torch.randn(4, 4).softmax(-1).double().sum().item()
     try:
         raise ValueError
     except ValueError:
         traceback.format_exc()
+
+
+def _build_driver(settings: dict):
+    """Compiles and loads what Triton needs to talk to the GPU's driver; a child that had to could not.
+
+    The GPU itself is not started: that would not survive the fork.
+    """
+    from triton.runtime import driver
+
+    os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings["scratch"])
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # is_available() then asks the management library
+    _ = driver.active.utils
 
 
 def run(settings: dict, job: int, output: int, status: int):
