@@ -78,7 +78,7 @@ class Row:
     def __str__(self) -> str:
         grade = f"{self.score:g} / {self.points:g}"
         state = "needs review" if self.needs_review else "graded"
-        notes = f": {visible('; '.join(self.notes), 300)}" if self.notes else ""
+        notes = f": {' '.join(visible('; '.join(self.notes), 300).split())}" if self.notes else ""
         return f"{self.student:<24} {self.assignment:<20} {grade:>9}  {state}{notes}"
 
 

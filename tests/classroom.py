@@ -77,7 +77,7 @@ class StrawJudge:
     def judge(self, exercise: str, source: str) -> Verdict:
         points = next(e[exercise] for e in EXERCISES.values() if exercise in e)
         if "boom" in source:
-            raise RuntimeError("the judge broke")
+            raise RuntimeError("the judge broke\nbadly")
         if "'right'" in source:
             return Verdict(exercise, True, points, points, "interpreter", cases=(CaseResult("n = 1"),))
         slug = "wrong-value" if "half" in source else "not-attempted"
