@@ -83,9 +83,12 @@ class Course:
     def create(self) -> None:
         """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
         if not any(self.root.glob("release/*/*.ipynb")):
-            from autograder.build import write_course
+            from autograder.build import BuildError, write_course
 
-            write_course(self.root)
+            try:
+                write_course(self.root)
+            except BuildError as error:
+                raise CourseError(f"the lessons of a new course cannot be built: {error}") from None
         config = self.root / "nbgrader_config.py"
         if not config.exists():
             write_atomically(config, CONFIG.encode())

@@ -7,6 +7,7 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
+from autograder.build import BuildError
 from autograder.course import COURSE_ID, Course, CourseError
 from autograder.gradebook import export, feedback, grade
 
@@ -227,6 +228,16 @@ def test_calls_that_are_wrong_say_what_to_do(course, tmp_path):
         with pytest.raises(CourseError, match="cannot be opened") as caught:
             graded(Course.open(course.root, db=url))
         assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_course_without_lessons_is_not_made(tmp_path, monkeypatch):
+    def nothing(root):
+        raise BuildError("no lesson scripts")
+
+    monkeypatch.setattr("autograder.build.write_course", nothing)
+    with pytest.raises(CourseError, match="no lesson scripts"):
+        Course.open(tmp_path / "course").create()
+    assert not (tmp_path / "course").exists()
 
 
 def test_a_released_notebook_that_changed_after_grading_is_refused(course):
