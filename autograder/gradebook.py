@@ -157,7 +157,7 @@ def _confined_judge(confine: bool) -> contextlib.AbstractContextManager:
 
 
 class _SturdyJudge:
-    """A judge that is replaced by a new one after an error of its own."""
+    """A judge that is replaced by a new one after an error of its own. The new one gets one more try."""
 
     def __init__(self, new_judge: Callable[[], contextlib.AbstractContextManager]) -> None:
         self._new_judge, self._stack, self._running = new_judge, contextlib.ExitStack(), None
@@ -167,6 +167,12 @@ class _SturdyJudge:
         return self
 
     def judge(self, exercise: str, source: str) -> Verdict:
+        try:
+            return self._judge(exercise, source)
+        except Exception:
+            return self._judge(exercise, source)
+
+    def _judge(self, exercise: str, source: str) -> Verdict:
         if self._running is None:
             self.start()
         try:
