@@ -18,6 +18,7 @@ from .compare import Comparison
 from .diagnosis import Observation, diagnose, overall
 from .exercises import find
 from .exercises.spec import Blanks, Case, Exercise, Strided
+from .judge_jax import JaxJudgement
 from .judge_values import ValueJudgement
 from .verdict import CaseResult, Finding, Verdict
 
@@ -345,4 +346,4 @@ def _dtype(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-_KINDS = {"kernel": KernelJudgement, "value": ValueJudgement}
+_KINDS = {"kernel": KernelJudgement, "value": ValueJudgement, "jax": JaxJudgement}

@@ -11,6 +11,9 @@ try:
     backend.choose()
     import triton as _triton  # noqa: F401  the doctor below must also work where it is missing
 
+    from workshop import jax_import
+
+    jax_import.install()
     if backend.interpreting():
         from workshop import stand_in
 

@@ -90,6 +90,8 @@ def run(settings: dict, job: int, output: int, status: int):
     os.close(output)
     compiles = settings["backend"] != "interpreter" or request["kind"] == "jax"
     scratch = tempfile.mkdtemp(dir=settings["scratch"]) if compiles else None
+    if request["kind"] == "jax":
+        from . import jax_job  # imports JAX, which a confined process might not be able to read
     if settings["confine"]:
         _confine(settings, request, scratch, keep=(job, status))
     else:
@@ -134,6 +136,8 @@ def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int
 
     limits = lockdown.Limits(cpu_seconds=math.ceil(settings["seconds"]) + 5, address_space=settings["memory"])
     readable = settings["read"] if lockdown.landlock_abi() else []
+    if request["kind"] == "jax":
+        readable = [*readable, "/dev/urandom"]  # XLA does not start without it
     if settings["backend"] == "interpreter" and request["kind"] != "jax":
         lockdown.confine("strict", read=readable, limits=limits, keep=keep)
         return

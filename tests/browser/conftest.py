@@ -31,6 +31,15 @@ CHROMIUM_OPTIONS = [
 ]
 # All cells stay in the page, and JupyterLab does not ask whether it may fetch news.
 SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
+# Every code cell that is not empty has a number; after an error the rest stay without one.
+ALL_CELLS_RAN = f"""() => {{
+    const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')]
+        .filter(cell => cell.querySelector('.cm-content').textContent.trim());
+    const prompts = cells.map(cell => cell.querySelector('.jp-InputPrompt').textContent.trim());
+    const raised = document.querySelector('.jp-Notebook {ERROR}');
+    return prompts.every(prompt => prompt !== '[*]:' && (raised || prompt !== '[ ]:'));
+}}"""
 PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 
 
@@ -173,18 +182,19 @@ class Notebook:
         self.page.keyboard.insert_text(source)
 
     def run_all(self, timeout: float = 180):
-        """Run every cell and wait until the last one is done; timeout in seconds."""
+        """Run every cell and wait until the last one is done, or one has raised; timeout in seconds."""
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        self.page.wait_for_function(
-            """() => {
-                const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')];
-                const prompt = cell => cell.querySelector('.jp-InputPrompt').textContent.trim();
-                const empty = cell => !cell.querySelector('.cm-content').textContent.trim();
-                return cells.every(cell => empty(cell) || /^\\[\\d+\\]:$/.test(prompt(cell)));
-            }""",
-            timeout=timeout * 1000,
-        )
+        end = time.monotonic() + timeout
+        while not self.page.evaluate(ALL_CELLS_RAN):
+            if time.monotonic() > end:
+                prompts = self.page.locator(".jp-Notebook .jp-InputPrompt").all_inner_texts()
+                pytest.fail(f"{self.path.name} did not run within {timeout:g} s; prompts: {' '.join(prompts)}")
+            self.page.wait_for_timeout(200)
+
+    def errors(self) -> list[str]:
+        """The tracebacks that are shown."""
+        return self.page.locator(f".jp-Notebook {ERROR}").all_inner_texts()
 
     def output(self, which: int | str) -> str:
         """The text that a cell shows below itself."""

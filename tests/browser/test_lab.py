@@ -3,8 +3,13 @@
 import json
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
+
+from autograder.build import answers
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def notebook_of(*sources):
@@ -33,3 +38,28 @@ def test_typed_cells_run_and_show_their_output(open_notebook, server):
     assert notebook.output(0) == "2"
     assert notebook.output(1).strip() == "42"
     assert "".join(notebook.save()["cells"][1]["source"]) == "\n".join(lines)
+
+
+@pytest.mark.parametrize("lesson", ["00_setup", "01_vector_add"])
+def test_a_filled_lesson_shows_that_it_passed(open_notebook, screenshots, lesson):
+    notebook = open_notebook(f"notebooks/{lesson}.ipynb")
+    solutions = answers(ROOT / "solutions" / f"{lesson}.py")
+    for exercise, source in solutions.items():
+        notebook.fill(exercise, source)
+    notebook.run_all()
+    assert not notebook.errors()
+    for exercise in solutions:
+        panel = notebook.cell(f"check-{exercise}").locator(".verdict")
+        panel.scroll_into_view_if_needed()
+        notebook.page.screenshot(path=screenshots / f"{lesson}-{exercise}.png")
+        assert "Passed" in panel.inner_text()
+
+
+def test_a_starter_is_told_what_is_wrong(open_notebook, screenshots):
+    notebook = open_notebook("notebooks/01_vector_add.ipynb")
+    notebook.run_all()
+    panel = notebook.cell("check-vector_add").locator(".verdict")
+    panel.scroll_into_view_if_needed()
+    notebook.page.screenshot(path=screenshots / "starter.png")
+    assert "Not yet" in panel.inner_text()
+    assert "0 of 5 points" in panel.inner_text()

@@ -1,0 +1,160 @@
+"""What `import jax_triton` gives on a machine without a GPU: the same functions, on Triton's interpreter.
+
+A kernel is called through `jax.pure_callback`, so it can be part of a function under `jax.jit` and `jax.vmap`.
+The signatures are those of jax-triton 0.3 (`out_shape`) and 0.4 (`out_type`). Elements of an output that the
+kernel never writes come back as NaN.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+from jax import tree_util
+from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.jit import JITFunction
+
+__all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
+
+SCALARS = (bool, int, float, np.float32)  # passed by value; everything else is an array, passed as a pointer
+
+
+def cdiv(a: int, b: int) -> int:
+    """a / b, rounded up."""
+    return -(-a // b)
+
+
+def next_power_of_2(x: int) -> int:
+    """The smallest power of two that is at least x."""
+    return 1 << max(x - 1, 0).bit_length()
+
+
+def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Elements from one index to the next along each axis of a contiguous array."""
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def triton_call(
+    *args,
+    kernel,
+    grid,
+    out_shape=None,
+    out_type=None,
+    input_output_aliases: dict[int, int] | None = None,
+    zeroed_outputs=(),
+    name: str = "",
+    num_warps: int | None = None,
+    num_stages: int | None = None,
+    num_ctas: int = 1,
+    compute_capability: int | None = None,
+    enable_fp_fusion: bool = True,
+    debug: bool = False,
+    custom_call_target_name: str = "triton_kernel_call",
+    serialized_metadata: bytes = b"",
+    **metaparams,
+):
+    """Launch `kernel` with arrays as pointers and Python numbers as values, then a pointer for each output.
+
+    out_shape (or out_type): a jax.ShapeDtypeStruct, or a sequence or tree of them. grid: an integer, a tuple
+    of up to three, or a function of the meta-parameters that returns one. Other keywords are the kernel's
+    constexpr parameters. What only a compiler can use (num_warps and the like) is accepted and ignored.
+
+    Returns outputs in the structure of out_shape. Raises TypeError where a constexpr is a traced value.
+    """
+    declared = out_type if out_shape is None else out_shape
+    if declared is None:
+        raise TypeError("triton_call needs out_shape: the shape and dtype of what the kernel writes")
+    for key, value in metaparams.items():
+        if isinstance(value, jax.core.Tracer):
+            raise TypeError(
+                f"{key} is a traced array, and a constexpr has to be known when the kernel is compiled: pass "
+                f"{key} as an array among the inputs, and load it in the kernel"
+            )
+    shapes, tree = tree_util.tree_flatten(
+        tree_util.tree_map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), declared)
+    )
+    launch = Launch(
+        kernel,
+        grid,
+        tuple(_Scalar(a) if isinstance(a, SCALARS) else None for a in args),
+        tuple(shapes),
+        dict(input_output_aliases or {}),
+        zeroed_outputs,
+        metaparams,
+    )
+    arrays = [jnp.asarray(a) for a in args if not isinstance(a, SCALARS)]
+    if any(isinstance(a, jax.core.Tracer) for a in arrays):
+        outputs = jax.pure_callback(launch, tuple(shapes), *arrays, vmap_method="sequential")
+    else:  # at once, so that an error in the kernel reaches the caller as it is
+        outputs = [jnp.asarray(output) for output in launch(*arrays)]
+    return tree_util.tree_unflatten(tree, outputs)
+
+
+@dataclass(frozen=True)
+class _Scalar:
+    value: object
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One triton_call as a function from numpy arrays to numpy arrays. `scalars` has None for each array."""
+
+    kernel: object
+    grid: object
+    scalars: tuple[_Scalar | None, ...]
+    outputs: tuple[jax.ShapeDtypeStruct, ...]
+    aliases: dict[int, int]
+    zeroed: object
+    metaparams: dict
+
+    def __call__(self, *arrays) -> tuple[np.ndarray, ...]:
+        waiting = iter(arrays)
+        inputs = [s.value if s else to_torch(next(waiting)) for s in self.scalars]
+        zeroed = self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed
+        results = [unwritten(shape) for shape in self.outputs]
+        for index in zeroed:
+            results[index].zero_()
+        for source, index in self.aliases.items():
+            results[index].copy_(inputs[source])
+        run(self.kernel, self._grid(), [*inputs, *results], self.metaparams)
+        return tuple(to_numpy(result) for result in results)
+
+    def _grid(self) -> tuple[int, ...] | Callable:
+        if not callable(self.grid):
+            return _as_tuple(self.grid)
+        by_position = self.kernel.arg_names[: len(self.scalars) + len(self.outputs)]
+        return lambda meta: _as_tuple(self.grid({k: v for k, v in meta.items() if k not in by_position}))
+
+
+def run(kernel, grid, arguments: list, metaparams: dict) -> None:
+    """Interpret the kernel once per program. `arguments` are torch tensors on the CPU and Python numbers."""
+    if isinstance(kernel, JITFunction):
+        kernel = InterpretedFunction(kernel.fn)
+    kernel[grid](*arguments, **metaparams)
+
+
+def unwritten(shape: jax.ShapeDtypeStruct) -> torch.Tensor:
+    """A tensor full of NaN (of zeros, if integer): what a kernel does not write is seen."""
+    tensor = torch.zeros(shape.shape, dtype=getattr(torch, np.dtype(shape.dtype).name))
+    return tensor.fill_(float("nan")) if tensor.is_floating_point() else tensor
+
+
+def to_torch(array) -> torch.Tensor:
+    """A copy, because JAX's arrays are read-only."""
+    values = np.array(array)
+    if values.dtype == jnp.bfloat16:
+        return torch.from_numpy(values.view(np.uint16)).view(torch.bfloat16)
+    return torch.from_numpy(values)
+
+
+def to_numpy(tensor: torch.Tensor) -> np.ndarray:
+    if tensor.dtype == torch.bfloat16:
+        return tensor.view(torch.uint16).numpy().view(jnp.bfloat16)
+    return tensor.numpy()
+
+
+def _as_tuple(grid) -> tuple[int, ...]:
+    return (grid,) if isinstance(grid, int) else tuple(grid)
