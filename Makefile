@@ -44,7 +44,7 @@ selftest:  ## does the judge work on this machine?
 
 attacks:  ## the hostile answers: each earns nothing and harms nothing
 	@$(INSTALL) lab dev
-	$(BIN)/python -m pytest tests/attacks
+	$(BIN)/python tests/run_attacks.py --fuzz 60000
 
 grade:  ## make grade FROM=submissions.zip: collect, grade, feedback and export into course/
 	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }

@@ -61,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--course", type=Path, default=Path("course"), help="nbgrader's course directory")
         command.add_argument("--db", help="URL of the gradebook's database (default: gradebook.db in the course)")
         if name == "collect":
-            command.add_argument("source", type=Path, help="a folder or a zip")
+            command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
+            command.add_argument("--student", default="", help="whose it is, where no name says so")
         if name == "grade":
             command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
             command.add_argument("--student", action="append", help="only this student (may be repeated)")
@@ -234,7 +235,7 @@ def _course_command(options) -> int:
 def _collect(course, options):
     from .collect import collect
 
-    return collect(options.source, course)
+    return collect(options.source, course, options.student)
 
 
 def _grade(course, options):

@@ -46,7 +46,7 @@ def check(name: str) -> Verdict | None:
 
 def warm_up() -> None:
     """Starts the box in the background, so that the first check does not wait for its imports."""
-    judge().box.start()
+    judge().start()
 
 
 def judge() -> Judge:
@@ -57,7 +57,7 @@ def judge() -> Judge:
         if not confine:
             warnings.warn("checks run without a sandbox on this machine: check your own code only", stacklevel=2)
         _judge = Judge(confine=confine)
-        atexit.register(_judge.box.close)
+        atexit.register(_judge.close)
     return _judge
 
 

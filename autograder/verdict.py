@@ -43,7 +43,10 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's answer. `score` and `points` are numbers of points; `blanks` is empty where there are none."""
+    """The judge's answer. `score` and `points` are numbers of points; `blanks` is empty where there are none.
+
+    `backend` is empty for an answer that never reached a judge, such as a file that is no notebook.
+    """
 
     exercise: str
     passed: bool
@@ -89,7 +92,7 @@ class Verdict:
         }
 
     def to_text(self) -> str:
-        lines = [f"{self._headline()}  [{self.backend}]"]
+        lines = [self._headline() + (f"  [{self.backend}]" if self.backend else "")]
         if self.finding:
             lines += [f"  {line}" for line in self.finding.message.splitlines()]
         if self.blanks:
@@ -125,7 +128,8 @@ class Verdict:
                 for c in self.cases
             )
             parts.append(f"<p class='cases'>{chips}</p>")
-        foot = " · ".join(filter(None, [f"judged on the {_BACKENDS.get(self.backend, self.backend)}", self.note]))
+        judged = f"judged on the {_BACKENDS.get(self.backend, self.backend)}" if self.backend else ""
+        foot = " · ".join(filter(None, [judged, self.note]))
         parts.append(f"<p class='foot'>{escape(foot)}</p></div>")
         return "".join(parts)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
+MAX_STEPS = 4096
 
 
 class ProtocolError(Exception):
@@ -72,6 +73,7 @@ class Evidence:
     launched: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     damage: tuple[str, ...] = ()
+    unchecked: str = ""
     empty_kernels: tuple[str, ...] = ()
 
 
@@ -122,12 +124,20 @@ def _report(message) -> Report:
     if case is None:
         raise ProtocolError("a report without a case")
     if "trace" in message:
-        return Report(case, trace=_dict(message["trace"]))
+        return Report(case, trace=_trace(_dict(message["trace"])))
     if "result" in message:
         return Report(case, result=_result(message["result"]), evidence=_evidence(_dict(message["evidence"])))
     if "value" in message:
         return Report(case, has_value=True, value=_plain(message["value"]))
     raise ProtocolError("a report of an unknown kind")
+
+
+def _trace(trace: dict) -> dict:
+    """The box checks every step when it replays them; here only that they are steps."""
+    if "steps" in trace:
+        for step in _list(trace["steps"], MAX_STEPS):
+            _dict(step)
+    return trace
 
 
 def _trouble(error: dict) -> Trouble:
@@ -176,6 +186,7 @@ def _evidence(evidence: dict) -> Evidence:
         launched=tuple(_text(n, 100) for n in _list(evidence["launched"], 16)),
         races=tuple(_race(_dict(r)) for r in _list(evidence["races"], 4096)[:16]),
         damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
+        unchecked=_text(evidence.get("unchecked", ""), 300),
         empty_kernels=tuple(_text(n, 100) for n in _list(evidence.get("empty_kernels", []), 16)),
     )
 

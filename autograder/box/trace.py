@@ -224,6 +224,7 @@ class Replay:
         self.inputs, self.device, self.poison, self.run_kernel = inputs, device, poison, run_kernel
         self.tensors: dict[int, torch.Tensor] = {}
         self.launched: list[str] = []
+        self.constants = 0
 
     def run(self, trace: dict) -> torch.Tensor:
         steps = _expect(trace.get("steps"), list)
@@ -272,7 +273,8 @@ class Replay:
 
     def _constant(self, step: dict) -> torch.Tensor:
         values = _expect(step.get("values"), list)
-        if len(values) > MAX_CONSTANT or not all(type(v) in (int, float, bool) for v in values):
+        self.constants += len(values)
+        if self.constants > MAX_CONSTANT or not all(type(v) in (int, float, bool) for v in values):
             raise NotReplayable("a constant that is not a few numbers")
         shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
         return torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
