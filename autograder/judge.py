@@ -103,7 +103,7 @@ class Judge:
         """How long one job may take: computing time where a loaded machine must not change a verdict."""
         if self.backend == "interpreter" and exercise.kind != "jax":
             return {"cpu_seconds": exercise.limit_seconds, "seconds": 3 * exercise.limit_seconds}
-        return {"seconds": 4 * exercise.limit_seconds}
+        return {"seconds": 2 * exercise.limit_seconds}
 
     def _verdict(self, exercise: Exercise, finding: Finding) -> Verdict:
         blanks = dict.fromkeys(exercise.blanks.names, False) if exercise.blanks else {}

@@ -15,6 +15,7 @@ from queue import SimpleQueue
 
 from .exercises import EXERCISES
 from .judge import Judge
+from .judge_jax import JaxMissing
 from .verdict import Verdict
 
 
@@ -26,6 +27,7 @@ class Answer:
     exercise: str
     expected: str | None
     verdicts: list[Verdict] = field(default_factory=list)
+    skipped: str = ""  # why it could not be judged here
 
     @property
     def is_right(self) -> bool:
@@ -79,6 +81,8 @@ def run(
         try:
             source = answer.path.read_text(encoding="utf-8")
             answer.verdicts = [judge.judge(answer.exercise, source) for _ in range(repeat)]
+        except JaxMissing as missing:
+            answer.skipped = str(missing)
         finally:
             judges.put(judge)
 
@@ -93,7 +97,7 @@ def run(
 
 def faultless(answers: list[Answer]) -> bool:
     """No answer misjudged, and at least 95% of the wrong ones told which mistake it is."""
-    wrong = [a for a in answers if not a.is_right]
+    wrong = [a for a in answers if not a.is_right and not a.skipped]
     return not any(a.misjudged for a in answers) and sum(a.named for a in wrong) >= 0.95 * len(wrong)
 
 
@@ -106,8 +110,9 @@ def table(answers: list[Answer]) -> str:
         if answer.misjudged or not answer.named:
             word = "MISJUDGED" if answer.misjudged else "misnamed"
             lines.append(f"{word}  {answer.path}: expected {answer.expected or 'passed'}, got {answer.got}")
-    if answers and answers[0].verdicts:
-        lines.append(f"judged on: {answers[0].verdicts[0].backend}")
+    lines += [f"not judged: {reason}" for reason in dict.fromkeys(a.skipped for a in answers if a.skipped)]
+    if judged := [a for a in answers if a.verdicts]:
+        lines.append(f"judged on: {judged[0].verdicts[0].backend}")
     return "\n".join(lines)
 
 
@@ -152,11 +157,12 @@ def page(answers: list[Answer]) -> str:
 
 def _by_exercise(answers: list[Answer]) -> Iterator[tuple[str, list[Answer]]]:
     for name in EXERCISES:
-        if group := [a for a in answers if a.exercise == name]:
+        if group := [a for a in answers if a.exercise == name and not a.skipped]:
             yield name, group
 
 
 def _counts(answers: list[Answer]) -> tuple[str, str, str]:
+    answers = [a for a in answers if not a.skipped]
     right, wrong = [a for a in answers if a.is_right], [a for a in answers if not a.is_right]
     return (
         f"{sum(not a.misjudged for a in right)}/{len(right)}",

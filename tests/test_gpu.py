@@ -38,6 +38,13 @@ def test_the_box_is_confined_on_the_gpu(judge):
     assert judge.judge("vector_add", ADD_TEMPLATE).score == 5
 
 
+@pytest.fixture
+def card(judge, monkeypatch):
+    """The judge without the interpreter's opinion, which would find most of this before the card does."""
+    monkeypatch.setattr(judge, "checker", None)
+    return judge
+
+
 @pytest.mark.parametrize(
     "old, new, diagnoses",
     [
@@ -48,14 +55,20 @@ def test_the_box_is_confined_on_the_gpu(judge):
         ("mask = offsets < n_elements", "mask = offsets < n_elements - 1", {"unwritten-output", "tail-wrong"}),
     ],
 )  # fmt: skip
-def test_a_kernel_that_harms_the_card_harms_nobody_else(judge, old, new, diagnoses):
+def test_a_kernel_that_harms_the_card_harms_nobody_else(card, old, new, diagnoses):
     assert old in ADD_TEMPLATE
-    verdict = judge.judge("vector_add", ADD_TEMPLATE.replace(old, new))
+    verdict = card.judge("vector_add", ADD_TEMPLATE.replace(old, new))
     assert verdict.diagnosis in diagnoses, verdict.to_text()
-    assert judge.judge("online_softmax", ONLINE_TEMPLATE).score == 5
+    assert card.judge("online_softmax", ONLINE_TEMPLATE).score == 5
 
 
-def test_a_kernel_cannot_find_the_reference(judge):
+def test_a_load_that_no_card_reports_is_found(judge):
+    """A missing mask on a load changes no value: the memory checker sees it all the same."""
+    verdict = judge.judge("vector_add", ADD_TEMPLATE.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)"))
+    assert (verdict.diagnosis, verdict.backend) == ("out-of-bounds-load", judge.backend)
+
+
+def test_a_kernel_cannot_find_the_reference(card):
     """Within 64 MiB around its output there is no tensor that holds the expected values."""
     source = ADD_TEMPLATE.replace("output = x + y", "output = tl.load(output_ptr + offsets + 16777216 // 4, mask=mask)")
-    assert not judge.judge("vector_add", source).passed
+    assert not card.judge("vector_add", source).passed
