@@ -183,7 +183,7 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
     ):
         found.binds = stored
     elif not isinstance(node, ast.Delete):
-        found.rebinds = stored
+        found.rebinds = stored | set(_completed(node))
     _collect_uses(table, found, deferred=False)
     if not found.is_definition:
         found.now |= found.later
@@ -197,6 +197,13 @@ def _collect_uses(table: symtable.SymbolTable, found: _Statement, deferred: bool
     for child in table.get_children():
         called_later = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
         _collect_uses(child, found, deferred or called_later)
+
+
+def _completed(node: ast.stmt) -> Iterable[str]:
+    """The function whose definition a statement goes on with: `f.defvjp(forward, backward)`."""
+    match node:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method))) if method.startswith("def"):
+            yield name
 
 
 def _touched(node: ast.stmt) -> Iterable[str]:

@@ -330,7 +330,7 @@ def _unwritten(made: Made) -> Finding:
         "unwritten-output",
         f"{int(holes.sum())} of {holes.numel()} elements were never written, the first at {first} ({made.case.name}).",
         "No program reached them: the grid is too small, or the store's mask is too narrow.",
-        "launch jt.cdiv(x.size, BLOCK_SIZE) programs, and mask with offsets < n.",
+        "launch triton.cdiv(x.size, BLOCK_SIZE) programs, and mask with offsets < n.",
     )
 
 

@@ -476,7 +476,7 @@ def missing(stage: str = "strict") -> tuple[str, ...]:
     if _MACHINE not in _MACHINES:
         return (f"the box needs Linux on x86_64 or aarch64, and this is {_MACHINE}",)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # fork beside threads: the child imports nothing
+        warnings.simplefilter("ignore")  # Python and JAX warn of a fork beside threads: the child imports nothing
         answer, end = os.pipe()
         child = os.fork()
     if child == 0:

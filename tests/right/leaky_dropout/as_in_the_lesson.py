@@ -25,6 +25,6 @@ def leaky_dropout(x, p, seed):
         x.size,
         kernel=leaky_dropout_kernel,
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
-        grid=(jt.cdiv(x.size, 1024),),
+        grid=(triton.cdiv(x.size, 1024),),
         BLOCK_SIZE=1024,
     )
