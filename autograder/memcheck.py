@@ -447,6 +447,8 @@ def _poisoned(load, poison: str):
             scalar = pointers.get_element_ty()
             dtype = interpreter._get_np_dtype(scalar)
             data = np.full(pointers.data.shape, _garbage(scalar, dtype), dtype)
+            if data.ndim and (dtype.kind == "f" or scalar == tl.bfloat16):  # tl.max passes over NaN, not over inf
+                data.reshape(-1)[::2] = 0x7F80 if scalar == tl.bfloat16 else np.inf
             other = interpreter.TensorHandle(data, scalar)
         return load(self, pointers, mask, other, *rest, **options)
 

@@ -35,7 +35,10 @@ def _ascending(m, n, generator):
 
 
 def _negative(m, n, generator):
-    return -6.0 - 3.0 * torch.rand(m, n, generator=generator)
+    """No element near 0; from the second row on, exp of an element is 0 in float32."""
+    x = -6.0 - 3.0 * torch.rand(m, n, generator=generator)
+    x[1:] -= 200.0
+    return x
 
 
 def _huge(m, n, generator):
@@ -83,7 +86,7 @@ COMMON_CASES = (
     Case("5 × 7, shorter than a block", _rows(5, 7), frozenset({"ragged", "short"})),
     Case("3 × 1, one column", _rows(3, 1), frozenset({"ragged", "short"})),
     Case("0 × 17, no rows", _rows(0, 17), frozenset({"empty"})),
-    Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "many"})),
+    Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "short", "many"})),
     Case("2 × 520, huge values", _rows(2, 520, values=_huge), frozenset({"ragged", "huge"})),
     Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), frozenset({"ragged", "huge"})),
     Case("2 × 256, equal values", _rows(2, 256, values=_equal), frozenset({"equal"})),
@@ -130,13 +133,19 @@ def _rescale_upside_down(x, block):
     return _online(x, block, lambda m_old, m_new: torch.exp(m_new - m_old))
 
 
-def _online(x, block, rescale):
+def _rescale_of_everything(x, block):
+    return _online(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True)
+
+
+def _online(x, block, rescale, new_block_too=False):
     x = x.double()
     m = torch.full((len(x), 1), -torch.inf, dtype=torch.float64)
     d = torch.zeros(len(x), 1, dtype=torch.float64)
     for part in x.split(block, dim=1):
         m_new = torch.maximum(m, part.amax(1, keepdim=True))
-        d = torch.where(d > 0, d * rescale(m, m_new), d) + torch.exp(part - m_new).sum(1, keepdim=True)
+        factor = torch.where(d > 0, rescale(m, m_new), 1.0)
+        added = torch.exp(part - m_new).sum(1, keepdim=True)
+        d = d * factor + added * (factor if new_block_too else 1.0)
         m = m_new
     return torch.exp(x - m) / d
 
@@ -155,6 +164,13 @@ def _sum_counts_padding(x, block):
     lanes = -x.shape[1] % block
     m = x.amax(1, keepdim=True)
     return torch.exp(x - m) / (torch.exp(x - m).sum(1, keepdim=True) + lanes * torch.exp(-m))
+
+
+def _zero_wins_maximum(x, block):
+    """`other=0` where the maximum is taken, and nowhere else: right until exp(x - 0) is 0."""
+    x = x.float()
+    m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if x.shape[1] % block else x.amax(1, keepdim=True)
+    return torch.exp(x - m) / torch.exp(x - m).sum(1, keepdim=True)
 
 
 def _padding_counts_one(x, block):
@@ -202,10 +218,22 @@ MISTAKES = (
         "The new maximum is the larger one, so the factor must shrink the sum: exp(m - m_new).",
     ),
     Mistake(
+        "missing-rescale",
+        _rescale_of_everything,
+        "The new block was rescaled together with the sum so far; its exponentials have the new maximum already.",
+        "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
+    ),
+    Mistake(
         "wrong-other-value",
         _padded_with_zeros,
         "The masked-off lanes took part as zeros, in the maximum or in the sum.",
         "Load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+    ),
+    Mistake(
+        "wrong-other-value",
+        _zero_wins_maximum,
+        "The masked-off lanes took part in the maximum as zeros: in a row of negative numbers, 0 wins.",
+        "Load with other=-float('inf'): it never wins the maximum.",
     ),
     Mistake(
         "wrong-other-value",
