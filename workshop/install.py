@@ -34,6 +34,13 @@ GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
+# Plugins of JupyterLab that learners do not meet: the question whether it may fetch its news, and nbgrader's
+# buttons. Its Validate calls an answer right when the visible cells ran; formgrader stays.
+HIDDEN = ["@jupyterlab/apputils-extension:announcements"] + [
+    f"@jupyter/nbgrader:{name}"
+    for name in ("validate-assignment", "create-assignment", "assignment-list", "course-list")
+]
+
 # Runs in another interpreter and prints what that one has.
 LOOK = """
 import importlib.metadata as metadata, importlib.util, json, sys
@@ -176,11 +183,9 @@ def make_venv(folder, host):
         # That torch lives in a virtual environment itself, and --system-site-packages looks past it.
         paths = folder.glob("lib/python3*/site-packages")
         (next(paths) / "torch_of_this_machine.pth").write_text("\n".join(host["folders"]) + "\n")
-    # JupyterLab would ask every learner whether it may fetch its news.
     settings = folder / "etc" / "jupyter" / "labconfig" / "page_config.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    quiet = {"@jupyterlab/apputils-extension:announcements": True}
-    settings.write_text(json.dumps({"disabledExtensions": quiet}) + "\n")
+    settings.write_text(json.dumps({"disabledExtensions": dict.fromkeys(HIDDEN, True)}, indent=2) + "\n")
 
 
 def host_torch():

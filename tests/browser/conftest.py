@@ -31,14 +31,15 @@ CHROMIUM_OPTIONS = [
 ]
 # All cells stay in the page, and JupyterLab does not ask whether it may fetch news.
 SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
-ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
-# Every code cell that is not empty has a number; after an error the rest stay without one.
+# JupyterLab shows a traceback as a coloured text of stderr.
+ERROR = '[data-mime-type="application/vnd.jupyter.stderr"]:has(.ansi-red-fg)'
+IDLE = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'
+# Every code cell that is not empty has a number, or one has raised and the kernel is idle again.
 ALL_CELLS_RAN = f"""() => {{
     const cells = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell')]
         .filter(cell => cell.querySelector('.cm-content').textContent.trim());
-    const prompts = cells.map(cell => cell.querySelector('.jp-InputPrompt').textContent.trim());
-    const raised = document.querySelector('.jp-Notebook {ERROR}');
-    return prompts.every(prompt => prompt !== '[*]:' && (raised || prompt !== '[ ]:'));
+    const numbered = cells.every(cell => /\\d/.test(cell.querySelector('.jp-InputPrompt').textContent));
+    return numbered || document.querySelector('{IDLE}') && document.querySelector('.jp-Notebook {ERROR}');
 }}"""
 PAGE = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 
@@ -155,7 +156,9 @@ class Notebook:
 
     def __init__(self, page, server: Server, path: str):
         self.page = page
+        self.server = server
         self.path = server.folder / path
+        self.released = self.path.read_bytes()
         cells = self.on_disk()["cells"]
         self.index = {
             cell["metadata"]["nbgrader"]["grade_id"]: number
@@ -164,7 +167,8 @@ class Notebook:
         }
         page.goto(f"{server.url}/lab/tree/{path}?reset&token={server.token}")
         page.locator(".jp-Notebook .jp-Cell").nth(len(cells) - 1).wait_for(state="attached", timeout=60_000)
-        page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').first.wait_for(timeout=60_000)
+        # The status bar speaks of a kernel only when there is one; the toolbar's circle begins as idle.
+        page.get_by_text("| Idle").first.wait_for(timeout=60_000)
 
     def on_disk(self) -> dict:
         return json.loads(self.path.read_text())
@@ -200,6 +204,14 @@ class Notebook:
         """The text that a cell shows below itself."""
         return self.cell(which).locator(".jp-OutputArea-output").first.inner_text()
 
+    def close(self):
+        """End the kernel and put the notebook back as it was."""
+        api, token = self.page.request, {"headers": {"Authorization": f"token {self.server.token}"}}
+        for session in api.get(f"{self.server.url}/api/sessions", **token).json():
+            api.delete(f"{self.server.url}/api/sessions/{session['id']}", **token)
+        self.page.close()
+        self.path.write_bytes(self.released)
+
     def save(self) -> dict:
         """Save, and return the notebook as it then is on disk."""
         before = self.path.stat().st_mtime_ns
@@ -215,5 +227,13 @@ class Notebook:
 def open_notebook(browser, server):
     """open_notebook("notebooks/x.ipynb") -> Notebook in a page of its own."""
     context = browser.new_context(viewport={"width": 1360, "height": 900})
-    yield lambda path: Notebook(context.new_page(), server, path)
+    opened = []
+
+    def open_one(path: str) -> Notebook:
+        opened.append(Notebook(context.new_page(), server, path))
+        return opened[-1]
+
+    yield open_one
+    for notebook in opened:
+        notebook.close()
     context.close()

@@ -40,6 +40,14 @@ def test_typed_cells_run_and_show_their_output(open_notebook, server):
     assert "".join(notebook.save()["cells"][1]["source"]) == "\n".join(lines)
 
 
+def test_a_cell_that_raises_stops_the_run_and_is_seen(open_notebook, server):
+    (server.folder / "raises.ipynb").write_text(notebook_of("1 / 0", "print('not reached')"))
+    notebook = open_notebook("raises.ipynb")
+    notebook.run_all()
+    assert "ZeroDivisionError" in notebook.errors()[0]
+    assert not notebook.save()["cells"][1]["outputs"]
+
+
 @pytest.mark.parametrize("lesson", ["00_setup", "01_vector_add"])
 def test_a_filled_lesson_shows_that_it_passed(open_notebook, screenshots, lesson):
     notebook = open_notebook(f"notebooks/{lesson}.ipynb")
