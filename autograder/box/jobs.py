@@ -53,7 +53,7 @@ def prepare(settings: dict):
 
     torch.set_num_threads(1)
     import workshop
-    from workshop import stand_in
+    from workshop import explore, stand_in  # noqa: F401
 
     from .. import answer, interp_fixes, kernel_language, memcheck  # noqa: F401
     from . import launches, lockdown, memory, trace  # noqa: F401
