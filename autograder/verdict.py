@@ -122,12 +122,8 @@ class Verdict:
         if self.blanks:
             parts.append(_blanks_html(self))
         if self.cases:
-            chips = "".join(
-                f"<span class='{'ok' if c.passed else 'no'}' title='{escape(c.finding.slug if c.finding else 'passed')}'>"
-                f"{'✓' if c.passed else '✗'} {escape(c.name)}</span>"
-                for c in self.cases
-            )
-            parts.append(f"<p class='cases'>{chips}</p>")
+            cases = "".join(_chip(c.name, c.passed, c.finding.slug if c.finding else "passed") for c in self.cases)
+            parts.append(f"<p class='chips'><span class='label'>cases</span>{cases}</p>")
         judged = f"judged on the {_BACKENDS.get(self.backend, self.backend)}" if self.backend else ""
         foot = " · ".join(filter(None, [judged, self.note]))
         parts.append(f"<p class='foot'>{escape(foot)}</p></div>")
@@ -136,22 +132,33 @@ class Verdict:
 
 _BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 
+# Rules begin with div.verdict: JupyterLab and nbgrader style p, pre, code and ul too.
 _STYLE = """<style>
-.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:8px 14px;margin:4px 0;max-width:60em;line-height:1.45;
-background:rgba(127,127,127,.08);color:var(--jp-content-font-color1,inherit);
-font:14px/1.45 var(--jp-content-font-family,system-ui,sans-serif)}
-.verdict.passed{border-color:#009e73}
-.verdict p{margin:4px 0}.verdict .head{font-size:15px}
-.verdict code,.verdict pre{font:13px/1.4 var(--jp-code-font-family,ui-monospace,monospace);background:rgba(127,127,127,.14);
-color:inherit;border-radius:3px;padding:1px 4px}
-.verdict pre{padding:6px 10px;margin:6px 0;white-space:pre-wrap;overflow-wrap:anywhere}
-.verdict .try{font-weight:600}
-.verdict .cases span,.verdict .blanks span{display:inline-block;margin:2px 6px 2px 0;padding:0 7px;border-radius:9px;
-font-size:12.5px;background:rgba(127,127,127,.14)}
-.verdict .ok{box-shadow:inset 0 0 0 1px #009e73}.verdict .no{box-shadow:inset 0 0 0 1px #d55e00}
-.verdict .foot{opacity:.7;font-size:12.5px}
-.verdict ul{margin:4px 0 4px 1.2em;padding:0}
+div.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:9px 16px;margin:6px 0;max-width:58em;
+background:rgba(127,127,127,.09);color:var(--jp-content-font-color1,inherit);
+font:14px/1.5 var(--jp-content-font-family,system-ui,sans-serif)}
+div.verdict.passed{border-color:#009e73}
+div.verdict p{margin:3px 0}
+div.verdict p.head{font-size:15px;margin-bottom:5px}
+div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
+background:rgba(127,127,127,.15);border:0;border-radius:3px;padding:1px 5px}
+div.verdict pre{padding:6px 10px;margin:6px 0;white-space:pre-wrap;overflow-wrap:anywhere}
+div.verdict .try{font-weight:600}
+div.verdict .chips{margin-top:6px}
+div.verdict .label,div.verdict .foot{opacity:.75;font-size:12.5px}
+div.verdict .label{margin-right:8px}
+div.verdict .chip{display:inline-block;margin:2px 6px 2px 0;padding:0 8px;border-radius:9px;font-size:12.5px;
+line-height:19px;white-space:nowrap}
+div.verdict .ok{box-shadow:inset 0 0 0 1.5px #009e73}
+div.verdict .no{box-shadow:inset 0 0 0 1.5px #d55e00}
+div.verdict ul{list-style:none;margin:2px 0;padding:0}
+div.verdict li{margin:0}
 </style>"""
+
+
+def _chip(name: str, passed: bool, title: str) -> str:
+    kind, mark = ("ok", "✓") if passed else ("no", "✗")
+    return f"<span class='chip {kind}' title='{escape(title)}'>{mark} {escape(name)}</span>"
 
 
 def _finding_html(finding: Finding) -> str:
@@ -168,15 +175,13 @@ def _finding_html(finding: Finding) -> str:
 
 
 def _blanks_html(verdict: Verdict) -> str:
-    chips = "".join(
-        f"<span class='{'ok' if ok else 'no'}'>{'✓' if ok else '✗'} {escape(name)}</span>"
-        for name, ok in verdict.blanks.items()
+    """The blanks in a row; those with advice each on a line of its own."""
+    advised = {name: f.advice or f.happened for name, f in verdict.blank_findings.items() if name in verdict.blanks}
+    plain = "".join(
+        _chip(name, ok, "right" if ok else "not yet") for name, ok in verdict.blanks.items() if name not in advised
     )
-    advice = "".join(
-        f"<li><code>{escape(name)}</code>: {escape(finding.advice or finding.happened)}</li>"
-        for name, finding in verdict.blank_findings.items()
-    )
-    return f"<p class='blanks'>{chips}</p>" + (f"<ul>{advice}</ul>" if advice else "")
+    lines = "".join(f"<li>{_chip(name, False, 'not yet')}{escape(advice)}</li>" for name, advice in advised.items())
+    return f"<p class='chips'><span class='label'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
 
 
 def _number(value: float) -> str:
