@@ -227,8 +227,8 @@ pointers = ["*fp32"] * 3  # x_ptr, y_ptr, output_ptr: the types are enough to co
 
 for block_size in (4, 256, 1024, 4096):
     report = xray(add_kernel, *pointers, n_elements, BLOCK_SIZE=block_size)["gfx942"]
-    loads = [f"{count} of {width} bits" for width, count in report.loads.items()]
-    print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads}")
+    loads = ", ".join(f"{count} × {width} bits" for width, count in report.loads.items())
+    print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads or 'none'}")
 
 # %% [markdown]
 # A program here has 4 wavefronts of 64 lanes: 256 in all.

@@ -66,11 +66,11 @@ print("torch.softmax       ", torch.softmax(row, dim=0))
 
 # %%
 def five_step_softmax(x):
-    row_max = x.max(dim=1, keepdim=True).values  #      1. max
-    z = x - row_max  #                                  2. subtract
-    numerator = torch.exp(z)  #                         3. exp
-    row_sum = numerator.sum(dim=1, keepdim=True)  #     4. sum
-    return numerator / row_sum  #                       5. divide
+    row_max = x.max(dim=1, keepdim=True).values  # 1. max
+    z = x - row_max  # 2. subtract
+    numerator = torch.exp(z)  # 3. exp
+    row_sum = numerator.sum(dim=1, keepdim=True)  # 4. sum
+    return numerator / row_sum  # 5. divide
 
 
 x = torch.randn(64, 781, device=DEVICE)
@@ -298,7 +298,7 @@ if device().interpreting:
     per_element = count_bytes(naive_softmax, x).per_element(x.numel())
     print(f"{per_element:g} bytes per element; a copy moves 8")
 
-explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 40, device=DEVICE)))
+explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 30, device=DEVICE)))
 
 # %% [markdown]
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
@@ -309,7 +309,8 @@ explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 40, device=DEVICE)))
 # speed, as long as nothing stays in a cache.
 #
 # </details>
-#
+
+# %% [markdown]
 # Now the time. On a GPU the next cell runs all providers in turn, with a copy of the same size in between as
 # the ceiling, and checks the output of every timed call. Without a GPU nothing is timed: you see the bytes
 # per element, and curves that were recorded on the GPU they name.

@@ -112,7 +112,8 @@ for name, row in rows.items():
 # seen. Sorted upwards, every block brings a new maximum.
 #
 # </details>
-#
+
+# %% [markdown]
 # The error also has a shape you can recognise. The sum is one number per row, so every output of a row is
 # wrong by the same factor, and the row adds up to less than 1:
 

@@ -84,7 +84,7 @@ def test_diff_shows_what_changed():
     wide = xray(kernels.held_rows, X, X, 4096, BLOCK_SIZE=4096, num_warps=8)
     difference = narrow.diff(wide)
     assert "warps: 4 -> 8" in difference
-    assert "loads: 4 x 128 bit -> 2 x 128 bit" in difference
+    assert "loads: 4 × 128 bit -> 2 × 128 bit" in difference
     assert "--- this" in difference
     assert not narrow.diff(narrow).strip()
 

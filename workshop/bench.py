@@ -164,7 +164,8 @@ class Results:
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
-        table = self.table().to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
+        table = self.table().rename_axis(index=None, columns=self.x_label)  # one line of head, not two
+        table = table.to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
         return f"<p>GB/s, median. {html.escape(self.caption())}</p>{table}<ul>{notes}</ul>"
 
 
@@ -199,7 +200,7 @@ class Counted:
         import pandas
 
         rows = [
-            (count.provider, count.read, count.written, self._total(count), self._share(count), count.note)
+            (count.provider, count.read, count.written, self._total(count), self._share(count), self._note(count))
             for count in self.counts
         ]
         columns = ["provider", "read", "written", "bytes per element", "at most, of copy", "note"]
@@ -236,11 +237,18 @@ class Counted:
         return None if count.read is None else count.read + count.written
 
     def _share(self, count: Count) -> str | None:
-        total = self._total(count)
-        return f"{self.least / total:.0%}" if total else None
+        return None if count.read is None or self._unfinished(count) else f"{self.least / self._total(count):.0%}"
+
+    def _note(self, count: Count) -> str:
+        return "moves less than the work needs" if self._unfinished(count) else count.note
+
+    def _unfinished(self, count: Count) -> bool:
+        """A kernel that moves less than a perfect one has left work undone: its share would mean nothing."""
+        return count.read is not None and self._total(count) < 0.999 * self.least
 
     def _repr_html_(self) -> str:
-        table = self.table().to_html(na_rep="–", float_format=lambda value: f"{value:g}")
+        table = self.table().rename_axis(None)  # a named index costs a line of its own
+        table = table.to_html(na_rep="–", float_format=lambda value: f"{value:.3g}")
         words = (
             "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
             f"element of the output; the least possible is {self.least:g}."

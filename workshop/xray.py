@@ -185,8 +185,8 @@ class Text(str):
         return f"<pre style='{style}'>{html.escape(self)}</pre>"
 
     def grep(self, *words: str) -> "Text":
-        """The lines that contain any of the words."""
-        return Text("\n".join(line for line in self.splitlines() if any(word in line for word in words)))
+        """The lines that contain any of the words, without their indentation."""
+        return Text("\n".join(line.strip() for line in self.splitlines() if any(word in line for word in words)))
 
 
 def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> Report:
@@ -345,7 +345,7 @@ def _literal(value) -> str:
 
 def _widths(counts: dict[int, int]) -> str:
     return (
-        ", ".join(f"{count} x {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
+        ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
     )
 
 
