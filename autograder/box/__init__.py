@@ -139,7 +139,7 @@ class Box:
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
         try:
-            message = json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds}).encode()
+            message = json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "kind": request["kind"]}).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
             os.close(writing)
             writing = -1

@@ -2,6 +2,7 @@
 
 plan    run the learner's module, call the host function on decoys, report the trace of each case
 replay  run only the learner's kernels, from the allow-listed syntax tree, along a trace, on real inputs
+tune    time the launches of several traces against each other, on a GPU
 value   call a function of plain numbers
 jax     call a function of JAX arrays
 
@@ -27,6 +28,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_REPORT = 20_000
 unchecked = ""  # why the memory checker does not work here, if it does not
 MAX_TRACE = 400_000
+ROUNDS, WARM_ROUNDS = 25, 4  # of timing; the first ones compile and wake the card
 WARM_UP = """
 import triton
 import triton.language as tl
@@ -97,14 +99,18 @@ def _build_driver(settings: dict):
     _ = driver.active.utils
 
 
+def prepare_for(kind: str):
+    """Imports JAX for the first job that needs it. No thread runs before its backend starts, in the child."""
+    if kind == "jax":
+        from . import jax_job  # noqa: F401
+
+
 def run(settings: dict, job: int, output: int, status: int):
     request, base = _read_request(job)
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
     compiles = settings["backend"] != "interpreter" or request["kind"] == "jax"
     scratch = tempfile.mkdtemp(dir=settings["scratch"]) if compiles else None
-    if request["kind"] == "jax":
-        from . import jax_job  # imports JAX, which a confined process might not be able to read
     if settings["confine"]:
         _confine(settings, request, scratch, keep=(job, status))
     else:
@@ -114,7 +120,7 @@ def run(settings: dict, job: int, output: int, status: int):
         tempfile.tempdir = None
     job_input = memoryview(mmap.mmap(job, 0, access=mmap.ACCESS_READ))[base:]
     report = Reporter(status)
-    {"plan": plan, "replay": replay, "value": value, "jax": jax_call}[request["kind"]](
+    {"plan": plan, "replay": replay, "tune": tune, "value": value, "jax": jax_call}[request["kind"]](
         settings, request, job_input, out, report
     )
     report({"done": True})
@@ -396,6 +402,38 @@ def replay(settings, request, job_input, out, report):
         report({"case": index, **message})
 
 
+def tune(settings, request, job_input, out, report):
+    """Milliseconds of each case's launches: the median of interleaved rounds, so that all meet the same card."""
+    import torch
+
+    from .trace import KernelName, Replay
+
+    kernels = Answers(request)[None]
+    device = _device(settings)
+    runs = []
+    for case in request["cases"]:
+        launches: list = []
+        tensors = _decoys(case["arguments"], device)[1]
+
+        def launch(name, grid, arguments, options, launches=launches):
+            arguments = {k: kernels[v] if isinstance(v, KernelName) else v for k, v in arguments.items()}
+            launches.append((kernels[name][grid], arguments, options))
+
+        Replay(tensors, device, lambda tensor: tensor, launch).run(case["trace"])
+        runs.append(launches)
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS):
+        for launches, seen in zip(runs, times, strict=True):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            for kernel, arguments, options in launches:
+                kernel(**arguments, **options)
+            end.record()
+            torch.cuda.synchronize()
+            seen.append(begin.elapsed_time(end))
+    report({"case": 0, "value": [sorted(seen[WARM_ROUNDS:])[(ROUNDS - WARM_ROUNDS) // 2] for seen in times]})
+
+
 class Answers(dict):
     """The learner's kernels, clean and loaded; by blank, the template's kernel with that one expression."""
 
@@ -426,6 +464,7 @@ def _launched(cases: list[dict]) -> list[str]:
 def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
     import torch
 
+    from .launches import OPTIONS
     from .memory import Guarded, GuardedAllocations
     from .trace import KernelName, NotReplayable, Replay
 
@@ -441,6 +480,8 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
         return kernels[name]
 
     def launch(name, grid, arguments, options):
+        if unknown := [*set(arguments) - set(kernel(name).arg_names), *set(options) - set(OPTIONS)]:
+            raise NotReplayable(f"{name[:60]} has no parameter {unknown[0][:60]}")
         arguments = {k: kernel(str(v)) if isinstance(v, KernelName) else v for k, v in arguments.items()}
         if not interpreter:
             kernel(name)[grid](**arguments, **options)

@@ -32,6 +32,7 @@ def main(descriptor: int):
         if not message:
             return
         limits = json.loads(message)
+        jobs.prepare_for(limits["kind"])
         child = os.fork()
         if child == 0:
             channel.close()

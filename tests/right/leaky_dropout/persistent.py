@@ -1,0 +1,30 @@
+import jax
+import jax.numpy as jnp
+import jax_triton as jt
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, n, y_ptr, BLOCK_SIZE: tl.constexpr):
+    p = tl.load(p_ptr)
+    seed = tl.load(seed_ptr)
+    for start in tl.range(tl.program_id(0) * BLOCK_SIZE, n, tl.num_programs(0) * BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32)
+        y = tl.where(x >= 0, x, 0.01 * x) / (1 - p)
+        tl.store(y_ptr + offsets, tl.where(tl.rand(seed, offsets) >= p, y, 0.0), mask=mask)
+
+
+def leaky_dropout(x, p, seed):
+    return jt.triton_call(
+        x,
+        jnp.asarray(p, jnp.float32),
+        jnp.asarray(seed, jnp.int32),
+        x.size,
+        kernel=leaky_dropout_kernel,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        grid=4,
+        BLOCK_SIZE=1024,
+    )
