@@ -12,17 +12,18 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 import triton.language
 
 from .box.messages import Evidence, Fault, Race, Result, Trouble
 from .compare import Comparison, agrees
-from .exercises.spec import Case, Exercise, Strided
+from .exercises.spec import Case, Exercise, Mistake, Strided
 from .verdict import Finding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Observation:
     """One case: what was asked, and what came back."""
 
@@ -50,6 +51,14 @@ class Observation:
         """Block sizes to look for in patterns: the constants of the launches, then the usual ones."""
         usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
         return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
+
+    @cached_property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """The known mistakes that compute this output."""
+        c = self.comparison
+        if c is None or c.right or not c.expected.numel():
+            return ()
+        return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
 
 
 Rule = Callable[[Observation], Finding | None]
@@ -108,9 +117,9 @@ def _not_allowed(o, t):
         slug, why = "compile-error", "A kernel is not Python: Triton compiles a small part of the language."
     return Finding(
         slug,
-        f"{t.construct} cannot be used in a kernel{' here' if slug == 'not-allowed' else ''}.",
+        f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
         why,
-        t.instead,
+        f"{t.instead.rstrip('.')}.",
         t.line,
         t.code,
     )
@@ -169,8 +178,8 @@ def _out_of_memory(o, t):
     )
 
 
+LARGE = 300_000  # elements; a mistake that shows only in larger outputs is told by its pattern
 _NO_DEVICE = re.compile(r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|HIP|0 active drivers|device type|cuda", re.I)
-_GPU_FAULT = re.compile(r"illegal memory access|misaligned address|AcceleratorError|CUDA error|HIP error", re.I)
 _MEMORY = re.compile(
     r"out of memory|OutOfResources|out of resource|(can't|cannot) allocate memory|not enough memory|"
     r"storage size calculation overflowed|unable to allocate",
@@ -180,13 +189,38 @@ _MEMORY = re.compile(
 
 _GPU_FAULT = re.compile(
     r"illegal memory access|misaligned address|unspecified launch failure|illegal instruction|"
-    r"memory access fault|HSA_STATUS_ERROR",
+    r"memory access fault|HSA_STATUS_ERROR|AcceleratorError|(CUDA|HIP) error",
     re.I,
 )
 
 
+# What beginners write, by the message it raises: the message is about Triton, the advice about the line.
+_ADVICE = (
+    (r"must be of type tl\.constexpr", "tl.arange takes constants only: tl.arange(0, BLOCK_SIZE), then add the start."),
+    (r"range must be a power of 2", "make the block a power of two, and mask the lanes that have no element."),
+    (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
+    (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
+    (r"not iterable.*_(ptr|row)\[|not subscriptable", "a pointer is no tensor: x_ptr + offsets, not x_ptr[offsets]."),
+    (r"no len\(\)", "a kernel sees no shapes: lengths are passed as numbers, such as n_elements."),
+    (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
+    (r"axis \[", "tl.max(block, axis=0) is the largest of one block; tl.maximum(a, b) is the larger of two."),
+    (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
+    (r"multiple values for keyword", "autotune passes this one: leave it out of the launch."),
+)  # fmt: skip
+
+
+def _advice(text: str, code: str, otherwise: str) -> str:
+    return next((advice for pattern, advice in _ADVICE if re.search(pattern, f"{text} {code}")), otherwise)
+
+
+def _readable(text: str) -> str:
+    """Without the numbers of a whole array, and without the name of the function that stands in for a launch."""
+    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
+    return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
+
+
 def _exception(o, t):
-    text = f"{t.type}: {t.message}".strip(": ")
+    text = _readable(f"{t.type}: {t.message}".strip(": "))
     short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
         return Finding("not-attempted", "The function raises NotImplementedError.", advice="write its body.")
@@ -212,16 +246,16 @@ def _exception(o, t):
         return Finding(
             "compile-error",
             f"Triton does not accept the kernel: {short}",
-            advice="read the last line of the message; it names the expression.",
+            advice=_advice(text, t.code, "read the message next to the line: which value is not what you took it for?"),
             line=t.line,
             code=t.code,
         )
-    refused = o.stage == "plan" and t.type in ("ValueError", "TypeError", "AssertionError")
+    refused = o.stage == "plan" and re.match(r"\s*(raise|assert)\b", t.code)
     return Finding(
         "runtime-error",
         f"{short} ({o.case.name})",
         f"The function refused an input that it has to take: {_shape_of(o)}." if refused else "",
-        "" if refused else "read the message: it comes from the line above." if t.line else "",
+        "" if refused else _advice(text, t.code, "read the message: the line above raised it." if t.line else ""),
         t.line,
         t.code,
     )
@@ -409,11 +443,13 @@ def raced(o: Observation) -> Finding | None:
         )
     return Finding(
         "race",
-        f"{_programs(race)} both write to {race.argument}, {race.elements} elements in all ({o.case.name}).",
+        f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all "
+        f"({o.case.name}).",
         "Programs run in any order and at once: who comes last wins, and it differs from run to run."
         if not race.same_value
-        else "They write the same values, so the result looks right, but the work is done several times over.",
-        "let each element belong to one program: start at the program's id, and step by the number of programs.",
+        else "They write the same values there: the work is done several times over.",
+        "give each element to one program: let the offsets depend on tl.program_id; a loop over rows starts there, "
+        "and steps by tl.num_programs.",
         race.line or None,
         race.code,
     )
@@ -443,28 +479,31 @@ def masked_lanes(o: Observation) -> Finding | None:
 
 
 def known_mistake(o: Observation) -> Finding | None:
+    return _as_mistake(o, o.mistakes[0]) if o.mistakes else None
+
+
+def _as_mistake(o: Observation, mistake: Mistake) -> Finding:
+    advice = mistake.advice[0].lower() + mistake.advice[1:]
+    return Finding(mistake.slug, _worst(o), mistake.explanation, advice)
+
+
+def _matches(mistake: Mistake, o: Observation) -> bool:
+    """Whether the output is what this mistake computes, for one of the likely block sizes."""
     c = o.comparison
-    if c is None or c.right or not c.expected.numel():
-        return None
-    for mistake in o.exercise.mistakes:
-        for outcome in _outcomes(mistake, o):
-            if agrees(c.value, outcome, max(6 * c.bound.relative, 1e-3)) and not agrees(
-                outcome, c.expected, max(6 * c.bound.relative, 1e-3)
-            ):
-                return Finding(
-                    mistake.slug, f"{_worst(o)}", mistake.explanation, mistake.advice[0].lower() + mistake.advice[1:]
-                )
-    return None
-
-
-def _outcomes(mistake, o: Observation):
+    near = max(6 * c.bound.relative, 1e-3)
     blockwise = "block" in inspect.signature(mistake.compute).parameters
-    for block in o.blocks if blockwise else (None,):
+    for block in o.constants or o.blocks if blockwise else (None,):
         try:
             computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
-            yield computed.double()
-        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # a mistake that has no meaning here
+        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # it has no meaning here
             continue
+        computed = computed.double()
+        if not agrees(c.value, computed, near) or agrees(computed, c.expected, near):
+            continue
+        # many mistakes end in NaN: it tells something only where overflow is the mistake
+        if mistake.slug in ("overflow", "wrong-other-value") or bool((c.bad & torch.isfinite(computed)).any()):
+            return True
+    return False
 
 
 def unwritten(o: Observation) -> Finding | None:
@@ -472,15 +511,14 @@ def unwritten(o: Observation) -> Finding | None:
     if c is None or c.right or not bool((c.bad & c.unwritten).any()):
         return None
     count = f"{int(c.unwritten.sum())} of {c.bad.numel()} elements were never written ({o.case.name})."
-    rows = c.bad_rows
     if c.bad.all():
         return Finding(
             "unwritten-output",
-            f"No element of the output was written ({o.case.name}).",
-            "The store is missing, goes elsewhere, or its mask is never true.",
+            count,
+            "The store is missing, goes elsewhere, or its mask is true for too few lanes.",
             "store the result at output_ptr + offsets, with the mask of the loads.",
         )
-    if block := (bool(rows.all()) and c.only_tail(o.blocks)):
+    if block := c.only_tail(o.blocks):
         return Finding(
             "tail-wrong",
             f"{count} All of them lie in the last, ragged block (block size {block}).",
@@ -490,7 +528,7 @@ def unwritten(o: Observation) -> Finding | None:
         )
     return Finding(
         "unwritten-output",
-        f"{count} The first is {_index(c)}.",
+        f"{count} One wrong element: {_index(c)}.",
         "No program reached them: the grid is too small, a loop ends early, or the store's mask is too narrow.",
         "count: programs × elements per program must cover the output.",
     )
@@ -508,15 +546,16 @@ def not_finite(o: Observation) -> Finding | None:
         return Finding(
             "overflow",
             where,
-            "exp overflows: float32 ends at 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
-            "subtract the row's maximum before exp.",
+            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum without its largest term.",
+            "subtract the maximum of the whole row before exp, and let the sum take in every block: tl.sum, and +=.",
         )
     if "masked" in o.case.about:
         return Finding(
             "nan",
             where,
-            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN.",
-            "rescale only where the maximum is finite: tl.where(m_new == -float('inf'), 0.0, …).",
+            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN, in the rescale "
+            "and in the block's exponentials.",
+            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both.",
         )
     if "half" in o.case.about and bool(torch.isinf(c.value).any()):
         return Finding(
@@ -533,7 +572,10 @@ def not_finite(o: Observation) -> Finding | None:
 
 def tail(o: Observation) -> Finding | None:
     c = o.comparison
-    if c is None or c.right or not c.bad.any() or not (block := c.only_tail(o.blocks)):
+    if c is None or c.right or not c.bad.any() or "masked" in o.case.about:
+        return None
+    block = c.only_tail(o.blocks)
+    if block is None:
         return None
     return Finding(
         "tail-wrong",
@@ -547,7 +589,7 @@ def low_precision(o: Observation) -> Finding | None:
     c = o.comparison
     if c is None or c.right or c.relative_error > 0.06:
         return None
-    if c.ratio is not None and abs(c.ratio - 1) > 2e-3 and "half" not in o.case.about:
+    if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if "half" in o.case.about else 2e-3):
         return None
     if "half" not in o.case.about and c.relative_error > 0.012:
         return None
@@ -600,7 +642,7 @@ def wrong_value(o: Observation) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{_worst(o)} {pattern}.",
-        advice="work the case out by hand for one program, and print nothing but its offsets.",
+        advice="work one program out by hand: its offsets, its mask, what it loads, what it stores.",
     )
 
 
@@ -620,7 +662,8 @@ def _index(c: Comparison) -> str:
     return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
 
 
-RULES: tuple[Rule, ...] = (
+# What was done, whatever the numbers are.
+CONDUCT_RULES: tuple[Rule, ...] = (
     died,
     troubled,
     not_attempted,
@@ -632,10 +675,11 @@ RULES: tuple[Rule, ...] = (
     aliased,
     damaged,
     wrong_program,
-    masked_lanes,
-    unwritten,
-    known_mistake,
     raced,
+    masked_lanes,
+)
+# What the numbers look like, when nothing that was done explains them.
+PATTERN_RULES: tuple[Rule, ...] = (
     not_finite,
     tail,
     low_precision,
@@ -643,11 +687,12 @@ RULES: tuple[Rule, ...] = (
     not_normalised,
     wrong_value,
 )
+RULES = (*CONDUCT_RULES, unwritten, known_mistake, *PATTERN_RULES)
 
 
-def diagnose(o: Observation) -> Finding | None:
+def diagnose(o: Observation, rules: tuple[Rule, ...] = RULES) -> Finding | None:
     """Why this case failed; None where it passed."""
-    for rule in RULES:
+    for rule in rules:
         if finding := rule(o):
             return replace(finding, happened=finding.happened.strip())
     return None
@@ -665,24 +710,57 @@ PRIORITY = (
 )  # fmt: skip
 
 
-UNUSUAL = {"huge", "masked", "all-masked", "negative"}  # values that make NaN out of a kernel that is nearly right
+# Values that make NaN out of a kernel that is nearly right.
+UNUSUAL = {"huge", "masked", "all-masked", "negative"}
 
 
 def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
     """The finding that explains the answer as a whole."""
-    failed = [(o, f) for o, f in zip(observations, findings) if f]
+    failed = [(o, f) for o, f in zip(observations, findings, strict=True) if f]
     if not failed:
         return None
     if stride := _only_strided(observations, findings):
         return stride
-    if any(f.slug == "nan" and not o.case.about & UNUSUAL for o, f in failed):
-        failed = [(o, f) for o, f in failed if f.slug != "overflow"]  # NaN everywhere is not the size of numbers
+    failed = _consistent(_with_one_mistake(failed))
     return min(failed, key=lambda pair: _rank(*pair))[1]
 
 
+def _with_one_mistake(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
+    """A known mistake counts if it explains half of the wrong outputs; one that fits by chance does not."""
+    wrong = [o for o, _ in failed if o.comparison and not diagnose(o, (*CONDUCT_RULES, unwritten))]
+    counts = [(sum(m in o.mistakes for o in wrong), m) for m in failed[0][0].exercise.mistakes]
+    explained, mistake = max(counts, key=lambda pair: pair[0], default=(0, None))
+    if explained and 2 * explained >= len(wrong):
+        told = [(o, f) for o, f in failed if o not in wrong]
+        return told + [(o, _as_mistake(o, mistake)) for o in wrong if mistake in o.mistakes]
+    return [(o, diagnose(o, PATTERN_RULES) or f) if o in wrong else (o, f) for o, f in failed]
+
+
+def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
+    """Without the findings that other cases contradict."""
+    telling = [(o, f) for o, f in failed if o.comparison and _tells_much(o)]
+    usual = {f.slug for o, f in telling if not o.case.about & UNUSUAL}
+    blocks = [max(o.constants, default=0) for o, f in failed if f.slug == "tail-wrong"]
+
+    def contradicted(o: Observation, f: Finding) -> bool:
+        if f.slug == "overflow":  # NaN with ordinary numbers too
+            return "nan" in usual
+        if f.slug == "constant-factor":  # a single row is always a multiple of the right one
+            return any(other.slug != "constant-factor" for _, other in telling)
+        if f.slug == "unwritten-output":  # no block is full where a row is shorter than one
+            return bool(blocks) and o.comparison.columns < max(blocks)
+        return False
+
+    return [(o, f) for o, f in failed if not contradicted(o, f)] or failed
+
+
+def _tells_much(o: Observation) -> bool:
+    """With one column, few elements or equal ones, patterns look alike."""
+    return "short" not in o.case.about and o.comparison.varies
+
+
 def _rank(o: Observation, finding: Finding) -> tuple[bool, int]:
-    """What few elements seem to say comes last: with one column, or one element, patterns look alike."""
-    coincidence = "short" in o.case.about and o.comparison is not None
+    coincidence = o.comparison is not None and not _tells_much(o)
     return coincidence, PRIORITY.index(finding.slug) if finding.slug in PRIORITY else len(PRIORITY)
 
 

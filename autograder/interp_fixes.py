@@ -98,11 +98,13 @@ def _interpreted_language() -> list[tuple[object, dict[str, object]]]:
     changes = []
     for owner, attributes in zip(owners, before, strict=True):
         changed = {name: value for name, value in vars(owner).items() if attributes.get(name) is not value}
+        if owner is tl.tensor:  # Triton 3.6 writes int(array of one element), which numpy 2.4 refuses
+            changed["__index__"] = lambda scalar: int(scalar.handle.data.item())
         changes.append((owner, changed))
         for name in changed:
             if name in attributes:
                 setattr(owner, name, attributes[name])
-            else:
+            elif name in vars(owner):
                 delattr(owner, name)
     return changes
 
@@ -176,6 +178,16 @@ class _Transformer(interpreter.ASTTransformer):
     def visit_Assign(self, node):
         node.value = self.visit(node.value)
         return super().visit_Assign(node)
+
+    def visit_For(self, node):
+        """A loop variable is a tensor, as in the compiler (`row.to(tl.int64)`), not Python's number."""
+        self.generic_visit(node)
+        loop = node.iter.func if isinstance(node.iter, ast.Call) else None
+        static = isinstance(loop, ast.Attribute) and loop.attr == "static_range"
+        if isinstance(node.target, ast.Name) and not static:
+            own = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Name(node.target.id, ast.Load()))
+            node.body.insert(0, self.visit_Assign(ast.fix_missing_locations(ast.copy_location(own, node))))
+        return node
 
     def visit_BoolOp(self, node):
         self.generic_visit(node)
