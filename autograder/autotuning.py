@@ -1,0 +1,101 @@
+"""Is a space of configurations sensible, and does the key make the right choice in it?
+
+The first question is answered by the trace of the answer's launches, on any machine. The second one is measured,
+on a GPU: every configuration is timed at two sizes by our own process. A key that does not tell the sizes apart
+keeps the choice that was made for the small one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+from .exercises.spec import Case, Strided
+from .verdict import Finding
+
+SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
+TOLERANCE = 1.05  # of the best configuration's time
+MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
+SIZES = (98_432, 1 << 25)
+# What an entry of a configuration says about the launch instead of the kernel.
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
+
+
+def tuned_launches(trace: dict) -> Iterator[dict]:
+    """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
+    for step in trace.get("steps", ()):
+        tuned = step.get("tuned") if isinstance(step, dict) else None
+        if isinstance(tuned, dict) and isinstance(tuned.get("space"), list) and isinstance(step.get("args"), dict):
+            if all(isinstance(configuration, dict) for configuration in tuned["space"]):
+                yield step
+
+
+def about_the_space(traces: list[dict]) -> Finding | None:
+    """What is wrong with the space of configurations; None for a sensible one."""
+    launches = [launch for trace in traces for launch in tuned_launches(trace)]
+    if not launches:
+        return Finding(
+            "not-autotuned",
+            "The kernel was not launched through @triton.autotune.",
+            "The block size is fixed in the code, whatever the card and the size.",
+            "put @triton.autotune(configs=[…], key=[…]) above @triton.jit, and leave the block size out of the launch.",
+        )
+    spaces = [launch["tuned"]["space"] for launch in launches]
+    if max(len({repr(sorted(c.items())) for c in space}) for space in spaces) < 2:
+        return Finding(
+            "not-autotuned",
+            "The space holds one configuration: there is nothing to choose.",
+            advice="list several: other block sizes, other numbers of warps.",
+        )
+    largest = max(block_of(c, launch["args"]) for launch in launches for c in launch["tuned"]["space"])
+    if largest < SENSIBLE_BLOCK:
+        return Finding(
+            "poor-configurations",
+            f"The largest block of the space has {largest} elements.",
+            "Each program moves a few bytes, and the card is busy starting programs: dozens of times slower.",
+            "offer blocks from 256 to 8192 elements, with 4 or 8 warps.",
+        )
+    return None
+
+
+def block_of(configuration: dict, arguments: dict) -> int:
+    """Elements that a program works on: the configuration's sizes, multiplied; else the launch's largest constant."""
+    sizes = [v for k, v in configuration.items() if k not in OPTIONS and type(v) is int and v > 0]
+    if sizes:
+        return math.prod(sizes)
+    return max((v for v in arguments.values() if type(v) is int and v > 0 and v & (v - 1) == 0), default=0)
+
+
+def timing_cases(make_pair, configurations: int) -> list[Case]:
+    """Cases that enumerate the space at both sizes: planning takes one configuration after the other."""
+    return [Case(f"n = {n}, timed", make_pair(n)) for n in SIZES for _ in range(configurations)]
+
+
+def empty_pair(n: int):
+    """Arguments of a timed case; their values do not matter."""
+    return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
+
+
+def key_of(trace: dict) -> list:
+    """The values that the autotuner remembers a choice under."""
+    return [
+        [launch["args"].get(name) for name in launch["tuned"].get("key", ()) if isinstance(name, str)]
+        for launch in tuned_launches(trace)
+    ]
+
+
+def about_the_choice(same_key: bool, small: list[float], large: list[float]) -> Finding | None:
+    """`small` and `large` are the times of the configurations at the two sizes, in milliseconds."""
+    chosen = small.index(min(small)) if same_key else large.index(min(large))
+    slower = large[chosen] / min(large)
+    if slower <= TOLERANCE:
+        return None
+    return Finding(
+        "poor-configurations",
+        f"At n = {SIZES[1]:,} the configuration that was chosen takes {slower:.2f} times as long as the best of the "
+        "space.",
+        f"The key does not change with n: the choice made at n = {SIZES[0]:,} is kept for every size.",
+        'put the number of elements into the key: key=["n_elements"].',
+    )

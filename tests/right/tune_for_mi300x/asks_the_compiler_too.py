@@ -1,0 +1,2 @@
+def tune_for_mi300x():
+    return {"BLOCK_SIZE": 4096, "num_warps": 4, "waves_per_eu": 8, "num_stages": 1}

@@ -1,0 +1,2 @@
+def scale(x, a):
+    raise NotImplementedError()

@@ -1,0 +1,2 @@
+def occupancy(vgprs, lds_bytes, num_warps, arch):
+    pass

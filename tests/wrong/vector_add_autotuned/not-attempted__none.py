@@ -1,0 +1,2 @@
+def add_autotuned(x, y):
+    return None

@@ -1,0 +1,19 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tuned_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=mask) + tl.load(y_ptr + i, mask=mask), mask=mask)
+
+
+def add_autotuned(x, y):
+    out = torch.empty_like(x)
+    n = out.numel()
+    if n == 0:
+        return out
+    tuned_kernel[(triton.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
+    return out
