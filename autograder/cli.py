@@ -89,6 +89,7 @@ def _check(options) -> int:
     from .box import lockdown
     from .exercises import UnknownExercise, find
     from .judge import Judge
+    from .judge_jax import JaxMissing
 
     try:
         exercise = find(options.exercise)
@@ -98,6 +99,8 @@ def _check(options) -> int:
     try:
         with Judge(confine=not options.trust_submissions) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)
+    except JaxMissing as error:
+        raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(f"this machine cannot confine the answer: {error}. If it is your own, --trust-submissions") from None
     print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())

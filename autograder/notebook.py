@@ -16,6 +16,7 @@ from . import answer
 from .box import lockdown
 from .exercises import UnknownExercise, find
 from .judge import Judge
+from .judge_jax import JaxMissing
 from .verdict import Verdict
 
 _judge: Judge | None = None
@@ -32,7 +33,11 @@ def check(name: str) -> Verdict | None:
     except UnknownExercise as error:
         print(error)
         return None
-    verdict = judge().judge(name, _source_of(exercise.entry))
+    try:
+        verdict = judge().judge(name, _source_of(exercise.entry))
+    except JaxMissing as error:
+        print(error)
+        return None
     _remember(verdict)
     shell = _notebook()
     if shell is None:
