@@ -74,18 +74,19 @@ class Comparison:
         return self.bad.shape[-1]
 
     def only_tail(self, blocks: tuple[int, ...]) -> int | None:
-        """The block size for which every wrong element lies in the ragged last block (after a right one)."""
+        """The block size whose ragged last block is wrong, and nothing before it."""
         first = int(self.bad_columns.nonzero()[0])
         for block in blocks:
             start = self.columns // block * block
-            if 0 < start < self.columns and first >= start:
+            if 0 < start < self.columns and first >= start and self.bad_columns[start:].double().mean() >= 0.75:
                 return block
         return None
 
     @cached_property
     def varies(self) -> bool:
         """Whether the reference has different values; where it has one, every constant is a factor of it."""
-        return bool(self.expected.numel()) and float(self.expected.max() - self.expected.min()) > 0.0
+        finite = self.expected[torch.isfinite(self.expected)]
+        return finite.numel() > 1 and float(finite.max() - finite.min()) > 1e-6 * float(finite.abs().max())
 
     @cached_property
     def ratio(self) -> float | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from . import autotuning
 from .box import Box, BoxError, Outcome
 from .box.messages import Report, Trouble
 from .compare import Comparison
@@ -138,6 +139,7 @@ class KernelJudgement:
     def __init__(self, judge: Judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
+        self.traces: dict[int, dict] = {}
         self.cases = [self._draw(c, seed + i) for i, c in enumerate(exercise.cases) if self.on_gpu or not c.gpu_only]
 
     def _draw(self, case: Case, seed: int) -> _Drawn:
@@ -151,7 +153,7 @@ class KernelJudgement:
     def verdict(self) -> Verdict:
         observations = self.observe()
         findings = [diagnose(o) for o in observations]
-        finding = overall(observations, findings) or self._about_the_space(observations)
+        finding = overall(observations, findings) or self._about_the_space()
         passed = finding is None
         exercise = self.exercise
         score, blanks, blank_findings = (exercise.points if passed else 0), {}, {}
@@ -179,6 +181,7 @@ class KernelJudgement:
         plans = self._plan(self.source, self.cases)
         replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
+        self.traces = replayable
         seen = self._without_poison(self._replay(self.source, cases), cases)
         order = [i for i in range(len(self.cases)) if i in seen or i in plans]
         return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]
@@ -331,8 +334,32 @@ class KernelJudgement:
 
     # -- autotuning --------------------------------------------------------------------------------------
 
-    def _about_the_space(self, observations: list[Observation]) -> Finding | None:
-        return None
+    def _about_the_space(self) -> Finding | None:
+        """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
+        if not self.exercise.autotuned:
+            return None
+        traces = [trace for i, trace in self.traces.items() if self.cases[i].expected.numel()]
+        return autotuning.about_the_space(traces) or (self._about_the_choice(traces) if self.on_gpu else None)
+
+    def _about_the_choice(self, traces: list[dict]) -> Finding | None:
+        """Times every configuration at two sizes. What could not be measured is held against nobody."""
+        count = max(len(step["tuned"]["space"]) for trace in traces for step in autotuning.tuned_launches(trace))
+        if count > autotuning.MAX_CONFIGURATIONS:
+            return None
+        cases = [_Drawn(c, c.make(None), None) for c in autotuning.timing_cases(autotuning.empty_pair, count)]
+        plans = self._plan(self.source, cases)
+        found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
+        if len(found) < len(cases):
+            return None
+        described = [{"trace": trace, "arguments": drawn.described()} for drawn, trace in zip(cases, found, strict=True)]
+        request = {"kind": "tune", "source": self.source, "cases": described}
+        reports = self.judge.box.run(request, **self.judge.limits(self.exercise)).reports
+        times = next((report.value for report in reports if report.has_value), None)
+        if not isinstance(times, list) or len(times) != len(cases) or not all(type(t) is float and t > 0 for t in times):
+            return None
+        half = len(times) // 2
+        same_key = autotuning.key_of(found[0]) == autotuning.key_of(found[half])
+        return autotuning.about_the_choice(same_key, times[:half], times[half:])
 
 
 def by_case(outcome: Outcome, count: int) -> dict[int, Report | Outcome]:

@@ -84,7 +84,8 @@ class Compiled:
 
     def __init__(self, launches: Launches, kernel, kwargs):
         self._launches, self._kernel = launches, kernel
-        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS}
+        parameters = inspect.signature(kernel.fn).parameters
+        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS and k not in parameters}
         self.n_regs, self.n_spills = UNCOMPILED.n_regs, UNCOMPILED.n_spills
         self.metadata = SimpleNamespace(
             shared=UNCOMPILED.shared, num_warps=kwargs.get("num_warps", 4), name=kernel.fn.__name__
