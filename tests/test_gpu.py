@@ -25,7 +25,7 @@ pytestmark = [
 def test_the_lesson_runs_with_all_checks_green(script, tmp_path):
     if "jax" in script.stem:
         pytest.importorskip("jax_triton")
-    environment = os.environ | {"WORKSHOP_PROGRESS": str(tmp_path / "progress.json"), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"WORKSHOP_PROGRESS": str(tmp_path / "progress.json"), "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     start = time.monotonic()
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=580, env=environment)
     print(done.stdout, done.stderr[-3000:], f"{time.monotonic() - start:.0f} s", sep="\n")
