@@ -158,7 +158,7 @@ def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int
     if request["kind"] == "jax":
         readable = [*readable, "/dev/urandom"]  # XLA does not start without it
     else:
-        readable = _without_references(readable)
+        readable = _without_references(readable, request["kind"])
     if settings["backend"] == "interpreter" and request["kind"] != "jax":
         lockdown.confine("strict", read=readable, limits=limits, keep=keep)
         return
@@ -175,15 +175,20 @@ def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int
             lockdown.confine("strict", read=readable, limits=limits, keep=None)
 
 
-def _without_references(readable: list[str]) -> list[str]:
-    """References and solutions are none of the learner's business: neither to read nor to import."""
+def _without_references(readable: list[str], kind: str) -> list[str]:
+    """References and solutions are none of the learner's business: neither to read nor to import.
+
+    The formulas of workshop.occupancy are an answer too, where numbers are asked for; elsewhere a host function
+    may size its launch with them.
+    """
     import workshop
 
-    for name in ("autograder.exercises", "autograder.judge", "workshop.occupancy"):
-        sys.modules[name] = None
-    for name in ("occupancy", "num_programs"):
-        setattr(workshop, name, None)
-    return [path for path in readable if path != PACKAGE and path != os.path.dirname(workshop.__file__)]
+    hidden = ["autograder.exercises", "autograder.judge"]
+    if kind == "value":
+        hidden.append("workshop.occupancy")
+        workshop.occupancy = workshop.num_programs = None
+    sys.modules.update(dict.fromkeys(hidden))
+    return [path for path in readable if path not in (PACKAGE, os.path.dirname(workshop.__file__))]
 
 
 def _silence():
