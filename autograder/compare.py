@@ -30,7 +30,8 @@ class Comparison:
 
     @cached_property
     def bad(self) -> torch.Tensor:
-        return ~close(self.value, self.expected, self.bound.relative, self.bound.absolute)
+        wrong = ~close(self.value, self.expected, self.bound.relative, self.bound.absolute)
+        return wrong | self.unwritten  # memory that nobody wrote may hold anything, also where NaN is right
 
     @cached_property
     def row_sum_error(self) -> float:

@@ -27,7 +27,7 @@ MAX_SOURCE = 200_000
 MASK64 = (1 << 63) - 1
 # Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
 TELLING = {"ragged", "ascending", "negative", "strided"}
-REPEATING = {"half", "short", "huge", "many", "masked"}
+REPEATING = {"half", "short", "huge", "many", "masked", "drawn"}
 # The interpreter's compiler, clock and devices are not the card's.
 CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
 _NOT_REACHED = Finding("crash", "The kernel did not end.")
@@ -163,7 +163,8 @@ class KernelJudgement:
                 blank_findings = self._judge_blanks()
                 if blank_findings is not None:
                     blanks = {name: name not in blank_findings for name in exercise.blanks.names}
-                    score = exercise.points * sum(blanks.values()) / len(blanks)
+                    # every blank may be right and the whole still wrong: that is not full marks
+                    score = exercise.points * min(sum(blanks.values()), len(blanks) - 1) / len(blanks)
         return Verdict(
             exercise=exercise.name,
             passed=passed,
@@ -180,8 +181,8 @@ class KernelJudgement:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
         plans = self._plan(self.source, self.cases)
         replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
-        cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
         self.traces = replayable
+        cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
         seen = self._without_poison(self._replay(self.source, cases), cases)
         order = [i for i in range(len(self.cases)) if i in seen or i in plans]
         return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]

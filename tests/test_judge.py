@@ -84,6 +84,11 @@ def test_each_blank_is_judged_on_its_own(judge):
     assert verdict.score == 3
 
 
+def test_right_blanks_in_a_wrong_kernel_are_not_full_marks(judge):
+    verdict = judge.judge("vector_add", add_with("output = x + y", "output = x - y"))
+    assert all(verdict.blanks.values()) and verdict.score == 4
+
+
 def test_other_names_are_judged_whole(judge):
     source = ONLINE_TEMPLATE.replace("in_max_new", "m").replace("in_exp_sum", "d")
     assert judge.judge("online_softmax", source).score == 5
@@ -141,6 +146,7 @@ def test_a_broken_box_is_not_the_learners_fault():
         b'{"case": 0, "result": {"shape": "x"}, "evidence": {}}',
         b'{"case": 0, "error": {"kind": "' + b"x" * 100 + b'"}}',
         b'{"case": 0, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"case": 0, "trace": {"steps": [], "more": ' + b"[" * 100 + b"]" * 100 + b"}}",
         b"\xff\xfe",
         b"9" * 10_000,
         b'{"done": true}\n' * 1000,

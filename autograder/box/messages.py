@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
+MAX_NESTING = 16  # of a trace; ours have five levels, and JSON that parses may be too deep to write
 
 
 class ProtocolError(Exception):
@@ -137,7 +138,15 @@ def _trace(trace: dict) -> dict:
     if "steps" in trace:
         for step in _list(trace["steps"], MAX_STEPS):
             _dict(step)
+    _shallow(trace, MAX_NESTING)
     return trace
+
+
+def _shallow(value, room: int):
+    if not room:
+        raise ProtocolError("a trace is nested too deeply")
+    for inner in value.values() if type(value) is dict else value if type(value) is list else ():
+        _shallow(inner, room - 1)
 
 
 def _trouble(error: dict) -> Trouble:

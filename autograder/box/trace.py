@@ -18,9 +18,9 @@ ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_stri
 FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
         "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
 MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
-VIEW = {"view", "_unsafe_view", "reshape", "_reshape_alias", "as_strided", "slice", "select", "t", "transpose",
-        "permute", "expand", "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind",
-        "lift_fresh"}  # fmt: skip
+# Not _reshape_alias: it takes any size, and its result reaches past the memory of its input.
+VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
+        "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
 REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
 
 DTYPES = {
@@ -29,7 +29,7 @@ DTYPES = {
               torch.int8, torch.uint8, torch.bool)  # fmt: skip
 }
 MAX_STEPS = 4096
-MAX_CONSTANT = 64
+MAX_CONSTANT = 64  # numbers of the host function's own that may go into one result
 MAX_ELEMENTS = 1 << 30
 
 
@@ -51,6 +51,11 @@ class NotReplayable(Exception):
 
 def operation_name(operator) -> str:
     return operator.name().removeprefix("aten::").split(".")[0]
+
+
+def replayable(operation: str, overload: str) -> bool:
+    """Whether a step only moves numbers. Bits seen as another dtype, and cast, are arithmetic."""
+    return operation in REPLAYABLE and overload != "dtype"
 
 
 class Recorder(TorchDispatchMode):
@@ -112,7 +117,7 @@ class Recorder(TorchDispatchMode):
         reads = {_storage(t) for t in inputs}
         known = set(self.numbers)
         step: dict = {"op": name}
-        if name in REPLAYABLE:
+        if replayable(name, operator._overloadname):
             step |= {
                 "overload": operator._overloadname,
                 "args": [self._encode(a) for a in args],
@@ -243,11 +248,13 @@ class Replay:
             made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
         elif op == "constant":
             made = self._constant(step)
-        elif op in REPLAYABLE:
+        elif replayable(op, _expect(step.get("overload"), str)):
             made = self._operation(op, step)
         else:
             raise NotReplayable(f"torch.{op} is not replayed")
         made = list(made) if isinstance(made, (list, tuple)) else [made]
+        if not all(isinstance(tensor, torch.Tensor) for tensor in made):
+            raise NotReplayable(f"torch.{op} gave no tensor")
         names = _expect(step.get("out"), list)
         if names and len(names) != len(made):
             raise NotReplayable("a step has another number of outputs than it announced")
@@ -266,6 +273,8 @@ class Replay:
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
                 raise NotReplayable("a tensor of more than 2^30 elements")
+        if op in FILL:
+            self._charge(1)
         made = getattr(packet, overload)(*args, **kwargs)
         if op in ALLOCATE:
             self.poison(made)
@@ -273,11 +282,16 @@ class Replay:
 
     def _constant(self, step: dict) -> torch.Tensor:
         values = _expect(step.get("values"), list)
-        self.constants += len(values)
-        if self.constants > MAX_CONSTANT or not all(type(v) in (int, float, bool) for v in values):
+        self._charge(len(values))
+        if not all(type(v) in (int, float, bool) for v in values):
             raise NotReplayable("a constant that is not a few numbers")
         shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
         return torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+
+    def _charge(self, numbers: int):
+        self.constants += numbers
+        if self.constants > MAX_CONSTANT:
+            raise NotReplayable(f"the host function brings more than {MAX_CONSTANT} numbers of its own")
 
     def _launch(self, step: dict):
         grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
@@ -285,6 +299,8 @@ class Replay:
             raise NotReplayable("a launch grid has one to three dimensions")
         options = {k: _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()}
         arguments = {k: self._decode(v) for k, v in _expect(step.get("args"), dict).items()}
+        self._charge(sum(len(v) for v in arguments.values() if isinstance(v, list)))
+        self._charge(not self.inputs)  # without inputs, the arguments of each launch may be numbers to copy
         kernel = _expect(step.get("kernel"), str)
         self.launched.append(kernel)
         if math.prod(grid):
@@ -296,7 +312,7 @@ class Replay:
         return self.tensors[number]
 
     def _decode(self, value):
-        if value is None or type(value) in (bool, int, float):
+        if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
             return value
         if type(value) is list:
             return [self._decode(v) for v in value]

@@ -203,6 +203,18 @@ def _without_last_block(x, block):
     return e / sum(p.sum(1, keepdim=True) for p in e.split(block, dim=1)[:-1]) if x.shape[1] > block else e / 0
 
 
+def _sum_from_one(x):
+    e = torch.exp(x.double() - x.double().amax(1, keepdim=True))
+    return e / (1.0 + e.sum(1, keepdim=True))
+
+
+def _sum_per_lane(x, block):
+    x = x.double()
+    e = torch.exp(x - x.amax(1, keepdim=True))
+    lanes = torch.nn.functional.pad(e, (0, -x.shape[1] % block)).unflatten(1, (-1, block)).sum(1)
+    return e / lanes.repeat(1, -(-x.shape[1] // block))[:, : x.shape[1]]
+
+
 def _block_by_block(x, block):
     return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
 
@@ -236,8 +248,9 @@ MISTAKES = (
     Mistake(
         "wrong-other-value",
         _zero_wins_maximum,
-        "The masked-off lanes took part in the maximum as zeros: in a row of negative numbers, 0 wins.",
-        "Load with other=-float('inf'): it never wins the maximum.",
+        "A 0 took part in the maximum, from a masked-off lane or as its first value, or no maximum was subtracted: in "
+        "a row of large negative numbers every exponential is then 0.",
+        "Load with other=-float('inf'), begin with -float('inf'), and subtract the maximum before exp.",
     ),
     Mistake(
         "wrong-other-value",
@@ -268,6 +281,24 @@ MISTAKES = (
         lambda x: torch.exp(x.double()),
         "The rows are exp(x): neither the maximum is subtracted nor the sum divided out.",
         "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
+    ),
+    Mistake(
+        "not-normalised",
+        lambda x: x.double() - x.double().amax(1, keepdim=True),
+        "The rows are x - max: exp and the division by the sum are missing.",
+        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
+    ),
+    Mistake(
+        "not-normalised",
+        _sum_from_one,
+        "The sum is 1 too large: it begins at 1.",
+        "Begin the sum at 0.0.",
+    ),
+    Mistake(
+        "not-normalised",
+        _sum_per_lane,
+        "Each lane was divided by a sum of its own: the sum is still a block of numbers.",
+        "tl.sum(block, axis=0) makes one number of a block; add that to the sum of the row.",
     ),
     Mistake(
         "not-normalised",

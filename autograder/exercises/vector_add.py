@@ -19,6 +19,10 @@ def _pair(n: int, dtype: torch.dtype = torch.float32):
     return make
 
 
+def _pair_of_any_length(generator):
+    return _pair(int(torch.randint(1100, 2000, (), generator=generator)))(generator)
+
+
 ADD_CASES = (
     Case("n = 1000", _pair(1000), frozenset({"ragged"})),
     Case("n = 2048", _pair(2048)),
@@ -26,6 +30,7 @@ ADD_CASES = (
     Case("n = 2049", _pair(2049), frozenset({"ragged"})),
     Case("n = 0", _pair(0), frozenset({"empty"})),
     Case("n = 777, float16", _pair(777, torch.float16), frozenset({"ragged"})),
+    Case("n between 1100 and 2000", _pair_of_any_length, frozenset({"ragged", "drawn"})),
     Case("n = 98432", _pair(98432), frozenset({"ragged"}), gpu_only=True),
 )
 
@@ -124,6 +129,11 @@ def _matrix(rows: int, columns: int, row_stride: int | None, dtype: torch.dtype 
     return make
 
 
+def _matrix_of_any_width(generator):
+    columns = int(torch.randint(257, 780, (), generator=generator))
+    return _matrix(3, columns, columns + 7)(generator)
+
+
 SCALE_CASES = (
     Case("5 × 256, contiguous", _matrix(5, 256, None)),
     Case("4 × 300, contiguous", _matrix(4, 300, None), frozenset({"ragged"})),
@@ -131,6 +141,7 @@ SCALE_CASES = (
     Case("7 × 781, row stride 800", _matrix(7, 781, 800), frozenset({"ragged", "strided"})),
     Case("3 × 1, row stride 4", _matrix(3, 1, 4), frozenset({"short", "strided"})),
     Case("0 × 16", _matrix(0, 16, None), frozenset({"empty"})),
+    Case("3 × 257 to 780", _matrix_of_any_width, frozenset({"ragged", "strided", "drawn"})),
     Case("6 × 33, float16, row stride 40", _matrix(6, 33, 40, torch.float16), frozenset({"ragged", "strided"})),
 )
 
