@@ -198,6 +198,7 @@ def _selftest(options) -> int:
         repeat=options.repeat,
         workers=options.workers,
         confine=not options.trust_submissions,
+        seed=1 if options.page else None,
     )
     print(selftest.table(results))
     if options.json:

@@ -67,8 +67,12 @@ def run(
     repeat: int = 1,
     workers: int | None = None,
     confine: bool = True,
+    seed: int | None = None,
 ) -> list[Answer]:
-    """Judges every answer `repeat` times; each worker has a judge, and a box, of its own."""
+    """Judges every answer `repeat` times; each worker has a judge, and a box, of its own.
+
+    With a seed the inputs are the same in every run, so that the page of verdicts is, too.
+    """
     answers = answers_in(folder, exercises)
     judges: SimpleQueue[Judge] = SimpleQueue()
     workers = workers or min(os.cpu_count() or 1, 8)
@@ -80,7 +84,7 @@ def run(
         judge = judges.get()
         try:
             source = answer.path.read_text(encoding="utf-8")
-            answer.verdicts = [judge.judge(answer.exercise, source) for _ in range(repeat)]
+            answer.verdicts = [judge.judge(answer.exercise, source, seed) for _ in range(repeat)]
         except JaxMissing as missing:
             answer.skipped = str(missing)
         finally:
