@@ -202,6 +202,8 @@ class JaxJudgement:
             races = replace(report.evidence, launched=("kernel",))
             return diagnose(Observation(**seen, result=replace(report.result, device=_device(self)), evidence=races))
         trouble = report.error
+        if trouble.type == "NotImplementedError" and "triton_call" in trouble.message:  # not the learner's own
+            trouble = replace(trouble, type="Unsupported")
         in_kernel = trouble.construct == "kernel"
         finding = diagnose(Observation(**seen, stage="replay" if in_kernel else "plan", trouble=trouble))
         return _explained(finding, trouble)
@@ -271,7 +273,7 @@ def _explained(finding: Finding, trouble) -> Finding:
     if finding.slug != "runtime-error":
         return finding
     text = f"{trouble.type}: {trouble.message}"
-    if "JVP" in text or "Differentiation rule" in text:
+    if "JVP" in text or "ifferentiation" in text:
         return replace(
             finding,
             means="JAX cannot look into a Triton kernel, so it cannot differentiate it.",
