@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from ..verdict import Finding
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,8 @@ class Exercise:
     """One graded question. `entry` is the function the learner defines.
 
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
-    kind "value":  the entry takes and returns plain numbers.
+    kind "value":  the entry takes and returns plain numbers. Where several answers are right, `accept` says
+                   why a value is none of them, or None, and `reference` returns one of them.
     kind "jax":    the entry takes and returns JAX arrays.
     """
 
@@ -100,6 +105,7 @@ class Exercise:
     kind: str = "kernel"
     bounds: dict[torch.dtype, Bound] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
+    accept: Callable[[object], Finding | None] | None = None
     blanks: Blanks | None = None
     autotuned: bool = False
     stretch: bool = False

@@ -1,0 +1,323 @@
+"""Exercises about AMD's GPUs (06): what the compiler made of the fused softmax, and what that leaves room for.
+
+The course's own kernel is compiled here, in a child process; the learner's answer is only numbers.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from workshop.occupancy import occupancy
+from workshop.xray import Compiled, CompileFailed, xray
+
+from ..verdict import Finding
+from .spec import Case, Exercise, Mistake
+
+TARGET = "gfx942"  # MI300X
+ROWS = 4096
+READ = {"BLOCK_SIZE": 8192, "num_warps": 4, "num_stages": 2, "waves_per_eu": 8}
+TUNED_COLUMNS = 4096
+ASKED_WAVES = 8
+MOST_PER_LANE = 64  # float32 of one row in a lane: as many as a lane has registers at eight waves
+
+# What a configuration may be. Larger blocks and more stages take the compiler minutes and win nothing.
+CHOICES = {
+    "BLOCK_SIZE": tuple(2**k for k in range(14)),
+    "num_warps": (1, 2, 4, 8, 16),
+    "waves_per_eu": tuple(range(9)),
+    "num_stages": (1, 2, 3, 4),
+}
+
+
+@triton.jit
+def fused_softmax_kernel(
+    in_ptr,
+    output_ptr,
+    row_stride,
+    output_row_stride,
+    n_rows,
+    n_cols,
+    BLOCK_SIZE: tl.constexpr,
+    num_stages: tl.constexpr,
+):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_cols
+    first, step = tl.program_id(0), tl.num_programs(0)
+    for row in tl.range(first, n_rows, step, num_stages=num_stages):
+        in_row = in_ptr + tl.cast(row, tl.int64) * row_stride
+        output_row = output_ptr + tl.cast(row, tl.int64) * output_row_stride
+        in_data = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(in_data - tl.max(in_data, axis=0))
+        softmax = numerator / tl.sum(numerator, axis=0)
+        tl.store(output_row + offsets, softmax, mask=mask)
+
+
+def compiled(dtype: str, n_cols: int, configuration: dict[str, int]) -> Compiled:
+    """The kernel for contiguous rows of n_cols, for the MI300X. Compiled once per process."""
+    pointer = f"*{dtype}"
+    report = xray(
+        fused_softmax_kernel, pointer, pointer, n_cols, n_cols, ROWS, n_cols, targets=TARGET, **configuration
+    )
+    return report[TARGET]
+
+
+def isa_numbers() -> dict[str, int]:
+    """What there is to read, as this version of Triton compiles it."""
+    found = compiled("fp32", READ["BLOCK_SIZE"], READ)
+    return {
+        "vgprs": found.vgprs,
+        "lds_bytes": found.shared,
+        "load_bits": max(found.loads),
+        "spills": found.spills,
+    }
+
+
+def _misread(**changed: int):
+    return lambda: isa_numbers() | changed
+
+
+READ_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        _misread(lds_bytes=0),
+        "The ISA's .group_segment_fixed_size is always 0 here: Triton asks for its LDS when it launches the kernel.",
+        "Read the row of the table that counts shared memory.",
+    ),
+    Mistake(
+        "wrong-value",
+        _misread(load_bits=4),
+        "The 4 of dwordx4 counts double words, of 32 bits each.",
+        "Multiply.",
+    ),
+    Mistake(
+        "wrong-value",
+        _misread(load_bits=16),
+        "These are bytes.",
+        "Multiply by 8: load_bits counts the bits that one lane gets from one load.",
+    ),
+    Mistake(
+        "wrong-value",
+        _misread(load_bits=32),
+        "That is one element. One instruction loads several for each lane.",
+        "Look for the x at the end of the instruction's name.",
+    ),
+    Mistake(
+        "wrong-value",
+        _misread(spills=0),
+        "The kernel does spill: it was made to fit into fewer registers than it needs.",
+        "Look for .vgpr_spill_count in the ISA (.sgpr_spill_count is about scalar registers).",
+    ),
+)
+
+
+# (vgprs, lds_bytes, num_warps, arch): each row makes another limit bind; all give whole waves
+_KERNELS = (
+    (114, 16, 4, "gfx942"),
+    (62, 32, 8, "gfx942"),
+    (72, 0, 1, "gfx942"),
+    (72, 32, 8, "gfx942"),
+    (20, 0, 4, "gfx90a"),
+    (20, 20000, 4, "gfx942"),
+    (20, 20000, 4, "gfx950"),
+    (20, 20000, 4, "gfx90a"),
+    (170, 64, 4, "gfx942"),
+    (168, 64, 4, "gfx90a"),
+    (357, 16, 4, "gfx942"),
+    (72, 64, 16, "gfx950"),
+    (40, 65536, 8, "gfx950"),
+)
+
+
+def _without_granule(vgprs, lds, warps, arch):
+    waves = min(8, 512 // max(vgprs, 1))
+    groups = min(waves * 4 // warps, (163840 if arch == "gfx950" else 65536) // lds if lds else 32)
+    return groups * warps // 4
+
+
+def _unlimited_slots(vgprs, lds, warps, arch):
+    groups = 512 // (-(-vgprs // 8) * 8) * 4 // warps
+    if lds:
+        groups = min(groups, (163840 if arch == "gfx950" else 65536) // lds)
+    return groups * warps // 4
+
+
+OCCUPANCY_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        _without_granule,
+        "Registers are handed out in steps of 8: a wave that uses 170 is given 176.",
+        "Round vgprs up to the next multiple of 8 before you divide.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(-(-vgprs // 16) * 16, lds, warps, arch),
+        "The step is 8 registers on these three. Some guides say 16, which is too coarse: 72 need no rounding.",
+        "Round vgprs up to the next multiple of 8.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(2 * (-(-vgprs // 8) * 8), lds, warps, arch),
+        "An execution unit has 512 registers per lane. 256 is without the accumulation registers.",
+        "Divide 512; vgprs already counts both kinds.",
+    ),
+    Mistake(
+        "wrong-value",
+        _unlimited_slots,
+        "However few registers they use, an execution unit holds at most 8 waves.",
+        "Take the smaller of 8 and 512 // registers.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, 0, warps, arch),
+        "LDS is not counted.",
+        "At most LDS // lds_bytes workgroups fit a compute unit; 0 bytes limit nothing.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, "gfx942"),
+        "Not every architecture has 64 KiB of LDS: gfx950 has 160.",
+        "Choose the LDS by arch.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups,
+        "That is the number of workgroups on a compute unit.",
+        "Multiply by num_warps and divide by the 4 execution units.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).waves_by_vgprs,
+        "That is what the registers leave room for, wave by wave. Waves come in whole workgroups, and those need LDS.",
+        "Count workgroups per compute unit, take the smallest count, then go back to waves.",
+    ),
+)
+
+
+def tuned(configuration) -> Finding | None:
+    """Why this configuration does not do for the kernel on float16 rows; None if it does."""
+    if finding := _no_configuration(configuration):
+        return finding
+    block, warps = configuration["BLOCK_SIZE"], configuration["num_warps"]
+    if block // (warps * 64) > MOST_PER_LANE:
+        return Finding(
+            "low-occupancy",
+            f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, which leaves no "
+            f"room for {ASKED_WAVES} waves of 64 registers each.",
+            advice="share the row among more warps, or take a smaller block.",
+        )
+    try:
+        found = compiled("fp16", TUNED_COLUMNS, configuration)
+    except (CompileFailed, RuntimeError) as error:
+        return Finding("compile-error", f"{_shown(configuration)}: {error}")
+    return _narrow(found, configuration) or _spilling(found, configuration) or _crowded_out(found, configuration)
+
+
+def _no_configuration(got) -> Finding | None:
+    keys = ", ".join(CHOICES)
+    if not isinstance(got, dict) or set(got) != set(CHOICES):
+        return Finding("wrong-value", f"The answer is {got!r:.80}.", advice=f"return a dict with the keys {keys}.")
+    for key, allowed in CHOICES.items():
+        if type(got[key]) is not int or got[key] not in allowed:
+            values = f"one of {', '.join(map(str, allowed))}"
+            if key == "BLOCK_SIZE":
+                values = f"a power of two up to {allowed[-1]}"
+            return Finding("wrong-value", f"{key} is {got[key]!r:.40}.", advice=f"choose {values}.")
+    if got["BLOCK_SIZE"] < TUNED_COLUMNS:
+        return Finding(
+            "wrong-value",
+            f"BLOCK_SIZE is {got['BLOCK_SIZE']}, and a row has {TUNED_COLUMNS} columns: the rest of the row is never read.",
+            "This kernel holds the whole row in one block.",
+            "choose a block as long as the row.",
+        )
+    return None
+
+
+def _narrow(found: Compiled, configuration: dict) -> Finding | None:
+    narrow = [
+        f"{count} {kind} of {bits} bits"
+        for kind, counts in (("loads", found.loads), ("stores", found.stores))
+        for bits, count in sorted(counts.items())
+        if bits < 128
+    ]
+    if not narrow:
+        return None
+    lane = configuration["BLOCK_SIZE"] // (configuration["num_warps"] * 64)
+    return Finding(
+        "narrow-access",
+        f"{_shown(configuration)}: {' and '.join(narrow)}.",
+        f"A lane has {lane} elements of 16 bits in a row; 128 bits are eight of them.",
+        "give each lane more elements: fewer warps for the same block.",
+    )
+
+
+def _spilling(found: Compiled, configuration: dict) -> Finding | None:
+    if not found.spills:
+        return None
+    return Finding(
+        "spills",
+        f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
+        "waves_per_eu makes the compiler fit a wave into fewer registers; what does not fit goes to memory.",
+        "let a lane hold less: more warps or fewer stages.",
+    )
+
+
+def _crowded_out(found: Compiled, configuration: dict) -> Finding | None:
+    waves = found.occupancy
+    if waves >= ASKED_WAVES:
+        return None
+    return Finding(
+        "low-occupancy",
+        f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
+        f"asked: {ASKED_WAVES}. A wave has {found.vgprs} registers.",
+        f"{ASKED_WAVES} waves leave 64 registers to each.",
+        "let a lane hold less: more warps or fewer stages.",
+    )
+
+
+def _shown(configuration: dict) -> str:
+    return ", ".join(f"{key} {configuration[key]}" for key in CHOICES)
+
+
+def _once(arguments) -> tuple:
+    return ()
+
+
+EXERCISES = (
+    Exercise(
+        name="read_the_isa",
+        notebook="06_amd_optimization",
+        points=3,
+        kind="value",
+        entry="read_the_isa",
+        signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
+        cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
+        reference=isa_numbers,
+        mistakes=READ_MISTAKES,
+    ),
+    Exercise(
+        name="occupancy",
+        notebook="06_amd_optimization",
+        points=3,
+        kind="value",
+        entry="occupancy",
+        signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
+        cases=tuple(
+            Case(f"{arch}: {vgprs} VGPRs, {lds} bytes, {warps} warps", lambda _, a=(vgprs, lds, warps, arch): a)
+            for vgprs, lds, warps, arch in _KERNELS
+        ),
+        reference=lambda *kernel: int(occupancy(*kernel)),
+        mistakes=OCCUPANCY_MISTAKES,
+    ),
+    Exercise(
+        name="tune_for_mi300x",
+        notebook="06_amd_optimization",
+        points=4,
+        kind="value",
+        entry="tune_for_mi300x",
+        signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
+        cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),
+        reference=lambda: {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1},
+        accept=tuned,
+    ),
+)

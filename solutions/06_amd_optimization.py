@@ -1,0 +1,326 @@
+# %% [markdown]
+# # 6 · AMD: read what the compiler made, and tune it
+#
+# The MI300X has wide waves, a large register file and a large cache, and its compiler says what it did. You can
+# study all of that on any Linux machine: Triton compiles for `gfx942`, the MI300X, without one.
+#
+# Three exercises: read the assembly, compute the occupancy, choose a configuration.
+
+# %%
+from workshop import DEVICE, compare, device, explore, matches, progress, xray
+
+import torch
+import triton
+import triton.language as tl
+
+from autograder import check
+
+# %% [markdown]
+# ## Picture
+#
+# ![One compute unit with four SIMDs: waves side by side, limited by their vector registers, by eight slots, or by LDS.](../assets/occupancy_cu.svg)
+#
+# ## Idea
+#
+# ### The machine, from large to small
+#
+# - An MI300X has 8 compute dies (**XCD**) of 38 **compute units** (CU): 304. Each die has 4 MiB of L2 cache, and
+#   all share 256 MiB of *Infinity Cache*. A benchmark whose tensors fit in there measures the cache.
+# - A CU has 64 KiB of **LDS**, which Triton calls shared memory, and four **execution units** (EU, also SIMD).
+# - A warp is a **wave** of 64 lanes and lives on one EU. An EU keeps up to 8 of them: while one waits for memory,
+#   another computes.
+# - For each lane an EU has 512 **vector registers** (VGPRs) of 32 bits for all its waves together, handed out in
+#   steps of 8. Half of them are *accumulation registers* (AGPRs), made for matrix instructions; the compiler may
+#   use them for other values, and `.vgpr_count` counts both.
+#
+# The sizes are [AMD's](https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html), the step and the 8
+# waves are [LLVM's](https://llvm.org/docs/AMDGPUUsage.html). The MI355X (`gfx950`) differs here in its LDS,
+# 160 KiB, and the MI250X (`gfx90a`) in its number of dies and units.
+#
+# ### Wide loads
+#
+# ![One buffer_load_dwordx4 gives each of 64 lanes 16 bytes, 1024 in all; buffer_load_dword gives 4 bytes to each.](../assets/amd_wave_load.svg)
+#
+# One instruction can load up to 128 bits for each lane. Look for `dwordx4`. The same width comes under two names:
+# `buffer_load_dwordx4`, which Triton uses for tensors below 2 GiB, and `global_load_dwordx4`, the only one that
+# older guides mention.
+#
+# ### Occupancy
+#
+# $$\text{waves} = \min\left(8, \left\lfloor \frac{512}{\lceil \text{vgprs} / 8 \rceil \cdot 8} \right\rfloor\right)$$
+#
+# A program's waves, its *workgroup*, must fit the CU together, and so must its LDS. Try it:
+
+# %%
+explore.occupancy()
+
+# %% [markdown]
+# ## Predict
+#
+# A wave uses 170 VGPRs. How many such waves does an EU hold? And to how few registers would the compiler have to
+# come down for one wave more?
+
+# %%
+my_waves, my_registers = 0, 0  # ← your guesses
+
+# %%
+allocated = -(-170 // 8) * 8
+waves = 512 // allocated
+print(f"{allocated} registers each, so {waves} waves; {waves + 1} waves fit up to {512 // (waves + 1) // 8 * 8}")
+print(f"your guesses: {my_waves} waves, {my_registers} registers")
+
+# %% [markdown]
+# ## Write: read the assembly
+#
+# The kernel of lesson 4, for rows of 8192 float32, with 4 warps, 2 stages and `waves_per_eu=8`: a wish that the
+# compiler should fit 8 waves on each EU, whatever it takes.
+
+
+# %%
+@triton.jit
+def fused_softmax_kernel(
+    in_ptr,
+    output_ptr,
+    row_stride,
+    output_row_stride,
+    n_rows,
+    n_cols,
+    BLOCK_SIZE: tl.constexpr,
+    num_stages: tl.constexpr,
+):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_cols
+    first, step = tl.program_id(0), tl.num_programs(0)
+    for row in tl.range(first, n_rows, step, num_stages=num_stages):
+        in_row = in_ptr + tl.cast(row, tl.int64) * row_stride
+        output_row = output_ptr + tl.cast(row, tl.int64) * output_row_stride
+        in_data = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(in_data - tl.max(in_data, axis=0))
+        softmax = numerator / tl.sum(numerator, axis=0)
+        tl.store(output_row + offsets, softmax, mask=mask)
+
+
+columns = 8192
+report = xray(
+    fused_softmax_kernel, "*fp32", "*fp32", columns, columns, 4096, columns,
+    BLOCK_SIZE=columns, num_warps=4, num_stages=2, waves_per_eu=8, targets="gfx942",
+)
+report
+
+# %%
+report.isa().grep(".vgpr_count", ".vgpr_spill", ".sgpr_spill", ".group_segment_fixed", "buffer_", "global_")
+
+# %% [markdown]
+# Write down four numbers: the vector registers of a wave, the bytes of LDS of a program, the bits that one lane
+# gets from one load of the row, and the vector registers that were spilled. Two of the lines above are traps.
+#
+# Write the *numbers*: the judge gives your function no compiler. It compiles the kernel itself, with the Triton
+# that it runs on (its verdict names the version), so read yours in the same environment that will judge it. The
+# solution carries the spills of four versions, which are four different numbers.
+
+
+# %% answer="read_the_isa"
+def read_the_isa():
+    ### BEGIN SOLUTION
+    spills = {"3.6": 59, "3.7": 42, "3.8": 48, "3.9": 53}
+    return {"vgprs": 64, "lds_bytes": 16, "load_bits": 128, "spills": spills[triton.__version__[:3]]}
+    ### STARTER
+    # return {"vgprs": 0, "lds_bytes": 0, "load_bits": 0, "spills": 0}  # your code here: four numbers
+    ### END SOLUTION
+
+
+# %%
+print(read_the_isa())
+
+# %% [markdown] hints="read_the_isa"
+
+# %% [markdown]
+# ## Check
+
+# %% check="read_the_isa"
+check("read_the_isa")
+
+# %% [markdown]
+# ## Write: occupancy
+#
+# Waves per execution unit, for `arch` in `gfx90a`, `gfx942` and `gfx950`:
+#
+# 1. Round `vgprs` up to a multiple of 8. How many waves fit into 512? At most 8.
+# 2. Four execution units: how many whole workgroups of `num_warps` waves is that on a CU?
+# 3. How many workgroups fit into the LDS? Zero bytes limit nothing.
+# 4. Take the smaller, and go back to waves per execution unit. Round down.
+#
+# A much-read guide hands registers out in steps of 16. On these three it is 8: 72 registers are 72, not 80.
+
+
+# %% answer="occupancy"
+LDS = {"gfx90a": 64 * 1024, "gfx942": 64 * 1024, "gfx950": 160 * 1024}
+
+
+def occupancy(vgprs, lds_bytes, num_warps, arch):
+    ### BEGIN SOLUTION
+    allocated = (vgprs + 7) // 8 * 8
+    workgroups = min(8, 512 // allocated) * 4 // num_warps
+    if lds_bytes:
+        workgroups = min(workgroups, LDS[arch] // lds_bytes)
+    return workgroups * num_warps // 4
+    ### STARTER
+    # return 512 // vgprs  # your code here: this is not even half of it
+    ### END SOLUTION
+
+
+# %%
+for kernel in ((114, 16, 4, "gfx942"), (72, 32, 8, "gfx942"), (20, 20000, 4, "gfx942"), (20, 20000, 4, "gfx950")):
+    print(kernel, "->", occupancy(*kernel), "waves per execution unit")
+
+# %% [markdown] hints="occupancy"
+
+# %% [markdown]
+# ## Check
+
+# %% check="occupancy"
+check("occupancy")
+
+# %% [markdown]
+# ## Write: tune for the MI300X
+#
+# Now rows of 4096 **float16**. Choose a configuration of the kernel such that for `gfx942`
+#
+# - every access to global memory is 128 bits wide,
+# - nothing is spilled,
+# - 8 waves fit each execution unit.
+#
+# The choices are `BLOCK_SIZE` (a power of two up to 8192, at least the row), `num_warps` (1 to 16),
+# `waves_per_eu` (0, no wish, to 8) and `num_stages` (1 to 4). There is more than one right answer. Try as many as
+# you like; each takes the compiler some seconds.
+
+
+# %%
+def show(**configuration):
+    """What the compiler makes of one configuration for float16 rows of 4096."""
+    found = xray(
+        fused_softmax_kernel, "*fp16", "*fp16", 4096, 4096, 4096, 4096, targets="gfx942", **configuration
+    )["gfx942"]
+    widths = ", ".join(f"{count} × {bits} bit" for bits, count in found.loads.items())
+    print(configuration)
+    print(f"    {found.vgprs} VGPRs, {found.spills} spilled, {found.occupancy} waves, loads: {widths}")
+
+
+show(BLOCK_SIZE=4096, num_warps=1, waves_per_eu=0, num_stages=1)
+show(BLOCK_SIZE=4096, num_warps=16, waves_per_eu=0, num_stages=1)
+
+
+# %% answer="tune_for_mi300x"
+def tune_for_mi300x():
+    ### BEGIN SOLUTION
+    return {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1}
+    ### STARTER
+    # # Your code here: another configuration.
+    # return {"BLOCK_SIZE": 4096, "num_warps": 1, "waves_per_eu": 0, "num_stages": 1}
+    ### END SOLUTION
+
+
+# %% [markdown] hints="tune_for_mi300x"
+
+# %% [markdown]
+# ## Check
+
+# %% check="tune_for_mi300x"
+check("tune_for_mi300x")
+
+# %% [markdown]
+# ## Measure
+#
+# No AMD GPU was at hand when this lesson was written, so it shows no AMD speed. What it can measure anywhere is
+# what the compiler did; that says what *may* limit a kernel, not how fast it is. If your device is an AMD GPU, the
+# next cell times your configuration against the first guess of one warp, and both against the copy.
+
+
+# %%
+def with_configuration(configuration):
+    """Softmax of float16 rows of 4096 with this configuration, one program per row."""
+
+    def softmax(x):
+        output = torch.empty_like(x)
+        fused_softmax_kernel[(x.shape[0],)](
+            x, output, x.stride(0), output.stride(0), *x.shape, **configuration
+        )
+        return output
+
+    return softmax
+
+
+if device().backend == "hip":
+    one_warp = {"BLOCK_SIZE": 4096, "num_warps": 1, "waves_per_eu": 0, "num_stages": 1}
+    speed = compare(
+        {"one warp": with_configuration(one_warp), "yours": with_configuration(tune_for_mi300x())},
+        lambda rows: (torch.randn(rows, 4096, device=DEVICE, dtype=torch.float16),),
+        sizes=(16384, 65536, 131072),
+        bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
+        check=matches(lambda x: torch.softmax(x, dim=1)),
+        title="Rows of 4096 float16",
+    )
+    speed.plot()
+else:
+    print("no AMD GPU here, so nothing is timed")
+
+# %% [markdown]
+# ## Look inside
+#
+# Before the assembly comes TTGIR, Triton's own view. `sizePerThread` says how many neighbours a lane takes at
+# once. Names in older guides begin with `triton_gpu.`; today they begin with `ttg.`.
+
+# %%
+report.ttgir().grep("#ttg.blocked", "num-warps", "load", "store")
+
+# %% [markdown]
+# Back to the wish. The same kernel without it: what did eight waves cost?
+
+# %%
+unforced = xray(
+    fused_softmax_kernel, "*fp32", "*fp32", columns, columns, 4096, columns,
+    BLOCK_SIZE=columns, num_warps=4, num_stages=2, targets="gfx942",
+)
+unforced.diff(report)
+
+# %% [markdown]
+# The numbers that changed come first, then the instructions. Each `scratch_store` and `scratch_load` is a spill:
+# traffic to memory that a softmax in one pass was meant to avoid. Twice the waves, paid for with that traffic.
+#
+# `s_waitcnt` is where a wave waits: `vmcnt(n)` until at most `n` of its memory accesses are still under way,
+# `lgkmcnt(n)` the same for LDS. With two stages the loads of the next row are under way while this one waits.
+#
+# ## Go further
+#
+# ### The price of a wish
+#
+# A row of 16,384 float32 with 4 warps, and more and more waves asked for. **Predict** where it begins to spill.
+
+# %%
+for waves_per_eu in (0, 2, 4, 6, 8):
+    found = xray(
+        fused_softmax_kernel, "*fp32", "*fp32", 16384, 16384, 4096, 16384,
+        BLOCK_SIZE=16384, num_warps=4, num_stages=1, waves_per_eu=waves_per_eu, targets="gfx942",
+    )["gfx942"]
+    print(f"waves_per_eu={waves_per_eu}: {found.vgprs:3} VGPRs, {found.spills:3} spilled, {found.occupancy} waves")
+
+# %% [markdown]
+# - **Stages.** Published rules give one number of stages per kind of kernel and contradict each other. Compile 1,
+#   2 and 4 stages and watch the registers; on an AMD GPU, time them.
+# - **`global_load` instead.** Restart with `AMDGCN_USE_BUFFER_OPS=0` in the environment and read the ISA again.
+# - **More to see.** `AMDGCN_ENABLE_DUMP=1` prints the assembly of every kernel that is compiled, `MLIR_ENABLE_DUMP=1`
+#   what each pass of the compiler did, and `TRITON_KERNEL_DUMP=1` writes all stages to `TRITON_DUMP_DIR`. A kernel
+#   that comes from the cache is not compiled: add `TRITON_ALWAYS_COMPILE=1`.
+# - **Matrix instructions** (MFMA) are where the accumulation registers come from. A softmax has none.
+#
+# ### Read next
+#
+# - AMD's [optimizing Triton
+#   kernels](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/optimizing-triton-kernel.html).
+#   You can now tell which of its sentences have aged.
+# - The [CDNA3 instruction
+#   set](https://www.amd.com/content/dam/amd/en/documents/instinct-tech-docs/instruction-set-architectures/amd-instinct-mi300-cdna3-instruction-set-architecture.pdf),
+#   for every instruction that you met.
+
+# %%
+progress()
