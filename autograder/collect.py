@@ -12,6 +12,7 @@ import re
 import stat
 import unicodedata
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ LAYOUTS = (
 _SYSTEMS = (
     ("Moodle", False, r"(?P<student>[^/]+?)_(?P<key>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)"),
     ("Canvas", True, r"(?P<student>[^\W\d_]+)_(?:LATE_)?(?P<key>\d+)_\d+_(?P<file>.+)"),
-    ("Blackboard", False, r".*_(?P<student>[^_]+)_attempt_(?P<key>\d{4}(?:-\d\d){5})_?(?P<file>.*)"),
+    ("Blackboard", False, r".*?_(?P<student>[^_]+)_attempt_(?P<key>\d{4}(?:-\d\d){5})_?(?P<file>.*)"),
     ("Brightspace", False, r"(?P<key>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?\w+ \d+, ?\d{4}.*"),
 )
 _SYSTEMS = tuple((name, stable, re.compile(pattern, re.DOTALL)) for name, stable, pattern in _SYSTEMS)
@@ -194,7 +195,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         raise ValueError(f"could not be unpacked: {visible(error, 200)}") from None
 
 
@@ -294,8 +295,11 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
 
 
 def _by_system(folders: list[str], name: str) -> tuple[str, str, str]:
-    """(student, key, file name) where a learning-management system named the file or its folder."""
-    for part in (name, *reversed(folders)):
+    """(student, key, file name) where a learning-management system named the file or its folder.
+
+    The outermost name counts: what is inside was named by the student, who may have taken another's name.
+    """
+    for part in (*folders, name):
         for _, stable, pattern in _SYSTEMS:
             match = pattern.fullmatch(part)
             if match:
@@ -361,12 +365,12 @@ def _student_ids(candidates: list[_Candidate], report: CollectReport) -> dict[tu
     namesakes = defaultdict(set)
     for c in candidates:
         if c.student:
-            namesakes[c.student, c.assignment].add(c.key)
+            namesakes[student_id(c.student), c.assignment].add(c.key)
     shared = {student for (student, _), keys in namesakes.items() if len(keys) > 1}
     for student in sorted(shared):
         report.notes.append(f"{_shown(student)}: several people have this name; their ids end in a number")
     return {
-        (c.student, c.key): student_id(f"{c.student}_{c.key}" if c.student in shared else c.student)
+        (c.student, c.key): student_id(f"{c.student}_{c.key}" if student_id(c.student) in shared else c.student)
         for c in candidates
         if c.student
     }
