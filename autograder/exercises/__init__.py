@@ -6,7 +6,7 @@ from importlib import import_module
 
 from .spec import Exercise
 
-_FAMILIES = ("first_kernel", "vector_add", "softmax", "arithmetic", "dropout")
+_FAMILIES = ("first_kernel", "vector_add", "softmax", "arithmetic", "dropout", "amd")
 
 EXERCISES: dict[str, Exercise] = {
     exercise.name: exercise

@@ -202,8 +202,8 @@ def tuned(configuration) -> Finding | None:
     if block // (warps * 64) > MOST_PER_LANE:
         return Finding(
             "low-occupancy",
-            f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, which leaves no "
-            f"room for {ASKED_WAVES} waves of 64 registers each.",
+            f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
+            f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
             advice="share the row among more warps, or take a smaller block.",
         )
     try:
@@ -226,7 +226,7 @@ def _no_configuration(got) -> Finding | None:
     if got["BLOCK_SIZE"] < TUNED_COLUMNS:
         return Finding(
             "wrong-value",
-            f"BLOCK_SIZE is {got['BLOCK_SIZE']}, and a row has {TUNED_COLUMNS} columns: the rest of the row is never read.",
+            f"BLOCK_SIZE is {got['BLOCK_SIZE']}, and a row has {TUNED_COLUMNS} columns: the rest is never read.",
             "This kernel holds the whole row in one block.",
             "choose a block as long as the row.",
         )

@@ -1,2 +1,2 @@
 def read_the_isa():
-    return {"vgprs": report["gfx942"].vgprs}
+    return {"vgprs": report["gfx942"].vgprs}  # noqa: F821
