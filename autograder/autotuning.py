@@ -27,9 +27,11 @@ def tuned_launches(trace: dict) -> Iterator[dict]:
     """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
     for step in trace.get("steps", ()):
         tuned = step.get("tuned") if isinstance(step, dict) else None
-        if isinstance(tuned, dict) and isinstance(tuned.get("space"), list) and isinstance(step.get("args"), dict):
-            if all(isinstance(configuration, dict) for configuration in tuned["space"]):
-                yield step
+        if not isinstance(tuned, dict) or not isinstance(step.get("args"), dict):
+            continue
+        space = tuned.get("space")
+        if isinstance(space, list) and all(isinstance(configuration, dict) for configuration in space):
+            yield step
 
 
 def about_the_space(traces: list[dict]) -> Finding | None:

@@ -78,7 +78,8 @@ def died(o: Observation) -> Finding | None:
     if o.death:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
-                31: "made a system call that a kernel has no use for"}.get(-o.death, f"ended with status {o.death}")  # fmt: skip
+                31: "made a system call that a kernel has no use for"}  # fmt: skip
+        name = name.get(-o.death, f"ended with status {o.death}")
         return Finding(
             "crash",
             f"The process that ran your code {name} ({o.case.name}).",
@@ -179,7 +180,9 @@ def _out_of_memory(o, t):
 
 
 LARGE = 300_000  # elements; a mistake that shows only in larger outputs is told by its pattern
-_NO_DEVICE = re.compile(r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|HIP|0 active drivers|device type|cuda", re.I)
+_NO_DEVICE = re.compile(
+    r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|HIP|0 active drivers|device type|cuda", re.I
+)
 _MEMORY = re.compile(
     r"out of memory|OutOfResources|out of resource|(can't|cannot) allocate memory|not enough memory|"
     r"storage size calculation overflowed|unable to allocate",
@@ -233,7 +236,8 @@ def _exception(o, t):
             "A lane followed a pointer that leads nowhere.",
             "check every pointer: base + row * stride + column, with a mask.",
         )
-    if o.stage == "plan" and o.backend == "interpreter" and re.search(r"cuda|hip\b", text, re.I) and _NO_DEVICE.search(text):
+    without_gpu = o.stage == "plan" and o.backend == "interpreter"
+    if without_gpu and re.search(r"cuda|hip\b", text, re.I) and _NO_DEVICE.search(text):
         return Finding(
             "wrong-device",
             f"{short}",
@@ -268,8 +272,8 @@ def _fault(o, t):
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
     lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
     happened = (
-        f"Program {_program(f)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the first "
-        f"is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides {_shape(f.stride)} "
+        f"Program {_program(f)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the "
+        f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides {_shape(f.stride)} "
         f"({o.case.name})."
     )
     return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
@@ -702,8 +706,8 @@ def diagnose(o: Observation, rules: tuple[Rule, ...] = RULES) -> Finding | None:
 
 # What says most comes first, when the cases of one answer tell different stories.
 PRIORITY = (
-    "syntax-error", "not-attempted", "not-allowed", "no-triton-kernel", "compile-error", "out-of-memory", "wrong-device",
-    "wrong-shape", "wrong-dtype", "input-modified", "timeout", "crash", "runtime-error", "wrong-program-id",
+    "syntax-error", "not-attempted", "not-allowed", "no-triton-kernel", "compile-error", "out-of-memory",
+    "wrong-device", "wrong-shape", "wrong-dtype", "not-contiguous", "input-modified", "timeout", "crash", "runtime-error", "wrong-program-id",
     "out-of-bounds-store", "out-of-bounds-load", "race", "unwritten-output", "relies-on-masked-lanes",
     "missing-rescale", "wrong-other-value", "overflow", "constant-factor", "not-normalised", "nan", "tail-wrong",
     "stride-ignored", "low-precision", "wrong-value",

@@ -352,11 +352,15 @@ class KernelJudgement:
         found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
         if len(found) < len(cases):
             return None
-        described = [{"trace": trace, "arguments": drawn.described()} for drawn, trace in zip(cases, found, strict=True)]
+        described = [
+            {"trace": trace, "arguments": drawn.described()} for drawn, trace in zip(cases, found, strict=True)
+        ]
         request = {"kind": "tune", "source": self.source, "cases": described}
         reports = self.judge.box.run(request, **self.judge.limits(self.exercise)).reports
         times = next((report.value for report in reports if report.has_value), None)
-        if not isinstance(times, list) or len(times) != len(cases) or not all(type(t) is float and t > 0 for t in times):
+        if not isinstance(times, list) or len(times) != len(cases):
+            return None
+        if not all(type(t) is float and t > 0 for t in times):
             return None
         half = len(times) // 2
         same_key = autotuning.key_of(found[0]) == autotuning.key_of(found[half])

@@ -1,0 +1,127 @@
+"""The galleries: every right answer passes, every wrong one fails and is told which mistake it is."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder import autotuning, selftest
+from autograder.box.messages import Evidence, Race, Result, Trouble
+from autograder.compare import Comparison
+from autograder.diagnosis import Observation, diagnose, overall
+from autograder.exercises import EXERCISES, find
+
+TESTS = Path(__file__).parent
+SOFTMAX = find("naive_softmax")
+NAMES = {case.name: case for case in SOFTMAX.cases}
+
+
+@pytest.fixture(scope="module")
+def answers():
+    return selftest.run(TESTS, workers=2)
+
+
+@pytest.mark.timeout(1200)
+def test_no_answer_is_misjudged(answers):
+    assert [str(a.path) for a in answers if a.misjudged] == []
+
+
+@pytest.mark.timeout(1200)
+def test_wrong_answers_are_told_which_mistake_it_is(answers):
+    wrong = [a for a in answers if not a.is_right]
+    misnamed = [f"{a.path.name}: {a.got}" for a in wrong if not a.named]
+    assert len(misnamed) <= 0.05 * len(wrong), misnamed
+
+
+def test_every_gallery_is_large_enough():
+    for name in {a.exercise for a in selftest.answers_in(TESTS)}:
+        group = [a for a in selftest.answers_in(TESTS) if a.exercise == name]
+        wrong = sum(not a.is_right for a in group)
+        assert len(group) - wrong >= 5, name
+        assert wrong >= (8 if EXERCISES[name].kind == "kernel" else 4), name
+
+
+# -- rules, on made-up observations ----------------------------------------------------------------------
+
+
+def observed(name: str, got=None, **seen) -> Observation:
+    case = NAMES[name]
+    arguments = case.make(torch.Generator().manual_seed(1))
+    expected = SOFTMAX.reference(arguments[0].values)
+    if got is not None:
+        output = got(arguments[0].values).to(arguments[0].values.dtype)
+        dtype = str(output.dtype).removeprefix("torch.")
+        seen["result"] = Result(tuple(output.shape), dtype, "cpu", True, False)
+        seen["comparison"] = Comparison(output, expected, SOFTMAX.bounds[output.dtype])
+        seen.setdefault("evidence", Evidence(launched=("kernel",)))
+    return Observation(SOFTMAX, case, arguments, "interpreter", constants=(256,), **seen)
+
+
+def said(*observations) -> str | None:
+    finding = overall(list(observations), [diagnose(o) for o in observations])
+    return finding.slug if finding else None
+
+
+def test_a_right_output_has_no_diagnosis():
+    assert said(observed("4 × 300, ragged", lambda x: torch.softmax(x, 1))) is None
+
+
+def test_one_factor_for_all_is_a_constant_factor():
+    assert said(observed("4 × 300, ragged", lambda x: 2 * torch.softmax(x, 1))) == "constant-factor"
+
+
+def test_rows_with_factors_of_their_own_are_not_normalised():
+    def rows(x):
+        return torch.softmax(x, 1) * torch.arange(2.0, 2.0 + len(x))[:, None]
+
+    assert said(observed("4 × 300, ragged", rows)) == "not-normalised"
+
+
+def test_a_mistake_that_fits_one_case_by_chance_does_not_count():
+    """A single row is a multiple of the right one; the others show that the factor is not constant."""
+
+    def first_column_wrong(x):
+        y = torch.softmax(x, 1)
+        y[:, 0] += 0.1
+        return y
+
+    names = ("4 × 300, ragged", "2 × 1024")
+    single = observed("3 × 1, one column", lambda x: 0.5 * torch.softmax(x, 1))
+    assert said(single, *(observed(name, first_column_wrong) for name in names)) == "wrong-value"
+
+
+def test_nan_everywhere_is_not_overflow():
+    nothing = [observed(name, lambda x: x * torch.nan) for name in ("4 × 300, ragged", "2 × 520, huge values")]
+    assert said(*nothing) == "nan"
+
+
+def test_overlapping_last_blocks_are_no_race_but_other_values_are():
+    race = dict(argument="y_ptr", line=3, code="tl.store(…)", programs=(0, 1), elements=212, share=0.7)
+    right = lambda x: torch.softmax(x, 1)  # noqa: E731
+    for same_value, slug in ((True, None), (False, "race")):
+        evidence = Evidence(launched=("kernel",), races=(Race(**race, same_value=same_value),))
+        assert said(observed("4 × 300, ragged", right, evidence=evidence)) == slug
+
+
+def test_what_triton_has_and_the_course_has_not_is_no_compile_error():
+    for construct, slug in (("`tl.inline_asm_elementwise`", "not-allowed"), ("`tl.thread_id`", "compile-error")):
+        trouble = Trouble("not-allowed", construct=construct, instead="…")
+        assert said(observed("4 × 300, ragged", trouble=trouble)) == slug
+
+
+def test_a_space_of_tiny_blocks_is_poor():
+    def trace(*sizes):
+        space = [{"BLOCK": size, "num_warps": 4} for size in sizes]
+        return {"steps": [{"op": "launch", "args": {}, "tuned": {"space": space, "choice": 0, "key": ["n"]}}]}
+
+    assert autotuning.about_the_space([trace(2, 4)]).slug == "poor-configurations"
+    assert autotuning.about_the_space([trace(1024)]).slug == "not-autotuned"
+    assert autotuning.about_the_space([{"steps": []}]).slug == "not-autotuned"
+    assert autotuning.about_the_space([trace(4, 1024)]) is None
+
+
+def test_a_key_without_n_keeps_the_choice_of_the_small_size():
+    small, large = [1.0, 2.0], [5.0, 4.0]
+    assert autotuning.about_the_choice(True, small, large).slug == "poor-configurations"
+    assert autotuning.about_the_choice(False, small, large) is None
+    assert autotuning.about_the_choice(True, small, [4.1, 4.0]) is None
