@@ -475,15 +475,17 @@ def missing(stage: str = "strict") -> tuple[str, ...]:
     """What this machine lacks to confine a process, found by confining one; empty when nothing is missing."""
     if _MACHINE not in _MACHINES:
         return (f"the box needs Linux on x86_64 or aarch64, and this is {_MACHINE}",)
+    answer, end = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python and JAX warn of a fork beside threads: the child imports nothing
-        answer, end = os.pipe()
+        # Python and JAX warn of a fork beside threads, but the child imports nothing. It forks too, as a probe:
+        # in a notebook's kernel a warning would go through a socket, which ends a confined process.
+        warnings.simplefilter("ignore")
         child = os.fork()
-    if child == 0:
-        try:
-            _confine_and_probe(stage, end)
-        finally:
-            os._exit(0)
+        if child == 0:
+            try:
+                _confine_and_probe(stage, end)
+            finally:
+                os._exit(0)
     os.close(end)
     with os.fdopen(answer) as pipe:
         text = pipe.read()
