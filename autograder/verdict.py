@@ -132,7 +132,7 @@ class Verdict:
 
 _BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 
-# Rules begin with div.verdict: JupyterLab and nbgrader style p, pre, code and ul too.
+# JupyterLab and nbgrader style p, pre, code and ul too, some with longer selectors than div.verdict.
 _STYLE = """<style>
 div.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:9px 16px;margin:6px 0;max-width:58em;
 background:rgba(127,127,127,.09);color:var(--jp-content-font-color1,inherit);
@@ -141,8 +141,8 @@ div.verdict.passed{border-color:#009e73}
 div.verdict p{margin:3px 0}
 div.verdict p.head{font-size:15px;margin-bottom:5px}
 div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
-background:rgba(127,127,127,.15);border:0;border-radius:3px;padding:1px 5px}
-div.verdict pre{padding:6px 10px;margin:6px 0;white-space:pre-wrap;overflow-wrap:anywhere}
+background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1px 5px}
+div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
 div.verdict .try{font-weight:600}
 div.verdict .chips{margin-top:6px}
 div.verdict .label,div.verdict .foot{opacity:.75;font-size:12.5px}
@@ -151,7 +151,7 @@ div.verdict .chip{display:inline-block;margin:2px 6px 2px 0;padding:0 8px;border
 line-height:19px;white-space:nowrap}
 div.verdict .ok{box-shadow:inset 0 0 0 1.5px #009e73}
 div.verdict .no{box-shadow:inset 0 0 0 1.5px #d55e00}
-div.verdict ul{list-style:none;margin:2px 0;padding:0}
+div.verdict ul{list-style:none;margin:2px 0!important;padding:0!important}
 div.verdict li{margin:0}
 </style>"""
 
