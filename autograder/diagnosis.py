@@ -674,10 +674,10 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     wrong_device,
     wrong_shape,
     wrong_dtype,
-    not_contiguous,
     no_kernel,
     aliased,
     damaged,
+    not_contiguous,
     wrong_program,
     raced,
     masked_lanes,
@@ -707,10 +707,11 @@ def diagnose(o: Observation, rules: tuple[Rule, ...] = RULES) -> Finding | None:
 # What says most comes first, when the cases of one answer tell different stories.
 PRIORITY = (
     "syntax-error", "not-attempted", "not-allowed", "no-triton-kernel", "compile-error", "out-of-memory",
-    "wrong-device", "wrong-shape", "wrong-dtype", "not-contiguous", "input-modified", "timeout", "crash", "runtime-error", "wrong-program-id",
-    "out-of-bounds-store", "out-of-bounds-load", "race", "unwritten-output", "relies-on-masked-lanes",
-    "missing-rescale", "wrong-other-value", "overflow", "constant-factor", "not-normalised", "nan", "tail-wrong",
-    "stride-ignored", "low-precision", "wrong-value",
+    "wrong-device", "wrong-shape", "wrong-dtype", "input-modified", "not-contiguous", "timeout", "crash",
+    "runtime-error", "wrong-program-id", "out-of-bounds-store", "out-of-bounds-load", "race",
+    "unwritten-output", "relies-on-masked-lanes", "missing-rescale", "wrong-other-value", "overflow",
+    "constant-factor", "not-normalised", "nan", "tail-wrong", "stride-ignored", "low-precision",
+    "wrong-value",
 )  # fmt: skip
 
 
