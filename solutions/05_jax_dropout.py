@@ -99,7 +99,8 @@ def philox_rand(seed, offsets):
     low = np.uint64(0xFFFFFFFF)
     for _ in range(10):
         a, b = counter[0] * np.uint64(0xD2511F53), counter[2] * np.uint64(0xCD9E8D57)
-        counter = [b >> np.uint64(32) ^ counter[1] ^ key[0], b & low, a >> np.uint64(32) ^ counter[3] ^ key[1], a & low]
+        high_a, high_b = a >> np.uint64(32), b >> np.uint64(32)
+        counter = [high_b ^ counter[1] ^ key[0], b & low, high_a ^ counter[3] ^ key[1], a & low]
         key = [(key[0] + np.uint64(0x9E3779B9)) & low, (key[1] + np.uint64(0xBB67AE85)) & low]
     bits = counter[0].astype(np.uint32).view(np.int32)
     return np.where(bits < 0, -bits - 1, bits).astype(np.float32) * np.float32(4.6566127342e-10)
@@ -134,7 +135,9 @@ def published(x, rate):
 
 first, second = published(x, 0.5), published(x, 0.5)
 print(f"same fate: {((first == 0) == (second == 0)).mean():.0%}   you said {my_share:.0%}")
-print(f"rate 1: {int(jnp.isnan(published(x, 1.0)).sum())} nan, {int((published(x, 1.0) == 0).sum())} zeros   you said {my_rate_one}")
+all_dropped = published(x, 1.0)
+nans, zeros = jnp.isnan(all_dropped).sum(), (all_dropped == 0).sum()
+print(f"rate 1: {nans} nan, {zeros} zeros   you said {my_rate_one}")
 print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000_000,)).min())
 
 # %% [markdown]
@@ -339,7 +342,8 @@ leaky_dropout.defvjp(forward, backward)
 # them, in every layer.
 #
 # </details>
-#
+
+# %% [markdown]
 # Dropped elements must have a gradient of 0; kept ones 2 where x is positive and 0.02 where it is negative,
 # at $p = 0.5$:
 
@@ -452,7 +456,8 @@ counts = []
 for kernel in (rand_kernel, rand4x_kernel):
     report = xray(kernel, "*fp32", "i32", BLOCK_SIZE=1024)
     counts.append(len(report.isa().grep("v_mul_hi_u32", "v_mul_lo_u32", "v_mad_u64_u32").splitlines()))
-    print(f"{kernel.fn.__name__:14} {counts[-1]:4} multiplications for 4 numbers, {report['gfx942'].vgprs} registers")
+    registers = report["gfx942"].vgprs
+    print(f"{kernel.fn.__name__:14} {counts[-1]:4} multiplications for 4 numbers, {registers} registers")
 print(f"{counts[0] / counts[1]:.1f} times fewer; you said {my_ratio:g}")
 
 # %% [markdown]
