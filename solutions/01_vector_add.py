@@ -19,7 +19,7 @@ from autograder import check
 # ![A launch of four programs on 14 elements: program p works on elements 4p to 4p + 3, and the last two lanes of program 3 have no element](../assets/launch_grid.svg)
 #
 # In lesson 0 every program had one element. Here it has a **block** of them, and works on all of them at once.
-# Move the sliders: which program touches which element, and when is a lane left over?
+# Each place in a block is a **lane**. Move the sliders: which program touches which element, and when has a lane none?
 
 # %%
 explore.launch_grid()
@@ -58,7 +58,7 @@ print(f"masked lanes: you said {masked_lanes}, it is {needed * 1024 - 98_432}")
 # ## Write
 #
 # Five lines are yours. The starter runs: run it, look at what comes out, then mend it line by line. You can check
-# after each line, because every blank is judged on its own.
+# after each line: as long as the kernel runs, every blank is judged on its own.
 
 # %% answer="vector_add"
 # Five lines are yours: 1️⃣ to 5️⃣. Everything else is right as it is.
@@ -111,7 +111,7 @@ check("vector_add")
 # Adding is nearly free; moving is not. Each element costs 12 bytes in float32: two reads and one write of 4 bytes.
 # So speed is counted in **GB/s**, and the ceiling is what a plain copy reaches on the same card.
 #
-# Predict first: at n = 98,432 the data is 1.2 MB, at n = 268,435,456 it is 3.2 GB. Which one gets more GB/s?
+# Predict first: at n = 98,432 the data is 1.2 MB, at n = 134,217,728 it is 1.6 GB. Which one gets more GB/s?
 
 # %%
 results = compare(
@@ -162,6 +162,8 @@ results.plot()
 # 2. the grid. It starts a single program, whatever the size. How many are needed depends on a `BLOCK_SIZE` that is not
 #    known until a configuration is chosen. So make the grid a *function*: Triton calls it with a dictionary of the chosen
 #    values, `meta["BLOCK_SIZE"]` among them.
+#
+# The check judges the grid and the numbers. Whether the space is good, only a measurement on a GPU can tell.
 
 # %% answer="vector_add_autotuned"
 # Two things are yours: the space and the grid.
@@ -231,7 +233,8 @@ for block_size in (4, 256, 1024, 4096):
     print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads or 'none'}")
 
 # %% [markdown]
-# A program here has 4 wavefronts of 64 lanes: 256 in all.
+# A program here has 4 wavefronts of 64 lanes: 256 in all. These are the hardware's lanes; the compiler shares a block's
+# elements out among them.
 #
 # - With a block of 4, four lanes have an element of their own, and 252 do not.
 # - With 256, each lane loads one float: 32 bits at a time.

@@ -192,6 +192,9 @@ my_fraction = 1.0  # ← your guess, between 0 and 1
 #
 # Pass 1 is done. Write pass 2, and mend the value that pass 3 stores. The host function is complete: it
 # refuses what the kernel cannot read, allocates the output, and launches one program per row.
+#
+# `tl.max(block, axis=0)` makes one number of a block, and so does `tl.sum`. `tl.maximum(a, b)` is the larger of two,
+# and `tl.exp` works on each number by itself.
 
 
 # %% answer="naive_softmax"
@@ -220,7 +223,7 @@ def naive_softmax_kernel(
         block = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
         row_sum += tl.sum(tl.exp(block - row_max), axis=0)
     ### STARTER
-    # row_sum = 1.0  # your code here: a loop like pass 1, 4 or 5 lines
+    # row_sum = 1.0  # your code here: a loop like pass 1, 6 lines
     ### END SOLUTION
 
     # Pass 3: the output.

@@ -137,8 +137,8 @@ for name, row in rows.items():
 # | 4️⃣ | `in_max_new` | $m_k$ from `in_max` ($m_{k-1}$) and the block |
 # | 5️⃣ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
 #
-# Keep the names: each blank is judged on its own, so three right blanks earn three points, and the check says
-# which three. The second loop is given.
+# Keep the names: as long as the kernel runs, each blank is judged on its own, so three right blanks earn three
+# points, and the check says which three. The second loop is given.
 
 
 # %% answer="online_softmax"

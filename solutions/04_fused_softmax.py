@@ -48,7 +48,7 @@ from autograder import check
 # ### Persistent programs
 #
 # One program per row means that a program is started for every row. Instead, start as many programs as the
-# device can run at once, and let each take row after row:
+# device can run at once, and let each take row after row. `tl.num_programs(0)` says how many were started:
 #
 # ![Four persistent programs share ten rows: program p takes rows p, p + 4, p + 8 and so on until the rows run out.](../assets/persistent_programs.svg)
 #
