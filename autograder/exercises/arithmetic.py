@@ -58,6 +58,18 @@ BYTES_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        _per_operation(5, 0, 3, 2),
+        "The row maxima and the row sums are written, and then read again.",
+        "subtract reads the M maxima, and divide reads the M sums: add 2M elements to what is read.",
+    ),
+    Mistake(
+        "wrong-value",
+        _per_operation(7, 0, 3, 2),
+        "row_max and row_sum have M elements, not MN: broadcasting reads each of them once.",
+        "Count 2M for them, not 2MN.",
+    ),
+    Mistake(
+        "wrong-value",
         _per_operation(5, 2, 5, 0),
         "max and sum write one number per row, not a whole matrix.",
         "Count the output of each operation by its shape.",
@@ -113,7 +125,27 @@ class _With:
         self.__dict__.update(facts | {k: v(device) if callable(v) else v for k, v in changed.items()})
 
 
+def _unrounded(regs, shared, warps, device):
+    threads = warps * device.warp_size
+    limits = [device.registers * (1 + device.is_cdna) / (regs * threads), device.max_threads / threads]
+    if shared:
+        limits.append(device.shared_memory / shared)
+    return device.multiprocessors * max(1, min(limits))
+
+
 LAUNCH_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        _unrounded,
+        "Parts of programs are counted.",
+        "Round down: a multiprocessor runs whole programs, so divide with //.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda regs, shared, warps, device: device.multiprocessors,
+        "That is one program for each multiprocessor; most have room for more.",
+        "Find how many fit by registers, by shared memory and by threads; the smallest number counts.",
+    ),
     Mistake(
         "wrong-value",
         _launch(is_cdna=False),
