@@ -581,7 +581,7 @@ def _csv_cell(value: object) -> object:
     if isinstance(value, int | float):
         return value
     text = " ".join(visible(value, 1000).split())
-    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
 
 
 # -- for nbgrader's own commands --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ one job and dies; the zygote kills and reaps everything that the job left behind
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -17,6 +18,7 @@ import sys
 import time
 
 PR_SET_CHILD_SUBREAPER = 36
+MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder; half of what is free where that is less
 
 
 def main(descriptor: int):
@@ -39,13 +41,15 @@ def main(descriptor: int):
             _child(jobs, settings, *descriptors)
         for fd in descriptors:
             os.close(fd)
-        end = _wait(child, limits["seconds"], limits["cpu_seconds"])
+        end = _wait(child, limits["seconds"], limits["cpu_seconds"], settings)
         _empty(settings["scratch"])
         channel.send(json.dumps(end).encode())
 
 
 def _child(jobs, settings: dict, job: int, output: int, status: int):
     """Never returns. Whatever happens in here ends as bytes in two descriptors and an exit status."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as preference:
+        preference.write("1000")  # where memory runs out, this goes first, not the judge
     try:
         jobs.run(settings, job, output, status)
     except BaseException as error:  # the judge must hear of every failure, whatever its class
@@ -54,19 +58,22 @@ def _child(jobs, settings: dict, job: int, output: int, status: int):
         os._exit(0)
 
 
-def _wait(child: int, seconds: float, cpu_seconds: float) -> dict:
-    """Waits for the child until it has used its time, then kills it and every process that it started."""
+def _wait(child: int, seconds: float, cpu_seconds: float, settings: dict) -> dict:
+    """Waits until the child has used its time, memory or disk; kills it and every process that it started."""
     process = os.pidfd_open(child)
     deadline = time.monotonic() + seconds
-    ended = False
-    while not ended and time.monotonic() < deadline and _cpu_seconds(child) < cpu_seconds:
+    free = shutil.disk_usage(settings["scratch"]).free
+    ended = greedy = False
+    while not (ended or greedy) and time.monotonic() < deadline and _cpu_seconds(child) < cpu_seconds:
         ended = bool(select.select([process], [], [], 0.2)[0])
+        written = free - shutil.disk_usage(settings["scratch"]).free
+        greedy = written > min(MAX_WRITTEN, free // 2) or sum(map(_resident, _children())) > settings["memory"]
     os.close(process)
     if not ended:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     _kill_orphans()
-    return {"timeout": not ended, "exit": os.waitstatus_to_exitcode(status)}
+    return {"timeout": not (ended or greedy), "exit": os.waitstatus_to_exitcode(status)}
 
 
 def _cpu_seconds(pid: int) -> float:
@@ -74,8 +81,18 @@ def _cpu_seconds(pid: int) -> float:
     return time.clock_gettime(~pid << 3 | 2)  # Linux: the clock of all threads of a process
 
 
+def _resident(pid: int) -> int:
+    """Bytes of memory that a process and its descendants use. A driver or XLA reserves far more: no limit for it."""
+    try:
+        with open(f"/proc/{pid}/statm") as pages:
+            own = int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError):  # it ended
+        return 0
+    return own + sum(map(_resident, _children(pid)))
+
+
 def _kill_orphans():
-    """Grandchildren fall to us, because we are their subreaper."""
+    """Grandchildren fall to us, because we are their subreaper. We go with those that fork faster than we reap."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         for pid in _children():
@@ -89,6 +106,7 @@ def _kill_orphans():
         except ChildProcessError:
             return
         time.sleep(0.005)
+    os.killpg(0, signal.SIGKILL)  # nothing in a group escapes a signal to all of it; the judge starts another box
 
 
 def _empty(folder: str):
@@ -96,9 +114,10 @@ def _empty(folder: str):
         shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _children() -> list[int]:
+def _children(of: int | None = None) -> list[int]:
+    pid = of or os.getpid()
     try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as children:
+        with open(f"/proc/{pid}/task/{pid}/children") as children:
             return [int(pid) for pid in children.read().split()]
     except OSError:  # a kernel without this file, or /proc hidden: waitpid still reaps
         return []
