@@ -284,6 +284,12 @@ MISTAKES = (
     ),
     Mistake(
         "not-normalised",
+        lambda x: x.double(),
+        "The rows are those of x, copied.",
+        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
+    ),
+    Mistake(
+        "not-normalised",
         lambda x: x.double() - x.double().amax(1, keepdim=True),
         "The rows are x - max: exp and the division by the sum are missing.",
         "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
