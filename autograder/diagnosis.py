@@ -273,8 +273,8 @@ def _fault(o, t):
     lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
     happened = (
         f"Program {_program(f)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the "
-        f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides {_shape(f.stride)} "
-        f"({o.case.name})."
+        f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides "
+        f"{_shape(f.stride)} ({o.case.name})."
     )
     return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
 
