@@ -6,7 +6,7 @@ import triton.language as tl
 @triton.jit
 def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
     pid = tl.program_id(axis=0)
-    offsets = pid + tl.arange(0, BLOCK_SIZE)
+    offsets = pid * (BLOCK_SIZE // 2) + tl.arange(0, BLOCK_SIZE)
     mask = offsets < n_elements
     x = tl.load(x_ptr + offsets, mask=mask)
     y = tl.load(y_ptr + offsets, mask=mask)
@@ -17,5 +17,5 @@ def add(x, y):
     output = torch.empty_like(x)
     n = output.numel()
     if n:
-        add_kernel[(n,)](x, y, output, n, BLOCK_SIZE=256)
+        add_kernel[(triton.cdiv(n, 128),)](x, y, output, n, BLOCK_SIZE=256)
     return output
