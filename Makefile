@@ -20,7 +20,7 @@ jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the bui
 
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not gpu"
+	$(BIN)/python -m pytest -n 2 -m "not gpu"
 
 test-gpu:  ## everything that needs a GPU
 	@$(INSTALL) lab dev
