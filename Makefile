@@ -13,7 +13,7 @@ help:  ## list these commands
 
 lab:  ## install what is missing, then open the course in JupyterLab
 	@$(INSTALL) lab
-	$(BIN)/jupyter lab $(ROOT) --ServerApp.root_dir=. --ServerApp.ip=127.0.0.1 notebooks/00_setup.ipynb
+	$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/00_setup.ipynb
 
 jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
 	$(INSTALL) lab jax
