@@ -109,7 +109,7 @@ class Box:
             "HOME": self.scratch,
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
-            "JAX_PLATFORMS": "cpu" if self.backend == "interpreter" else "",
+            "JAX_PLATFORMS": {"cuda": "cuda", "hip": "rocm"}.get(self.backend, "cpu"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONWARNINGS": "ignore",
         }

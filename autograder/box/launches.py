@@ -69,7 +69,7 @@ class Launches:
         bound = _bind(kernel.fn, args, kwargs)
         shape = grid({**bound}) if callable(grid) else grid
         shape = tuple(shape) if isinstance(shape, (tuple, list, torch.Size)) else _not_a_grid(shape)
-        options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and isinstance(v, int)}
+        options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
         self.recorder.launch(
             kernel.fn.__name__,
             tuple(int(n) for n in shape),

@@ -2,7 +2,7 @@ import torch
 import triton
 import triton.language as L
 
-MINUS_INFINITY = -float("inf")
+MINUS_INFINITY = L.constexpr(-float("inf"))
 BLOCK = 2048
 
 
