@@ -102,7 +102,7 @@ def _check(options) -> int:
     except JaxMissing as error:
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
-        raise CallError(f"this machine cannot confine the answer: {error}. If it is your own, --trust-submissions") from None
+        raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
     print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())
     return PASSED if verdict.passed else NOT_PASSED
 
@@ -191,7 +191,7 @@ def _selftest(options) -> int:
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
-        raise CallError(f"{folder} has neither right/ nor wrong/; expected right/<exercise>/*.py, wrong/<exercise>/*.py")
+        raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
     results = selftest.run(
         folder,
         exercises=options.exercise,

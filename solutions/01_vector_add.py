@@ -5,7 +5,7 @@
 # You will meet these five lines again in nearly every kernel.
 
 # %%
-from workshop import DEVICE, compare, device, explore, matches, progress, xray
+from workshop import DEVICE, compare, explore, matches, progress, xray
 
 import torch
 import triton

@@ -25,7 +25,8 @@ pytestmark = [
 def test_the_lesson_runs_with_all_checks_green(script, tmp_path):
     if "jax" in script.stem:
         pytest.importorskip("jax_triton")
-    environment = os.environ | {"WORKSHOP_PROGRESS": str(tmp_path / "progress.json"), "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
+    path = f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"
+    environment = os.environ | {"WORKSHOP_PROGRESS": str(tmp_path / "progress.json"), "PYTHONPATH": path}
     start = time.monotonic()
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=580, env=environment)
     print(done.stdout, done.stderr[-3000:], f"{time.monotonic() - start:.0f} s", sep="\n")
@@ -51,7 +52,7 @@ def card(judge, monkeypatch):
         # far outside: the driver reports it, and the process' context is lost
         ("x_ptr + offsets,", "x_ptr + offsets.to(tl.int64) * 1000000007,", {"crash"}),
         ("output = x + y", "output = x + y\n    while n_elements > 0:\n        output += tl.load(x_ptr)", {"timeout"}),
-        ("tl.store(output_ptr + offsets, output, mask=mask)", "tl.store(output_ptr + offsets, output)", {"out-of-bounds-store"}),
+        ("offsets, output, mask=mask)", "offsets, output)", {"out-of-bounds-store"}),
         ("mask = offsets < n_elements", "mask = offsets < n_elements - 1", {"unwritten-output", "tail-wrong"}),
     ],
 )  # fmt: skip
@@ -64,7 +65,8 @@ def test_a_kernel_that_harms_the_card_harms_nobody_else(card, old, new, diagnose
 
 def test_a_load_that_no_card_reports_is_found(judge):
     """A missing mask on a load changes no value: the memory checker sees it all the same."""
-    verdict = judge.judge("vector_add", ADD_TEMPLATE.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)"))
+    source = ADD_TEMPLATE.replace("tl.load(x_ptr + offsets, mask=mask)", "tl.load(x_ptr + offsets)")
+    verdict = judge.judge("vector_add", source)
     assert (verdict.diagnosis, verdict.backend) == ("out-of-bounds-load", judge.backend)
 
 

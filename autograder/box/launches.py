@@ -18,6 +18,8 @@ from triton.runtime.jit import JITFunction
 from .trace import TRITON_DTYPES, Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
+# Known to Triton, and without a meaning for a verdict.
+OTHER_OPTIONS = {"debug", "sanitize_overflow", "enable_fp_fusion", "instrumentation_mode", "launch_cooperative_grid"}
 # What a compiled kernel would report where nothing is compiled: enough for host code that computes a launch.
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
@@ -105,8 +107,7 @@ def _bind(function, args, kwargs) -> dict:
     """Arguments by name; constants that a launch option shares its name with belong to the kernel."""
     signature = inspect.signature(function)
     named = {k: v for k, v in kwargs.items() if k in signature.parameters}
-    unknown = set(kwargs) - set(named) - set(OPTIONS) - {"debug", "sanitize_overflow", "enable_fp_fusion",
-                                                          "instrumentation_mode", "launch_cooperative_grid"}  # fmt: skip
+    unknown = set(kwargs) - set(named) - set(OPTIONS) - OTHER_OPTIONS
     if unknown:
         raise TypeError(f"{function.__name__}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
     bound = signature.bind(*args, **named)

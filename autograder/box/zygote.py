@@ -7,6 +7,7 @@ one job and dies; the zygote kills and reaps everything that the job left behind
 from __future__ import annotations
 
 import contextlib
+import contextlib
 import ctypes
 import json
 import os
@@ -96,10 +97,8 @@ def _kill_orphans():
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         for pid in _children():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
