@@ -7,7 +7,6 @@ one job and dies; the zygote kills and reaps everything that the job left behind
 from __future__ import annotations
 
 import contextlib
-import contextlib
 import ctypes
 import json
 import os
