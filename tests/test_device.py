@@ -203,7 +203,7 @@ def test_a_healthy_machine_has_no_complaints():
             "TRITON_CACHE_DIR",
         ),
         (dict(cache_free=1 << 20), "1 MiB free at /home/learner/.triton/cache", "warn", "space"),
-        (dict(jax=None), "jax not installed", "warn", "pip install"),
+        (dict(jax=None), "jax not installed", "warn", "make jax"),
         (
             dict(accelerator="AMD Instinct MI300X", interpret="1"),
             "TRITON_INTERPRET is set although there is a GPU",

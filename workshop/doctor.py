@@ -274,7 +274,7 @@ def check_jax(machine: Machine) -> Iterator[Finding]:
             "warn",
             f"{' and '.join(missing)} not installed",
             "Only notebook 05 needs it.",
-            "make jax, or `make lab` without what turned it off.",
+            "`make jax`, or `make lab` without what turned it off.",
         )
     else:
         yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")
