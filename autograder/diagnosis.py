@@ -39,7 +39,6 @@ class Observation:
     evidence: Evidence = Evidence()
     comparison: Comparison | None = None
     constants: tuple[int, ...] = ()
-    launches: int = 0
     right_without_poison: bool = False
 
     @property
@@ -258,7 +257,7 @@ def _exception(o, t):
     return Finding(
         "runtime-error",
         f"{short} ({o.case.name})",
-        f"The function refused an input that it has to take: {_shape_of(o)}." if refused else "",
+        f"The function refused an input that it has to take: {o.case.name}." if refused else "",
         "" if refused else _advice(text, t.code, "read the message: the line above raised it." if t.line else ""),
         t.line,
         t.code,
@@ -305,10 +304,6 @@ def _program(f: Fault) -> str:
 
 def _shape(shape) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
-
-
-def _shape_of(o: Observation) -> str:
-    return o.case.name
 
 
 # -- what came back ----------------------------------------------------------------------------------------------

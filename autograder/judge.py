@@ -178,6 +178,7 @@ class KernelJudgement:
             cases=tuple(CaseResult(o.case.name, f) for o, f in zip(observations, findings)),
             blanks=blanks,
             blank_findings=blank_findings or {},
+            note=next((o.evidence.unchecked for o in observations if o.evidence.unchecked), ""),
         )
 
     def observe(self) -> list[Observation]:
