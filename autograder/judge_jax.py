@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib.util
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations
 
 import torch
 
@@ -425,23 +426,30 @@ def about_masks(made: list[Made], seeds: tuple[int, ...]) -> Finding | None:
         if not torch.equal(before.mask, m.mask):
             return _unsteady(before, m, seeds)
     masks = [m.mask for m in first.values()]
-    for i, mask in enumerate(masks):
-        for other in masks[:i]:
-            if correlated(mask, other, p):
-                share = float((mask == other).double().mean())
-                return Finding(
-                    "seed-ignored",
-                    f"Two seeds gave {'the same mask' if share == 1 else f'masks that agree in {share:.0%}'} "
-                    f"({case.name}).",
-                    "Every call, every layer and every step would drop the same elements.",
-                    "give the seed to the generator: tl.rand(seed, offsets).",
-                )
     k, n = sum(int(m.sum()) for m in masks), sum(m.numel() for m in masks)
     off = not plausible(k, n, 1 - p)
+    rate = 1 - k / n if off else p
+    # masks with a pattern of their own may agree by chance: the pattern comes first
     for mask in masks:
-        if finding := about_pattern(mask, 1 - k / n if off else p, case):
-            return finding
+        if finding := about_pattern(mask, rate, case):
+            return _same_for_two_seeds(masks, case, torch.equal) or finding
+    if finding := _same_for_two_seeds(masks, case, partial(correlated, p=rate)):
+        return finding
     return _wrong_rate(k, n, p, case) if off else None
+
+
+def _same_for_two_seeds(masks: list[torch.Tensor], case: Case, alike) -> Finding | None:
+    for mask, other in combinations(masks, 2):
+        if alike(mask, other):
+            share = float((mask == other).double().mean())
+            return Finding(
+                "seed-ignored",
+                f"Two seeds gave {'the same mask' if share == 1 else f'masks that agree in {share:.0%}'} "
+                f"({case.name}).",
+                "Every call, every layer and every step would drop the same elements.",
+                "give the seed to the generator: tl.rand(seed, offsets).",
+            )
+    return None
 
 
 def _unsteady(before: Made, after: Made, seeds: tuple[int, ...]) -> Finding:
