@@ -32,7 +32,7 @@ class Observation:
     arguments: tuple
     backend: str
     trouble: Trouble | None = None
-    timeout: bool = False
+    exceeded: str | None = None
     death: int = 0
     stage: str = "replay"
     result: Result | None = None
@@ -66,7 +66,9 @@ Rule = Callable[[Observation], Finding | None]
 
 
 def died(o: Observation) -> Finding | None:
-    if o.timeout:
+    if o.exceeded == "space":
+        return _out_of_memory(o, Trouble("memory"))
+    if o.exceeded:
         where = "The host function" if o.stage == "plan" else "A kernel"
         return Finding(
             "timeout",
@@ -226,6 +228,8 @@ def _exception(o, t):
     short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
         return Finding("not-attempted", "The function raises NotImplementedError.", advice="write its body.")
+    if "CUDACachingAllocator" in text:  # confined, torch cannot ask the driver how much is left, and asserts
+        return _out_of_memory(o, t)
     if _MEMORY.search(text):
         return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
     if _GPU_FAULT.search(text):

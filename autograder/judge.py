@@ -6,6 +6,7 @@ traces, bytes and short reports come back, after the process that made them is d
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from .judge_values import ValueJudgement
 from .verdict import CaseResult, Finding, Verdict
 
 MAX_SOURCE = 200_000
+ANSWER_LIMITS = 4  # all jobs of an answer together, in limits of the exercise
 MASK64 = (1 << 63) - 1
 # Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
 TELLING = {"ragged", "ascending", "negative", "strided"}
@@ -54,6 +56,7 @@ class Judge:
         self.backend = backend or this_backend()
         self.box = Box(self.backend, confine)
         self.template_traces: dict[str, dict[int, dict]] = {}
+        self.seconds_left = math.inf
         self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None
 
     def __enter__(self) -> Judge:
@@ -84,6 +87,7 @@ class Judge:
             finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
             return self._verdict(exercise, finding)
         seed = secrets.randbits(62) if seed is None else seed
+        self.seconds_left = ANSWER_LIMITS * exercise.limit_seconds
         if self.checker and exercise.kind == "jax":
             # a confined process cannot start JAX's CUDA backend yet, and its random numbers are the same bits
             return self.checker.judge(name, source, seed)
@@ -103,11 +107,21 @@ class Judge:
             return None
         return replace(verdict, backend=self.backend, note="found by the memory checker, on the interpreter")
 
-    def limits(self, exercise: Exercise) -> dict[str, float]:
-        """How long one job may take: computing time where a loaded machine must not change a verdict."""
-        if self.backend == "interpreter" and exercise.kind != "jax":
-            return {"cpu_seconds": exercise.limit_seconds, "seconds": 3 * exercise.limit_seconds}
-        return {"seconds": 2 * exercise.limit_seconds}
+    def run(self, exercise: Exercise, request: dict, tensors: bytes = b"", output_size: int = 0) -> Outcome:
+        """One job of an answer, in what is left of the answer's time.
+
+        What is limited is computing time, where a loaded machine must not change a verdict.
+        """
+        computes = self.backend == "interpreter" and exercise.kind != "jax"
+        outcome = self.box.run(
+            request,
+            tensors,
+            output_size,
+            seconds=min((3 if computes else 2) * exercise.limit_seconds, self.seconds_left),
+            cpu_seconds=exercise.limit_seconds if computes else math.inf,
+        )
+        self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
+        return outcome
 
     def _verdict(self, exercise: Exercise, finding: Finding) -> Verdict:
         blanks = dict.fromkeys(exercise.blanks.names, False) if exercise.blanks else {}
@@ -195,21 +209,21 @@ class KernelJudgement:
 
     def _plan(self, source: str, cases: list[_Drawn]) -> dict[int, Report | Outcome]:
         """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        outcome = self.judge.box.run(
+        outcome = self.judge.run(
+            self.exercise,
             {
                 "kind": "plan",
                 "source": source,
                 "entry": self.exercise.entry,
                 "cases": [{"arguments": drawn.described()} for drawn in cases],
             },
-            **self.judge.limits(self.exercise),
         )
         return by_case(outcome, len(cases))
 
     def _unplanned(self, index: int, planned: Report | Outcome) -> Observation:
         drawn = self.cases[index]
         if isinstance(planned, Outcome):
-            return self._observation(drawn, stage="plan", timeout=planned.timeout, death=planned.exit or 9)
+            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.exit or 9)
         if planned.error:
             return self._observation(drawn, stage="plan", trouble=planned.error)
         return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise))
@@ -234,7 +248,7 @@ class KernelJudgement:
             for position, report in reports.items():
                 drawn, trace = waiting.pop(order[position])
                 seen[order[position]] = self._seen(drawn, trace, report, outcome, slots[position])
-            if outcome.timeout or not reports:
+            if outcome.exceeded or not reports:
                 break
         return seen
 
@@ -259,13 +273,13 @@ class KernelJudgement:
             request["template"] = {"source": template.template, "kernel": template.kernel, "names": names}
             for case, blank in zip(described, blanks):
                 case["blank"] = blank
-        outcome = self.judge.box.run(request, bytes(blob), size, **self.judge.limits(self.exercise))
+        outcome = self.judge.run(self.exercise, request, bytes(blob), size)
         return outcome, slots
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         constants = _constants(trace)
         if isinstance(report, Outcome):
-            return self._observation(drawn, timeout=report.timeout, death=report.exit or 9, constants=constants)
+            return self._observation(drawn, exceeded=report.exceeded, death=report.exit or 9, constants=constants)
         if report.error:
             return self._observation(drawn, trouble=report.error, constants=constants)
         if report.result is None:
@@ -360,7 +374,7 @@ class KernelJudgement:
             {"trace": trace, "arguments": drawn.described()} for drawn, trace in zip(cases, found, strict=True)
         ]
         request = {"kind": "tune", "source": self.source, "cases": described}
-        reports = self.judge.box.run(request, **self.judge.limits(self.exercise)).reports
+        reports = self.judge.run(self.exercise, request).reports
         times = next((report.value for report in reports if report.has_value), None)
         if not isinstance(times, list) or len(times) != len(cases):
             return None

@@ -164,7 +164,7 @@ class JaxJudgement:
             )
         request = {"kind": "jax", "source": self.source, "entry": self.exercise.entry, "calls": described}
         request["empty_kernels"] = empty_kernels
-        return self.judge.box.run(request, bytes(blob), size, **self.judge.limits(self.exercise)), slots
+        return self.judge.run(self.exercise, request, bytes(blob), size), slots
 
     def _take(self, made: Made, report, output: bytes, slot) -> None:
         if report is None:  # an earlier call ended the process
@@ -196,7 +196,7 @@ class JaxJudgement:
         """What diagnosis says of a call that ended in an error, or whose programs got into each other's way."""
         seen = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**seen, timeout=report.timeout, death=report.exit or 9))
+            return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.exit or 9))
         if report.error is None:
             if report.result is None:
                 return Finding("crash", f"No result came back ({case.name}).")

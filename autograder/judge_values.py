@@ -20,14 +20,14 @@ class ValueJudgement:
     def verdict(self) -> Verdict:
         from .judge import by_case
 
-        outcome = self.judge.box.run(
+        outcome = self.judge.run(
+            self.exercise,
             {
                 "kind": "value",
                 "source": self.source,
                 "entry": self.exercise.entry,
                 "cases": [{"arguments": [_plain(a) for a in arguments]} for arguments in self.arguments],
             },
-            **self.judge.limits(self.exercise),
         )
         reports = by_case(outcome, len(self.exercise.cases))
         findings = [self._finding(i, reports[i]) for i in range(len(self.exercise.cases)) if i in reports]
@@ -47,7 +47,7 @@ class ValueJudgement:
         case = self.exercise.cases[index]
         observe = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**observe, stage="plan", timeout=report.timeout, death=report.exit or 9))
+            return diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.exit or 9))
         if report.error:
             return diagnose(Observation(**observe, stage="plan", trouble=report.error))
         if not report.has_value:

@@ -1,16 +1,21 @@
 """The judge from outside: what it says of answers that end their process, lie, or go astray."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from autograder.box import Box, messages
 from autograder.box.messages import ProtocolError, parse
+from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge, by_case
 
 CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
+
+
+SLEEPER = "import time\n\ndef add(x, y):\n    time.sleep(x)\n"
 
 
 def add_with(old: str, new: str) -> str:
@@ -57,17 +62,23 @@ def test_the_learners_line_is_named(judge):
 
 
 def test_an_endless_loop_ends(judge, monkeypatch):
-    from autograder.exercises import EXERCISES
-
-    object.__setattr__(EXERCISES["vector_add"], "limit_seconds", 2.0)
-    try:
+    with monkeypatch.context() as shorter:
+        shorter.setitem(EXERCISES, "vector_add", replace(EXERCISES["vector_add"], limit_seconds=2.0))
         start = time.monotonic()
         verdict = judge.judge("vector_add", "def add(x, y):\n    while True: pass\n")
         assert verdict.diagnosis == "timeout"
         assert time.monotonic() - start < 15
-    finally:
-        object.__setattr__(EXERCISES["vector_add"], "limit_seconds", 20.0)
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
+
+
+def test_an_answer_has_one_time_for_all_its_jobs(judge):
+    exercise = EXERCISES["vector_add"]
+    asleep = {"kind": "plan", "source": SLEEPER, "entry": "add", "cases": [{"arguments": [{"scalar": 0.5}] * 2}]}
+    judge.seconds_left = 0.8
+    assert judge.run(exercise, asleep).exceeded is None
+    assert judge.run(exercise, asleep).exceeded == "time"
+    assert judge.seconds_left == 0
+    assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer has its own
 
 
 def test_each_blank_is_judged_on_its_own(judge):

@@ -33,12 +33,16 @@ class BoxError(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: the reports it sent, its output memory, and its death if it was not natural."""
+    """How a job ended: the reports it sent, its output memory, and its death if it was not natural.
+
+    `exceeded` is "time" or "space" (memory or disk) where it was ended for having used too much of it.
+    """
 
     reports: list[Report]
     output: bytes
-    timeout: bool = False
+    exceeded: str | None = None
     exit: int = 0
+    seconds: float = 0.0
     garbled: str = ""
 
 
@@ -133,6 +137,7 @@ class Box:
     ) -> Outcome:
         """Runs one job. `tensors` is the memory that the request's inputs point into."""
         self._wait_until_ready()
+        begin = time.monotonic()
         text = json.dumps(request).encode()
         header = len(text).to_bytes(8, "little") + text
         job = _memory(header + b"\0" * (-len(header) % 64) + tensors)
@@ -151,10 +156,11 @@ class Box:
         finally:
             for descriptor in (job, output, reading, *([writing] if writing >= 0 else [])):
                 os.close(descriptor)
+        end["seconds"] = time.monotonic() - begin
         try:
-            return Outcome(parse(status), result, end["timeout"], end["exit"])
+            return Outcome(parse(status), result, **end)
         except ProtocolError as error:
-            return Outcome([], result, end["timeout"], end["exit"], garbled=str(error))
+            return Outcome([], result, **end, garbled=str(error))
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
         """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
@@ -165,21 +171,21 @@ class Box:
             ready = select.select([reading, self.channel], [], [], max(left, 0))[0] if left > 0 else []
             if not ready:
                 self.kill()
-                return bytes(status), {"timeout": True, "exit": -signal.SIGKILL}
+                return bytes(status), {"exceeded": "time", "exit": -signal.SIGKILL}
             if reading in ready and len(status) <= MAX_STATUS:
                 status += os.read(reading, 1 << 16)
             if self.channel in ready:
                 message = self.channel.recv(4096)
                 if not message:
                     self.kill()
-                    return bytes(status), {"timeout": False, "exit": -signal.SIGKILL}
+                    return bytes(status), {"exceeded": None, "exit": -signal.SIGKILL}
                 os.set_blocking(reading, False)
                 while len(status) <= MAX_STATUS and (more := _read(reading)):
                     status += more
                 return bytes(status), json.loads(message)
             if len(status) > MAX_STATUS:  # a flood: its writer is killed when its time is over
                 self.kill()
-                return bytes(status), {"timeout": False, "exit": -signal.SIGKILL}
+                return bytes(status), {"exceeded": None, "exit": -signal.SIGKILL}
 
     def kill(self):
         """Ends the zygote and what it started; the next job starts a new one."""

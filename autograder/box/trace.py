@@ -272,7 +272,7 @@ class Replay:
             kwargs["device"] = self.device
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
-                raise NotReplayable("a tensor of more than 2^30 elements")
+                raise MemoryError("a tensor of more than 2^30 elements")
         if op in FILL:
             self._charge(1)
         made = getattr(packet, overload)(*args, **kwargs)

@@ -59,7 +59,10 @@ def _child(jobs, settings: dict, job: int, output: int, status: int):
 
 
 def _wait(child: int, seconds: float, cpu_seconds: float, settings: dict) -> dict:
-    """Waits until the child has used its time, memory or disk; kills it and every process that it started."""
+    """Waits until the child has used its time, memory or disk; kills it and every process that it started.
+
+    What it had too much of is "time" or "space"; None where it ended by itself.
+    """
     process = os.pidfd_open(child)
     deadline = time.monotonic() + seconds
     free = shutil.disk_usage(settings["scratch"]).free
@@ -73,7 +76,8 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: dict) -> dic
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     _kill_orphans()
-    return {"timeout": not (ended or greedy), "exit": os.waitstatus_to_exitcode(status)}
+    exceeded = None if ended else "space" if greedy else "time"
+    return {"exceeded": exceeded, "exit": os.waitstatus_to_exitcode(status)}
 
 
 def _cpu_seconds(pid: int) -> float:
