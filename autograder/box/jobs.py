@@ -90,13 +90,15 @@ def watched(poison: str):
 def _build_driver(settings: dict):
     """Compiles and loads what Triton needs to talk to the GPU's driver; a child that had to could not.
 
-    The GPU itself is not started: that would not survive the fork.
+    The GPU itself is not started: that would not survive the fork. Asking torch whether there is one would start it.
     """
+    from unittest import mock
+
     from triton.runtime import driver
 
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings["scratch"])
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # is_available() then asks the management library
-    _ = driver.active.utils
+    with mock.patch("torch.cuda.is_available", return_value=True):
+        _ = driver.active.utils
 
 
 def prepare_for(kind: str):
