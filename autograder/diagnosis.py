@@ -18,6 +18,7 @@ import torch
 import triton.language
 
 from .box.messages import Evidence, Fault, Race, Result, Trouble
+from .box.sanitizer import Access
 from .compare import Comparison, agrees
 from .exercises.spec import Case, Exercise, Mistake, Strided
 from .verdict import Finding
@@ -40,6 +41,8 @@ class Observation:
     comparison: Comparison | None = None
     constants: tuple[int, ...] = ()
     right_without_poison: bool = False
+    access: Access | None = None
+    code: str = ""
 
     @property
     def values(self) -> tuple:
@@ -50,6 +53,14 @@ class Observation:
         """Block sizes to look for in patterns: the constants of the launches, then the usual ones."""
         usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
         return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
+
+    @property
+    def harmed_the_card(self) -> bool:
+        """Whether a kernel on a GPU left its tensors, or was ended by the driver."""
+        if self.backend == "interpreter" or self.stage == "plan":
+            return False
+        faulted = self.trouble and _GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
+        return bool(faulted or self.death or "out-of-bounds-store" in self.evidence.damage)
 
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -63,6 +74,21 @@ class Observation:
 Rule = Callable[[Observation], Finding | None]
 
 # -- what the box reported ---------------------------------------------------------------------------------------
+
+
+def invalid_access(o: Observation) -> Finding | None:
+    """What compute-sanitizer saw."""
+    if (a := o.access) is None:
+        return None
+    return Finding(
+        f"out-of-bounds-{a.kind}",
+        f"Program {_grid(a.program)} of {a.kernel} {'reads' if a.kind == 'load' else 'writes'} {a.size} bytes that "
+        f"belong to no tensor ({o.case.name}, found by compute-sanitizer).",
+        "Such lanes touch memory of somebody else.",
+        "check the pointer arithmetic and the mask of this access.",
+        a.line,
+        o.code,
+    )
 
 
 def died(o: Observation) -> Finding | None:
@@ -275,7 +301,7 @@ def _fault(o, t):
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
     lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
     happened = (
-        f"Program {_program(f)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the "
+        f"Program {_grid(f.program)} {'reads' if f.kind == 'load' else 'writes'} outside of {f.argument}: {lanes}, the "
         f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {_shape(f.shape)} and strides "
         f"{_shape(f.stride)} ({o.case.name})."
     )
@@ -299,8 +325,8 @@ def _why_outside(o, f: Fault):
     )
 
 
-def _program(f: Fault) -> str:
-    program = f.program
+def _grid(program: tuple[int, ...]) -> str:
+    """A program's place in its launch grid, without trailing zeros."""
     while len(program) > 1 and program[-1] == 0:
         program = program[:-1]
     return str(program[0]) if len(program) == 1 else str(tuple(program))
@@ -667,6 +693,7 @@ def _index(c: Comparison) -> str:
 
 # What was done, whatever the numbers are.
 CONDUCT_RULES: tuple[Rule, ...] = (
+    invalid_access,
     died,
     troubled,
     not_attempted,

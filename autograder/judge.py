@@ -199,6 +199,7 @@ class KernelJudgement:
         self.traces = replayable
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
         seen = self._without_poison(self._replay(self.source, cases), cases)
+        seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         order = [i for i in range(len(self.cases)) if i in seen or i in plans]
         return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]
 
@@ -240,7 +241,8 @@ class KernelJudgement:
                 break
             order = list(waiting)
             blanks = [key[0] for key in order] if template else None
-            outcome, slots = self._run_replay(source, [waiting[key] for key in order], poison, template, blanks)
+            job, slots = self._replay_job(source, [waiting[key] for key in order], poison, template, blanks)
+            outcome = self.judge.run(self.exercise, *job)
             reports = by_case(outcome, len(order))
             for position, report in reports.items():
                 drawn, trace = waiting.pop(order[position])
@@ -249,7 +251,8 @@ class KernelJudgement:
                 break
         return seen
 
-    def _run_replay(self, source, cases, poison, template, blanks) -> tuple[Outcome, list]:
+    def _replay_job(self, source, cases, poison="nan", template=None, blanks=None) -> tuple[tuple, list]:
+        """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
         blob, slots, described, size = bytearray(), [], [], 0
         for drawn, trace in cases:
             inputs = []
@@ -270,8 +273,7 @@ class KernelJudgement:
             request["template"] = {"source": template.template, "kernel": template.kernel, "names": names}
             for case, blank in zip(described, blanks):
                 case["blank"] = blank
-        outcome = self.judge.run(self.exercise, request, bytes(blob), size)
-        return outcome, slots
+        return (request, bytes(blob), size), slots
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         constants = _constants(trace)
@@ -308,6 +310,19 @@ class KernelJudgement:
             if other.comparison and other.comparison.right and other.result == seen[i].result:
                 seen[i] = replace(seen[i], right_without_poison=True)
         return seen
+
+    def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
+        """The access that did it, found in the first of these cases, explains them all."""
+        for i in list(harmed)[:1]:
+            job, _ = self._replay_job(self.source, [cases[i]])
+            if access := self.judge.box.sanitize(*job):
+                code = self._line(access.line)
+                return {i: replace(o, access=access, code=code) for i, o in harmed.items()}
+        return {}
+
+    def _line(self, number: int) -> str:
+        lines = self.source.splitlines()
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _output_dtype(self, drawn: _Drawn) -> torch.dtype:
         return self.exercise.output_dtype or drawn.tensors[0].values.dtype

@@ -20,7 +20,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from . import lockdown
+from . import lockdown, sanitizer
 from .messages import MAX_STATUS, ProtocolError, Report, parse
 
 START_SECONDS = 120
@@ -138,9 +138,7 @@ class Box:
         """Runs one job. `tensors` is the memory that the request's inputs point into."""
         self._wait_until_ready()
         begin = time.monotonic()
-        text = json.dumps(request).encode()
-        header = len(text).to_bytes(8, "little") + text
-        job = _memory(header + b"\0" * (-len(header) % 64) + tensors)
+        job = _memory(_job(request, tensors))
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
         try:
@@ -161,6 +159,13 @@ class Box:
             return Outcome(parse(status), result, **end)
         except ProtocolError as error:
             return Outcome([], result, **end, garbled=str(error))
+
+    def sanitize(self, request: dict, tensors: bytes, output_size: int) -> sanitizer.Access | None:
+        """The first access of a replay outside of its tensors. Only where nothing is confined, on a CUDA card."""
+        if self.confine or self.backend != "cuda" or not sanitizer.available():
+            return None
+        job = _job(request | {"guard": 0, "output_size": output_size}, tensors)
+        return sanitizer.invalid_access(job, self._environment())
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
         """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
@@ -209,6 +214,13 @@ class Box:
 
     def __exit__(self, *_):
         self.close()
+
+
+def _job(request: dict, tensors: bytes) -> bytes:
+    """What jobs._read_request reads."""
+    text = json.dumps(request).encode()
+    header = len(text).to_bytes(8, "little") + text
+    return header + b"\0" * (-len(header) % 64) + tensors
 
 
 def _read(descriptor: int) -> bytes:

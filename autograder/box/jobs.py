@@ -472,13 +472,14 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
     import torch
 
     from .launches import OPTIONS
-    from .memory import Guarded, GuardedAllocations
+    from .memory import GUARD, Guarded, GuardedAllocations
     from .trace import KernelName, NotReplayable, Replay
 
     device = _device(settings)
     interpreter = settings["backend"] == "interpreter"
-    inputs = [Guarded(_tensor(spec, job_input), tuple(spec["stride"]), device) for spec in case["inputs"]]
-    allocations = GuardedAllocations()
+    guard = request.get("guard", GUARD)
+    inputs = [Guarded(_tensor(spec, job_input), tuple(spec["stride"]), device, guard) for spec in case["inputs"]]
+    allocations = GuardedAllocations(guard)
     evidence: dict = {"races": [], "unchecked": unchecked[:300]}
 
     def kernel(name):

@@ -38,16 +38,16 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Guarded:
-    """`values` (contiguous) laid out with `stride`, between guards."""
+    """`values` (contiguous) laid out with `stride`, between guards of so many elements."""
 
-    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device):
+    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int = GUARD):
         span = 1 + sum((n - 1) * s for n, s in zip(values.shape, stride)) if values.numel() else 0
-        self.buffer = poison(torch.empty(span + 2 * GUARD, dtype=values.dtype, device=device))
-        self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), GUARD)
+        self.buffer = poison(torch.empty(span + 2 * guard, dtype=values.dtype, device=device))
+        self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), guard)
         self.tensor.copy_(values)
         self.before = bits(self.buffer).clone()
-        inside = torch.zeros(span + 2 * GUARD, dtype=torch.bool, device=device)
-        torch.as_strided(inside, tuple(values.shape), tuple(stride), GUARD).fill_(True)
+        inside = torch.zeros(span + 2 * guard, dtype=torch.bool, device=device)
+        torch.as_strided(inside, tuple(values.shape), tuple(stride), guard).fill_(True)
         self.inside = inside
 
     def damage(self) -> str | None:
@@ -61,7 +61,8 @@ class Guarded:
 class GuardedAllocations:
     """Replays `torch.empty` and its relatives between guards as well, where the layout is contiguous."""
 
-    def __init__(self):
+    def __init__(self, guard: int = GUARD):
+        self.guard = guard
         self.buffers: list[tuple[torch.Tensor, int]] = []
 
     def place(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -69,12 +70,12 @@ class GuardedAllocations:
         if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
             return tensor
         n = tensor.numel()
-        buffer = poison(torch.empty(n + 2 * GUARD, dtype=tensor.dtype, device=tensor.device))
+        buffer = poison(torch.empty(n + 2 * self.guard, dtype=tensor.dtype, device=tensor.device))
         self.buffers.append((buffer, n))
-        return torch.as_strided(buffer, tuple(tensor.shape), tensor.stride(), GUARD)
+        return torch.as_strided(buffer, tuple(tensor.shape), tensor.stride(), self.guard)
 
     def damaged(self) -> bool:
         return any(
-            not bool(is_poison(buffer[:GUARD]).all() and is_poison(buffer[GUARD + n :]).all())
+            not bool(is_poison(buffer[: self.guard]).all() and is_poison(buffer[self.guard + n :]).all())
             for buffer, n in self.buffers
         )
