@@ -132,6 +132,7 @@ class _Drawn:
     case: Case
     arguments: tuple
     expected: torch.Tensor | None
+    poison: str = "nan"
 
     @property
     def tensors(self) -> list[Strided]:
@@ -154,13 +155,14 @@ class KernelJudgement:
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
+        self.seed = seed
         self.cases = [self._draw(c, seed + i) for i, c in enumerate(exercise.cases) if self.on_gpu or not c.gpu_only]
 
-    def _draw(self, case: Case, seed: int) -> _Drawn:
+    def _draw(self, case: Case, seed: int, poison: str = "nan") -> _Drawn:
         generator = torch.Generator().manual_seed(seed & MASK64)
         arguments = case.make(generator)
         values = [a.values if isinstance(a, Strided) else a for a in arguments]
-        return _Drawn(case, arguments, self.exercise.reference(*values))
+        return _Drawn(case, arguments, self.exercise.reference(*values), poison)
 
     # -- the verdict -------------------------------------------------------------------------------------
 
@@ -198,7 +200,10 @@ class KernelJudgement:
         replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
         self.traces = replayable
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
-        seen = self._without_poison(self._replay(self.source, cases), cases)
+        if self.on_gpu:
+            seen = self._replay_twice(cases)
+        else:
+            seen = self._without_poison(self._replay(self.source, cases), cases)
         seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         order = [i for i in range(len(self.cases)) if i in seen or i in plans]
         return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]
@@ -228,7 +233,7 @@ class KernelJudgement:
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def _replay(self, source: str, cases: dict, template: Blanks | None = None, poison="nan") -> dict:
+    def _replay(self, source: str, cases: dict, template: Blanks | None = None) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
 
         With a template, a key is a blank and a number, and that blank is tried in the template. A case that kills
@@ -241,7 +246,7 @@ class KernelJudgement:
                 break
             order = list(waiting)
             blanks = [key[0] for key in order] if template else None
-            job, slots = self._replay_job(source, [waiting[key] for key in order], poison, template, blanks)
+            job, slots = self._replay_job(source, [waiting[key] for key in order], template, blanks)
             outcome = self.judge.run(self.exercise, *job)
             reports = by_case(outcome, len(order))
             for position, report in reports.items():
@@ -251,7 +256,7 @@ class KernelJudgement:
                 break
         return seen
 
-    def _replay_job(self, source, cases, poison="nan", template=None, blanks=None) -> tuple[tuple, list]:
+    def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list]:
         """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
         blob, slots, described, size = bytearray(), [], [], 0
         for drawn, trace in cases:
@@ -265,9 +270,9 @@ class KernelJudgement:
                 blob += raw + b"\0" * (-len(raw) % 64)
             capacity = drawn.expected.numel() * self._output_dtype(drawn).itemsize
             slots.append((size, capacity))
-            described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity]})
+            described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity], "poison": drawn.poison})
             size += capacity + (-capacity % 64)
-        request = {"kind": "replay", "source": source, "cases": described, "poison": poison}
+        request = {"kind": "replay", "source": source, "cases": described}
         if template:
             names = list(template.names)
             request["template"] = {"source": template.template, "kernel": template.kernel, "names": names}
@@ -300,12 +305,29 @@ class KernelJudgement:
             got = torch.frombuffer(bytearray(output[offset : offset + capacity]), dtype=dtype).reshape(expected.shape)
         return Comparison(got, expected, self.exercise.bounds[dtype])
 
+    def _replay_twice(self, cases: dict) -> dict[int, Observation]:
+        """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
+        others = {i: self._draw(drawn.case, self.seed + 1000 + i, "large") for i, (drawn, _) in cases.items()}
+        again = {
+            (i, "again"): (others[i], trace)
+            for i, (drawn, trace) in cases.items()
+            if others[i].described() == drawn.described()  # some cases draw their shape, too
+        }
+        seen = self._replay(self.source, cases | again)
+        first = {i: seen[i] for i in cases if i in seen}
+        for i, o in first.items():
+            if (i, "again") in seen and diagnose(o) is None:
+                first[i] = seen[i, "again"]
+        return first
+
     def _without_poison(self, seen: dict[int, Observation], cases: dict) -> dict[int, Observation]:
         """Wrong results are tried once more with masked-off lanes that read as zero: did they matter?"""
-        wrong = {i: cases[i] for i, o in seen.items() if o.comparison and not o.comparison.right}
-        if self.on_gpu or not wrong:
-            return seen
-        again = self._replay(self.source, wrong, poison="zero")
+        wrong = {
+            i: (replace(cases[i][0], poison="zero"), cases[i][1])
+            for i, o in seen.items()
+            if o.comparison and not o.comparison.right
+        }
+        again = self._replay(self.source, wrong)
         for i, other in again.items():
             if other.comparison and other.comparison.right and other.result == seen[i].result:
                 seen[i] = replace(seen[i], right_without_poison=True)

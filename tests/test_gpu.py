@@ -85,6 +85,13 @@ def test_a_load_that_no_card_reports_is_found(judge):
     assert (verdict.diagnosis, verdict.backend) == ("out-of-bounds-load", judge.backend)
 
 
+def test_what_lies_behind_a_tensor_differs_between_two_looks(card):
+    """The first look has NaN there, and tl.maximum passes over it."""
+    behind = "tl.maximum(tl.load(x_ptr + n_elements), 0.0)"
+    source = ADD_TEMPLATE.replace("output = x + y", f"output = x + y + ({behind} > 1e3).to(tl.float32)")
+    assert source != ADD_TEMPLATE and not card.judge("vector_add", source).passed
+
+
 def test_a_kernel_cannot_find_the_reference(card):
     """Within 64 MiB around its output there is no tensor that holds the expected values."""
     source = ADD_TEMPLATE.replace("output = x + y", "output = tl.load(output_ptr + offsets + 16777216 // 4, mask=mask)")

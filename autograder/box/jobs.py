@@ -472,14 +472,14 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
     import torch
 
     from .launches import OPTIONS
-    from .memory import GUARD, Guarded, GuardedAllocations
+    from .memory import GUARD, LARGE, UNWRITTEN, Guarded, GuardedAllocations
     from .trace import KernelName, NotReplayable, Replay
 
     device = _device(settings)
     interpreter = settings["backend"] == "interpreter"
-    guard = request.get("guard", GUARD)
-    inputs = [Guarded(_tensor(spec, job_input), tuple(spec["stride"]), device, guard) for spec in case["inputs"]]
-    allocations = GuardedAllocations(guard)
+    around = {"guard": request.get("guard", GUARD), "pattern": LARGE if case["poison"] == "large" else UNWRITTEN}
+    inputs = [Guarded(_tensor(spec, job_input), tuple(spec["stride"]), device, **around) for spec in case["inputs"]]
+    allocations = GuardedAllocations(**around)
     evidence: dict = {"races": [], "unchecked": unchecked[:300]}
 
     def kernel(name):
@@ -495,7 +495,7 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
             kernel(name)[grid](**arguments, **options)
             torch.cuda.synchronize()
             return
-        with watched(request["poison"]) as memory:
+        with watched(case["poison"]) as memory:
             kernel(name)[grid](**arguments)
         if memory:
             evidence["races"] += [race for seen in memory.launches for race in _races(seen)][:4]
