@@ -54,6 +54,9 @@ class ValueJudgement:
             return diagnose(Observation(**observe, trouble=Trouble("exception", message="no value came back")))
         if report.value is None or report.value is ...:
             return Finding("not-attempted", f"{self.exercise.entry} returned None.", advice="return the answer.")
+        if isinstance(report.value, dict) and "not a plain value" in report.value:
+            kind = report.value["not a plain value"]
+            return Finding("wrong-value", f"{self.exercise.entry} returned a {kind}.", advice="return plain numbers.")
         if self.exercise.accept:
             return self.exercise.accept(report.value)
         expected = self.exercise.reference(*self.arguments[index])
@@ -61,8 +64,13 @@ class ValueJudgement:
 
     def _wrong(self, index: int, got, expected) -> Finding:
         happened = f"{_difference(got, expected)} ({self.exercise.cases[index].name})."
-        for mistake in self.exercise.mistakes:
-            if same(got, mistake.compute(*self.arguments[index])):
+        if advice := _other_form(got, expected):
+            return Finding("wrong-value", happened, advice=advice)
+        got, expected, *computed = _where_they_differ(
+            got, expected, *(mistake.compute(*self.arguments[index]) for mistake in self.exercise.mistakes)
+        )
+        for mistake, value in zip(self.exercise.mistakes, computed, strict=True):
+            if same(got, value) and not same(value, expected):
                 return Finding(mistake.slug, happened, mistake.explanation, _lower(mistake.advice))
         return Finding("wrong-value", happened, advice="work this case out by hand, step by step.")
 
@@ -93,8 +101,26 @@ def same(got, expected) -> bool:
     return got == expected
 
 
+def _other_form(got, expected) -> str:
+    """What to return instead of something that is no number, or not a dict of the right keys."""
+    if isinstance(expected, dict):
+        right = isinstance(got, dict) and set(got) == set(expected)
+        return "" if right else f"return a dict with the keys {', '.join(expected)}."
+    return "" if type(got) in (int, float) else "return one number."
+
+
+def _where_they_differ(got, expected, *others) -> tuple:
+    """Of dicts, the first values that differ."""
+    if not isinstance(expected, dict):
+        return got, expected, *others
+    key = next(k for k in expected if not same(got[k], expected[k]))
+    return tuple(value[key] for value in (got, expected, *others))
+
+
 def _difference(got, expected) -> str:
-    if isinstance(expected, dict) and isinstance(got, dict):
+    if isinstance(expected, dict) and not isinstance(got, dict):
+        return f"The answer is {_short(got)}, not a dict"
+    if isinstance(expected, dict):
         missing = [k for k in expected if k not in got]
         if missing:
             return f"The answer has no {missing[0]!r}; it has {', '.join(map(repr, got)) or 'nothing'}"

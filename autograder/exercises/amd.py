@@ -135,11 +135,14 @@ def _without_granule(vgprs, lds, warps, arch):
     return groups * warps // 4
 
 
-def _unlimited_slots(vgprs, lds, warps, arch):
-    groups = 512 // (-(-vgprs // 8) * 8) * 4 // warps
-    if lds:
-        groups = min(groups, (163840 if arch == "gfx950" else 65536) // lds)
-    return groups * warps // 4
+def _with_slots(slots):
+    def compute(vgprs, lds, warps, arch):
+        groups = min(slots, 512 // (-(-vgprs // 8) * 8)) * 4 // warps
+        if lds:
+            groups = min(groups, (163840 if arch == "gfx950" else 65536) // lds)
+        return groups * warps // 4
+
+    return compute
 
 
 OCCUPANCY_MISTAKES = (
@@ -161,11 +164,20 @@ OCCUPANCY_MISTAKES = (
         "An execution unit has 512 registers per lane. 256 is without the accumulation registers.",
         "Divide 512; vgprs already counts both kinds.",
     ),
+    *(
+        Mistake(
+            "wrong-value",
+            _with_slots(slots),
+            "However few registers they use, an execution unit of these three holds at most 8 waves.",
+            "Take the smaller of 8 and 512 // registers.",
+        )
+        for slots in (512, 10, 16)
+    ),
     Mistake(
         "wrong-value",
-        _unlimited_slots,
-        "However few registers they use, an execution unit holds at most 8 waves.",
-        "Take the smaller of 8 and 512 // registers.",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups * warps,
+        "That is the number of waves on a whole compute unit.",
+        "A compute unit has 4 execution units: divide by 4, and round down.",
     ),
     Mistake(
         "wrong-value",
@@ -198,6 +210,7 @@ def tuned(configuration) -> Finding | None:
     """Why this configuration does not do for the kernel on float16 rows; None if it does."""
     if finding := _no_configuration(configuration):
         return finding
+    configuration = {key: int(value) for key, value in configuration.items()}
     block, warps = configuration["BLOCK_SIZE"], configuration["num_warps"]
     if block // (warps * 64) > MOST_PER_LANE:
         return Finding(
@@ -218,7 +231,7 @@ def _no_configuration(got) -> Finding | None:
     if not isinstance(got, dict) or set(got) != set(CHOICES):
         return Finding("wrong-value", f"The answer is {got!r:.80}.", advice=f"return a dict with the keys {keys}.")
     for key, allowed in CHOICES.items():
-        if type(got[key]) is not int or got[key] not in allowed:
+        if type(got[key]) not in (int, float) or got[key] not in allowed:
             values = f"one of {', '.join(map(str, allowed))}"
             if key == "BLOCK_SIZE":
                 values = f"a power of two up to {allowed[-1]}"
@@ -235,8 +248,8 @@ def _no_configuration(got) -> Finding | None:
 
 def _narrow(found: Compiled, configuration: dict) -> Finding | None:
     narrow = [
-        f"{count} {kind} of {bits} bits"
-        for kind, counts in (("loads", found.loads), ("stores", found.stores))
+        f"{count} {kind}{'s' * (count != 1)} of {bits} bits"
+        for kind, counts in (("load", found.loads), ("store", found.stores))
         for bits, count in sorted(counts.items())
         if bits < 128
     ]

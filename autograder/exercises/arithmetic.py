@@ -70,6 +70,13 @@ BYTES_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        lambda m, n, size: bytes_moved(m, n, size)
+        | {"torch_read": (5 * m + 2) * n * size, "torch_written": (3 * m + 2) * n * size},
+        "max and sum give one number for each of the M rows; you counted N.",
+        "Count 2M for row_max and row_sum.",
+    ),
+    Mistake(
+        "wrong-value",
         _per_operation(5, 2, 5, 0),
         "max and sum write one number per row, not a whole matrix.",
         "Count the output of each operation by its shape.",
@@ -91,6 +98,7 @@ _LAUNCHES = (
     ("NVIDIA H200", 20, 0, 4),
     ("NVIDIA A100", 40, 41000, 4),
     ("NVIDIA H100", 255, 16, 4),
+    ("NVIDIA H100", 168, 0, 16),
     ("AMD Instinct MI210", 114, 16, 4),
     ("AMD Instinct MI250X", 128, 0, 2),
     ("AMD Instinct MI300X", 62, 32, 8),
@@ -125,20 +133,41 @@ class _With:
         self.__dict__.update(facts | {k: v(device) if callable(v) else v for k, v in changed.items()})
 
 
-def _unrounded(regs, shared, warps, device):
+def _room(regs, shared, warps, device):
+    """How many programs a multiprocessor has room for: not rounded, and perhaps less than one."""
     threads = warps * device.warp_size
     limits = [device.registers * (1 + device.is_cdna) / (regs * threads), device.max_threads / threads]
     if shared:
         limits.append(device.shared_memory / shared)
-    return device.multiprocessors * max(1, min(limits))
+    return min(limits)
+
+
+def _unrounded(*launch):
+    return launch[-1].multiprocessors * max(1, _room(*launch))
+
+
+def _without_minimum(*launch):
+    return launch[-1].multiprocessors * int(_room(*launch))
 
 
 LAUNCH_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _unrounded,
-        "Parts of programs are counted.",
-        "Round down: a multiprocessor runs whole programs, so divide with //.",
+    *(
+        Mistake(
+            "wrong-value",
+            compute,
+            "Parts of programs are counted.",
+            "Round down for each multiprocessor: it runs whole programs, so divide with //.",
+        )
+        for compute in (_unrounded, lambda *launch: int(_unrounded(*launch)))
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            compute,
+            "No whole program fits here by this count, and a launch of zero programs would compute nothing.",
+            "Start at least one program on each multiprocessor: multiprocessors * max(1, …).",
+        )
+        for compute in (_without_minimum, lambda *launch: max(1, _without_minimum(*launch)))
     ),
     Mistake(
         "wrong-value",
@@ -173,7 +202,7 @@ LAUNCH_MISTAKES = (
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: num_programs(0, shared, warps, device),
-        "Registers are not counted.",
+        "Registers limit nothing here.",
         "A program needs num_regs * num_warps * warp_size registers.",
     ),
     Mistake(
