@@ -17,8 +17,8 @@ import torch
 
 from .box.memory import is_poison
 from .box.messages import Report
-from .compare import close
-from .diagnosis import PRIORITY, Observation, diagnose
+from .compare import Comparison, close
+from .diagnosis import PRIORITY, Observation, diagnose, wrong_program
 from .exercises.dropout import BOUNDS, SLOPE, gradient, kept
 from .exercises.spec import Case, Exercise
 from .verdict import CaseResult, Finding, Verdict
@@ -27,9 +27,9 @@ ALPHA = 1e-12  # how often a right mask exceeds one bound, or one family of boun
 SEEDS = 1 << 30
 # What explains an answer as a whole comes first.
 ORDER = (
-    *PRIORITY[: PRIORITY.index("runtime-error")], "out-of-bounds-store", "out-of-bounds-load", "runtime-error",
-    "unwritten-output", "not-scaled", "constant-factor", "wrong-value", "same-mask", "wrong-rate", "seed-ignored",
-    "nan",
+    *PRIORITY[: PRIORITY.index("runtime-error")], "wrong-program-id", "out-of-bounds-store", "out-of-bounds-load",
+    "runtime-error", "race", "unwritten-output", "not-scaled", "constant-factor", "wrong-value", "low-precision",
+    "same-mask", "wrong-rate", "seed-ignored", "nan",
 )  # fmt: skip
 
 
@@ -108,6 +108,13 @@ class JaxJudgement:
         failed = [f for f in findings if f]
         telling = [f for c, f in zip(self.exercise.cases, findings) if f and "short" not in c.about]
         finding = min(telling or failed, key=_rank) if failed else None
+        if finding and finding.slug == "unwritten-output" and (block := self._ragged_block()):
+            finding = replace(
+                finding,
+                slug="tail-wrong",
+                means=f"They are the last, ragged block (block size {block}): the grid is rounded down.",
+                second="unwritten-output",
+            )
         if finding is None or finding.slug in ("wrong-value", "wrong-rate", "same-mask", "seed-ignored"):
             finding = launched or finding or self._without_kernels()
         passed = finding is None
@@ -120,6 +127,17 @@ class JaxJudgement:
             finding=finding,
             cases=tuple(CaseResult(c.name, f) for c, f in zip(self.exercise.cases, findings)),
         )
+
+    def _ragged_block(self) -> int | None:
+        """The block size of which every output lacks the remainder, and nothing else."""
+        holes = [is_poison(m.got).flatten() for m in self.made if m.got is not None]
+
+        def only_the_rest(hole, block):
+            rest = torch.arange(len(hole)) >= len(hole) // block * block
+            return torch.equal(hole, rest) or len(hole) < block and not hole.any()
+
+        blocks = (1 << k for k in range(4, 18))
+        return next((block for block in blocks if all(only_the_rest(hole, block) for hole in holes)), None)
 
     def _of_case(self, case: Case) -> Finding | None:
         made = [m for m in self.made if m.case is case]
@@ -191,17 +209,29 @@ class JaxJudgement:
         else:
             raw = bytearray(output[slot[0] : slot[0] + slot[1]])
             made.got = torch.frombuffer(raw, dtype=made.x.dtype).reshape(made.x.shape) if raw else made.x.clone()
+            if race := self._about_races(made, report):
+                made.got, made.finding = None, race
+
+    def _about_races(self, made: Made, report: Report) -> Finding | None:
+        """Programs that got into each other's way, or all worked on the same part."""
+        unwritten = Comparison(made.got, made.got.double(), BOUNDS[made.x.dtype])
+        seen = Observation(
+            self.exercise,
+            made.case,
+            (),
+            self.judge.backend,
+            result=replace(report.result, device=_device(self)),
+            evidence=replace(report.evidence, launched=("kernel",)),
+        )
+        return wrong_program(replace(seen, comparison=unwritten)) or diagnose(seen)
 
     def _trouble(self, case: Case, report) -> Finding | None:
-        """What diagnosis says of a call that ended in an error, or whose programs got into each other's way."""
+        """What diagnosis says of a call that ended in an error."""
         seen = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
             return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.exit or 9))
         if report.error is None:
-            if report.result is None:
-                return Finding("crash", f"No result came back ({case.name}).")
-            races = replace(report.evidence, launched=("kernel",))
-            return diagnose(Observation(**seen, result=replace(report.result, device=_device(self)), evidence=races))
+            return None if report.result else Finding("crash", f"No result came back ({case.name}).")
         trouble = report.error
         if trouble.type == "NotImplementedError" and "triton_call" in trouble.message:  # not the learner's own
             trouble = replace(trouble, type="Unsupported")
@@ -277,6 +307,12 @@ def _explained(finding: Finding, trouble) -> Finding:
     if finding.slug != "runtime-error":
         return finding
     text = f"{trouble.type}: {trouble.message}"
+    if "bwd rule" in text:
+        return replace(
+            finding,
+            means="The backward function has to return one gradient for each argument, of its argument's shape.",
+            advice="return dx, None, None: the gradient of x, and none for p and the seed.",
+        )
     if "JVP" in text or "ifferentiation" in text:
         return replace(
             finding,
@@ -402,6 +438,14 @@ def _wrong_kept(made: Made, wrong: torch.Tensor) -> Finding:
             if made.p and abs(middle * made.p - 1) < 1e-3
             else "Everything is right up to one factor.",
             "divide what is kept by 1 - p.",
+        )
+    if bool(close(got[nonzero], expected[nonzero], 0.01, 1e-6).all()):
+        error = float((got / expected - 1)[wrong].abs().max())
+        return Finding(
+            "low-precision",
+            f"{happened} Errors reach {error:.1e}.",
+            "A number on the way was kept in half precision: 8 or 11 bits hold about three digits.",
+            "convert to float32 right after the load, x.to(tl.float32); the store converts back.",
         )
     if not bool((wrong & (x >= 0)).any()):
         slopes = got[wrong] * (1 - made.p) / x[wrong]
@@ -570,6 +614,8 @@ def about_gradient(made: Made, forward: Made) -> Finding | None:
     slope = torch.where(made.x >= 0, 1.0, SLOPE).double()
     scale = 1 / (1 - made.p) if made.p < 1 else 0.0
     for value, slug, means, advice in (
+        (torch.where(mask, 0.0, whole), "wrong-rate",
+         "Where the forward pass kept an element the gradient is 0, and the other way round.", _COMPARE[1]),
         (torch.zeros_like(got), "not-attempted", "The gradient is zero everywhere.", "write the backward function."),
         (whole / scale * mask if scale else whole, "not-scaled", "The derivative of x / (1 - p) is 1 / (1 - p).",
          "divide by 1 - p in the backward pass too."),
@@ -577,12 +623,30 @@ def about_gradient(made: Made, forward: Made) -> Finding | None:
          "draw the same mask again, from the same seed, and set the gradient of dropped elements to 0."),
         (made.w.double() * scale * mask, "wrong-value", "The derivative of leaky ReLU is 0.01 where x is negative.",
          "keep x for the backward pass, and multiply by tl.where(x >= 0, 1.0, 0.01)."),
+        (torch.where(made.x >= 0, expected, 0.0), "wrong-value", "Negative elements got no gradient: that is ReLU's.",
+         "multiply by tl.where(x >= 0, 1.0, 0.01)."),
         (slope * scale * mask, "wrong-value", "The gradient that comes in from behind is ignored.",
          "multiply by the gradient that the backward function receives."),
     ):  # fmt: skip
         if bool(close(got, value, 4 * bound.relative, bound.absolute).all()):
             return Finding(slug, happened, means, advice)
     elsewhere = (got != 0) != mask
+    ratio = got[mask] / whole[mask]
+    middle = float(ratio.median()) if len(ratio) > 1 else 0.0
+    if not bool(elsewhere.any()) and float((ratio - middle).abs().max()) <= 8 * bound.relative * abs(middle):
+        return Finding(
+            "constant-factor",
+            f"{happened} Every gradient is {middle:.6g} times the right one.",
+            "Everything is right up to one factor.",
+            "divide by 1 - p, once.",
+        )
+    if not bool(elsewhere.any()) and bool(close(got, expected, 0.01, 1e-6).all()):
+        return Finding(
+            "low-precision",
+            happened,
+            "A number on the way was kept in half precision: 8 or 11 bits hold about three digits.",
+            "convert to float32 right after the load, .to(tl.float32); the store converts back.",
+        )
     right = close(got, whole, 2 * bound.relative, bound.absolute) | (got == 0)
     if bool(elsewhere.any()) and bool(right.all()):
         return Finding(

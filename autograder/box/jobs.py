@@ -238,6 +238,8 @@ def describe(error: BaseException) -> dict:
 
     root = error
     while root.__cause__ is not None and not isinstance(root, (NotAllowed, OutOfBounds)):
+        if type(root.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # a place, not a cause
+            break
         root = root.__cause__
     kind = {
         NotAllowed: "not-allowed",
