@@ -837,7 +837,8 @@ REFUSALS = {  # one statement -> what the learner reads
     "a = b = 1": "one assignment per line",
     "for i in range(3): break": "`break`",
     "while z: continue": "`continue`",
-    "x[0] = 1": "`tl.where`",
+    "x[0] = 1": "`tl.store(x + …, value)`",
+    "z[0] = 1": "`tl.where`",
     "y = [i for i in range(3)]": "list comprehension",
     "y = N_ROWS + 1": "`N_ROWS`",
     "y = undefined": "`undefined`",
@@ -846,7 +847,6 @@ REFUSALS = {  # one statement -> what the learner reads
     "y = tl.lod(x)": "`tl.lod`",
     "if x in (1, 2): pass": "`in`",
     "y = tl.load(x, eviction_policy=x, bad='q')": "`bad=`",
-    "x + 1": "`x + 1`",
 }
 
 

@@ -126,11 +126,7 @@ class Translator:
         call = node.value
         if isinstance(call, ast.Constant):
             return ast.Pass()
-        if not isinstance(call, ast.Call):
-            if type(call) in ADVICE:
-                self.refuse_node(call)
-            self.refuse(node, f"`{shorten(node)}` as a statement", "assign it to a variable, or remove it")
-        if self.callee(call.func) in DROPPED_CALLS:
+        if isinstance(call, ast.Call) and self.callee(call.func) in DROPPED_CALLS:
             return ast.Pass()
         return ast.Expr(self.expression(call))
 
@@ -181,7 +177,11 @@ class Translator:
         if isinstance(node, (ast.Tuple, ast.List)):
             return ast.Tuple([self.target(element) for element in node.elts], ast.Store())
         if isinstance(node, ast.Subscript):
-            self.refuse(node, f"assigning to `{shorten(node)}`", "build the new block with `tl.where`")
+            name = getattr(node.value, "id", "")
+            advice = "build the new block with `tl.where`"
+            if name in {parameter.arg for parameter in self.parameters}:
+                advice = f"store through the pointer: `tl.store({name} + …, value)`"
+            self.refuse(node, f"assigning to `{shorten(node)}`", advice)
         if isinstance(node, ast.Attribute):
             self.refuse(node, f"assigning to `{shorten(node)}`", "assign to a plain variable")
         self.refuse_node(node)
