@@ -51,7 +51,8 @@ def about_the_space(traces: list[dict]) -> Finding | None:
             "The space holds one configuration: there is nothing to choose.",
             advice="list several: other block sizes, other numbers of warps.",
         )
-    largest = max(block_of(c, launch["args"]) for launch in launches for c in launch["tuned"]["space"])
+    fixed = _fixed_constants(launches)
+    largest = max(block_of(c, fixed) for space in spaces for c in space)
     if largest < SENSIBLE_BLOCK:
         return Finding(
             "poor-configurations",
@@ -62,12 +63,25 @@ def about_the_space(traces: list[dict]) -> Finding | None:
     return None
 
 
-def block_of(configuration: dict, arguments: dict) -> int:
-    """Elements that a program works on: the configuration's sizes, multiplied; else the launch's largest constant."""
+def block_of(configuration: dict, fixed: int) -> int:
+    """Elements that a program works on: the configuration's sizes, multiplied, times what the code has fixed."""
     sizes = [v for k, v in configuration.items() if k not in OPTIONS and type(v) is int and v > 0]
-    if sizes:
-        return math.prod(sizes)
-    return max((v for v in arguments.values() if type(v) is int and v > 0 and v & (v - 1) == 0), default=0)
+    return math.prod(sizes) * fixed
+
+
+def _fixed_constants(launches: list[dict]) -> int:
+    """The largest power of two that every launch passes alike, whatever the size of its tensors."""
+    alike = set.intersection(*(_constants(launch) for launch in launches))
+    return max((value for _, value in alike), default=1)
+
+
+def _constants(launch: dict) -> set[tuple[str, int]]:
+    chosen = {name for configuration in launch["tuned"]["space"] for name in configuration}
+    return {
+        (name, value)
+        for name, value in launch["args"].items()
+        if name not in chosen and type(value) is int and value > 0 and value & (value - 1) == 0
+    }
 
 
 def timing_cases(make_pair, configurations: int) -> list[Case]:
