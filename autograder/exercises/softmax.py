@@ -77,6 +77,13 @@ def _one_row_masked(m, n, generator):
     return x
 
 
+def _heavy_head(m, n, generator):
+    """256 terms near 1, then very many that half precision loses beside them: lane by lane, too."""
+    x = 0.25 * torch.randn(m, n, generator=generator)
+    x[:, 256:] -= 8.0
+    return x
+
+
 def _rows_of_any_width(generator):
     return _rows(2, int(torch.randint(301, 1000, (), generator=generator)))(generator)
 
@@ -118,6 +125,11 @@ MASKED_CASES = (
 WIDE_CASES = (
     Case("2 × 66000, row stride 66100", _rows(2, 66000, 66100), frozenset({"ragged", "strided", "wide"})),
     Case("1 × 131072, ascending", _rows(1, 131072, values=_ascending), frozenset({"ascending", "wide"})),
+    Case(
+        "2 × 20000, float16",
+        _rows(2, 20000, dtype=torch.float16, values=_heavy_head),
+        frozenset({"ragged", "half", "wide"}),
+    ),
     Case("8 × 131072", _rows(8, 131072), frozenset({"wide", "many"}), gpu_only=True),
 )
 
@@ -215,6 +227,13 @@ def _sum_per_lane(x, block):
     return e / lanes.repeat(1, -(-x.shape[1] // block))[:, : x.shape[1]]
 
 
+def _lanes_not_rescaled(x, block):
+    """Each lane's sum is against its own maximum, and they are added as if they were against one."""
+    lanes = torch.nn.functional.pad(x.double(), (0, -x.shape[1] % block), value=-torch.inf).unflatten(1, (-1, block))
+    sums = torch.exp(lanes - lanes.amax(1, keepdim=True)).sum(1).nan_to_num(0.0)
+    return torch.exp(x.double() - x.double().amax(1, keepdim=True)) / sums.sum(1, keepdim=True)
+
+
 def _block_by_block(x, block):
     return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
 
@@ -238,6 +257,12 @@ MISTAKES = (
         _rescale_of_everything,
         "The new block was rescaled together with the sum so far; its exponentials have the new maximum already.",
         "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
+    ),
+    Mistake(
+        "missing-rescale",
+        _lanes_not_rescaled,
+        "The sums of the lanes were added as they are, although each is against the maximum of its own lane.",
+        "Rescale before you add: sum(lane_sum * exp(lane_max - row_max)).",
     ),
     Mistake(
         "wrong-other-value",

@@ -61,6 +61,13 @@ class Bound:
     absolute: float = 0.0
     row_sum: float | None = None
 
+    def of_exponents(self, largest: float) -> Bound:
+        """The bound where float32 exponents as large as this were rounded, as in exp(x - log(sum))."""
+        if self.row_sum is None:
+            return self
+        more = 4 * 2.0**-24 * largest
+        return Bound(self.relative + more, self.absolute, self.row_sum + more)
+
 
 @dataclass(frozen=True)
 class Mistake:
