@@ -69,6 +69,7 @@ class Recorder(TorchDispatchMode):
         self.kept: list[Any] = []  # keeps ids and storages unique while we record
         self.reads: list[set[int]] = []
         self.writes: list[set[int]] = []
+        self.uniform: set[int] = set()  # storages that hold one number of the host function's own everywhere
         self.launches = 0
         for index, tensor in enumerate(inputs):
             self._define(tensor, {"op": "input", "index": index}, reads=set())
@@ -102,6 +103,7 @@ class Recorder(TorchDispatchMode):
         if tuned:
             step["tuned"] = tuned
         self._add(step, touched, touched)
+        self.uniform -= touched
         self.launches += 1
 
     def _check_device(self, tensor: torch.Tensor, what: str):
@@ -123,14 +125,28 @@ class Recorder(TorchDispatchMode):
                 "args": [self._encode(a) for a in args],
                 "kwargs": {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")},
             }
+        elif reads and reads <= self.uniform and len(outputs) == 1 and (value := _one_number(result)) is not None:
+            step = self._filled(result, value, in_place=id(result) in known)
         else:
             step["opaque"] = True
         in_place = [t for t in outputs if id(t) in known]
         fresh = [t for t in outputs if id(t) not in known]
-        self._add(step, reads, {_storage(t) for t in outputs})
+        writes = {_storage(t) for t in outputs}
+        if step["op"] not in FILL | VIEW:
+            self.uniform -= writes
+        elif step["op"] in FILL and fresh:
+            self.uniform |= writes
+        self._add(step, reads, writes)
         step["out"] = [self._name(t) for t in fresh] if isinstance(result, (list, tuple)) or fresh else []
         if in_place and not fresh:
             step["out"] = []
+
+    def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> dict:
+        """Arithmetic on such tensors gives another one: -torch.ones(n) is torch.full((n,), -1)."""
+        if in_place:
+            return {"op": "fill_", "overload": "Scalar", "args": [self._encode(result), value], "kwargs": {}}
+        kwargs = {"dtype": self._encode(result.dtype), "device": self._encode(result.device)}
+        return {"op": "full", "overload": "default", "args": [list(result.shape), value], "kwargs": kwargs}
 
     def _add(self, step: dict, reads: set[int], writes: set[int]):
         if len(self.steps) >= MAX_STEPS:
@@ -196,6 +212,15 @@ class Recorder(TorchDispatchMode):
                 kept.append(step)
         kept.reverse()
         return {"steps": kept, "result": number, "launches": self.launches}
+
+
+def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
+    """The number that a tensor holds in every element."""
+    if not tensor.numel() or tensor.is_complex() or tensor.is_meta:
+        return None
+    with torch.utils._python_dispatch._disable_current_modes():
+        first = tensor.flatten()[0]
+        return first.item() if bool((tensor == first).all()) else None
 
 
 def _storage(tensor: torch.Tensor) -> int:
