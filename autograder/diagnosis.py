@@ -106,7 +106,7 @@ def died(o: Observation) -> Finding | None:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
                 31: "made a system call that a kernel has no use for"}  # fmt: skip
-        name = name.get(-o.death, f"ended with status {o.death}")
+        name = name.get(-o.death, "ended before it was done")
         return Finding(
             "crash",
             f"The process that ran your code {name} ({o.case.name}).",
@@ -236,6 +236,8 @@ _ADVICE = (
     (r"axis \[", "tl.max(block, axis=0) is the largest of one block; tl.maximum(a, b) is the larger of two."),
     (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
     (r"multiple values for keyword", "autotune passes this one: leave it out of the launch."),
+    (r"^ZeroDivisionError", "the divisor is 0 in this case: treat it by itself."),
+    (r"returned None", "end the function with `return`, and what it made."),
 )  # fmt: skip
 
 
@@ -253,7 +255,9 @@ def _exception(o, t):
     text = _readable(f"{t.type}: {t.message}".strip(": "))
     short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
-        return Finding("not-attempted", "The function raises NotImplementedError.", advice="write its body.")
+        return Finding(
+            "not-attempted", "The function returns nothing, or raises NotImplementedError.", advice="write its body."
+        )
     if "CUDACachingAllocator" in text:  # confined, torch cannot ask the driver how much is left, and asserts
         return _out_of_memory(o, t)
     if _MEMORY.search(text):
@@ -354,9 +358,9 @@ def no_kernel(o: Observation) -> Finding | None:
         return None
     return Finding(
         "no-triton-kernel",
-        f"No Triton kernel ran ({o.case.name}).",
+        f"No Triton kernel had a part in the output ({o.case.name}).",
         "The numbers of the output must come out of a Triton kernel.",
-        "launch your kernel: kernel[grid](…).",
+        "launch your kernel, kernel[grid](…), and return the tensor that it stores to.",
     )
 
 
@@ -378,7 +382,9 @@ def wrong_shape(o: Observation) -> Finding | None:
     return Finding(
         "wrong-shape",
         f"The output has shape {_shape(o.result.shape)}, expected {_shape(expected)} ({o.case.name}).",
-        advice="allocate the output with the input's shape.",
+        advice="allocate the output with the input's shape."
+        if _has_tensors(o)
+        else f"allocate it with the shape {_shape(expected)}.",
     )
 
 
@@ -389,15 +395,17 @@ def wrong_dtype(o: Observation) -> Finding | None:
     return Finding(
         "wrong-dtype",
         f"The output is {o.result.dtype}, expected {wanted} ({o.case.name}).",
-        "Compute in float32, store in the input's dtype.",
-        "allocate the output with dtype=x.dtype: tl.store converts on the way out."
-        if wanted != "int32"
-        else "allocate the output with dtype=torch.int32.",
+        "tl.store converts to the dtype of the tensor that it stores to.",
+        f"allocate the output with dtype={'x.dtype' if _has_tensors(o) else f'torch.{wanted}'}.",
     )
 
 
+def _has_tensors(o: Observation) -> bool:
+    return any(isinstance(argument, Strided) for argument in o.arguments)
+
+
 def not_contiguous(o: Observation) -> Finding | None:
-    if o.result is None or o.result.contiguous or o.comparison is None or o.exercise.output_dtype:
+    if o.result is None or o.result.contiguous or o.comparison is None or not _is_softmax(o.exercise):
         return None
     return Finding(
         "not-contiguous",
@@ -438,14 +446,19 @@ def damaged(o: Observation) -> Finding | None:
 
 
 def wrong_program(o: Observation) -> Finding | None:
-    """Every program worked on the same part, the rest was left alone."""
+    """Every program worked on the same part, the rest was left alone: unwritten, or as it was filled."""
     c = o.comparison
-    if c is None or c.right or not o.evidence.races or not bool((c.bad & c.unwritten).any()):
+    if c is None or c.right or not o.evidence.races:
         return None
     race = o.evidence.races[0]
+    left = c.bad & c.unwritten
+    if race.same_value and int(c.bad.sum()) > 1 and len(c.value[c.bad].unique()) == 1:
+        left = c.bad
+    if not left.any():
+        return None
     return Finding(
         "wrong-program-id",
-        f"Several programs wrote the same elements of {race.argument}, and {int(c.unwritten.sum())} of "
+        f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
         f"{c.bad.numel()} elements were never written ({o.case.name}).",
         "All programs work on the same part of the data.",
         "let the offsets depend on tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
@@ -540,7 +553,7 @@ def unwritten(o: Observation) -> Finding | None:
     if c is None or c.right or not bool((c.bad & c.unwritten).any()):
         return None
     count = f"{int(c.unwritten.sum())} of {c.bad.numel()} elements were never written ({o.case.name})."
-    if c.bad.all():
+    if c.unwritten.all():
         return Finding(
             "unwritten-output",
             count,
@@ -571,7 +584,7 @@ def not_finite(o: Observation) -> Finding | None:
     if not odd.any():
         return None
     where = f"{_worst(o)} {int(odd.sum())} elements are NaN or infinite."
-    if "huge" in o.case.about:
+    if o.case.about & {"huge", "ascending"}:
         return Finding(
             "overflow",
             where,
@@ -622,11 +635,14 @@ def low_precision(o: Observation) -> Finding | None:
         return None
     if "half" not in o.case.about and c.relative_error > 0.012:
         return None
-    off = f"row sums are off by {c.row_sum_error:.1e}" if c.row_sum_error else f"errors reach {c.relative_error:.1e}"
+    if c.bound.row_sum:
+        off, what = f"row sums are off by {c.row_sum_error:.1e}", "A sum or an exponential"
+    else:
+        off, what = f"errors reach {c.relative_error:.1e}", "A number on the way"
     return Finding(
         "low-precision",
         f"The result is close, but {off} ({o.case.name}).",
-        "A sum or an exponential was kept in half precision: 8 or 11 bits hold about three digits.",
+        f"{what} was kept in half precision: 8 or 11 bits hold about three digits.",
         "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32; the store converts "
         "back.",
     )
@@ -644,9 +660,13 @@ def constant_factor(o: Observation) -> Finding | None:
     )
 
 
+def _is_softmax(exercise: Exercise) -> bool:
+    return exercise.name.endswith(("softmax", "softmax_masked"))
+
+
 def not_normalised(o: Observation) -> Finding | None:
     c = o.comparison
-    if c is None or c.right or not o.exercise.name.endswith(("softmax", "softmax_masked")) or c.row_ratios is None:
+    if c is None or c.right or not _is_softmax(o.exercise) or c.row_ratios is None:
         return None
     factors = c.row_ratios
     return Finding(
@@ -741,8 +761,12 @@ PRIORITY = (
 )  # fmt: skip
 
 
+# What no address in memory explains.
+CONDUCT = {*PRIORITY[: PRIORITY.index("wrong-program-id")]} - {"crash"}
+
+
 # Values that make NaN out of a kernel that is nearly right.
-UNUSUAL = {"huge", "masked", "all-masked", "negative"}
+UNUSUAL = {"huge", "masked", "all-masked", "negative", "ascending"}
 
 
 def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
@@ -772,12 +796,18 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
     telling = [(o, f) for o, f in failed if o.comparison and _tells_much(o)]
     usual = {f.slug for o, f in telling if not o.case.about & UNUSUAL}
     blocks = [max(o.constants, default=0) for o, f in failed if f.slug == "tail-wrong"]
+    full = [o for o, _ in telling for block in blocks if block and o.comparison.columns % block == 0]
+    races = any(f.slug == "race" for _, f in failed)
 
     def contradicted(o: Observation, f: Finding) -> bool:
         if f.slug == "overflow":  # NaN with ordinary numbers too
             return "nan" in usual
         if f.slug == "constant-factor":  # a single row is always a multiple of the right one
             return any(other.slug != "constant-factor" for _, other in telling)
+        if f.slug == "tail-wrong":  # a size without a tail is wrong too
+            return bool(full)
+        if f.slug == "timeout":  # work that every program does takes long where there are many
+            return races
         if f.slug == "unwritten-output":  # no block is full where a row is shorter than one
             return bool(blocks) and o.comparison.columns < max(blocks)
         return False
@@ -802,13 +832,13 @@ def _only_strided(observations, findings) -> Finding | None:
     if not strided or not all(strided) or any(contiguous):
         return None
     first = strided[0]
-    if first.slug in ("runtime-error", "timeout", "syntax-error", "no-triton-kernel", "not-allowed", "compile-error"):
+    if first.slug in CONDUCT:
         return None
     return Finding(
         "stride-ignored",
         first.happened,
-        "Contiguous inputs are right, row-strided ones are not: the kernel assumes that a row begins where the one "
-        "before it ends.",
+        "Contiguous inputs are right, row-strided ones are not: rows of the input or of the output are taken to lie "
+        "where they do not.",
         "pass x.stride(0) to the kernel, and begin row r at r * row_stride; the output has its own stride.",
         first.line,
         first.code,

@@ -109,14 +109,9 @@ class Judge:
 
         What is limited is computing time, where a loaded machine must not change a verdict.
         """
-        computes = self.backend == "interpreter" and exercise.kind != "jax"
-        outcome = self.box.run(
-            request,
-            tensors,
-            output_size,
-            seconds=min((3 if computes else 2) * exercise.limit_seconds, self.seconds_left),
-            cpu_seconds=exercise.limit_seconds if computes else math.inf,
-        )
+        limit = exercise.limit_seconds * (2 if exercise.kind == "jax" else 1)
+        seconds, cpu_seconds = (3 * limit, limit) if self.backend == "interpreter" else (2 * limit, math.inf)
+        outcome = self.box.run(request, tensors, output_size, min(seconds, self.seconds_left), cpu_seconds)
         self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
         return outcome
 
@@ -303,7 +298,9 @@ class KernelJudgement:
         got = torch.zeros(expected.shape, dtype=dtype)
         if capacity:
             got = torch.frombuffer(bytearray(output[offset : offset + capacity]), dtype=dtype).reshape(expected.shape)
-        return Comparison(got, expected, self.exercise.bounds[dtype])
+        finite = [a.values[torch.isfinite(a.values)].abs() for a in drawn.tensors]
+        largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
+        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest))
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
@@ -437,9 +434,9 @@ def _returned(trace: dict | None, exercise: Exercise) -> Trouble:
     kind = str((trace or {}).get("returned", "nothing"))[:80]
     if kind == "NoneType":
         return Trouble("exception", "NotImplementedError") if not (trace or {}).get("launches") else Trouble(
-            "returned-none", "TypeError", f"{exercise.entry} returned None; it has to return the output tensor"
+            "returned-none", message=f"{exercise.entry} returned None; it has to return the output tensor"
         )
-    return Trouble("exception", "TypeError", f"{exercise.entry} returned {kind}, not a tensor")
+    return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
 
 
 def _constants(trace: dict) -> tuple[int, ...]:

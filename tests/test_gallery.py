@@ -103,6 +103,30 @@ def test_overlapping_last_blocks_are_no_race_but_other_values_are():
         assert said(observed("4 × 300, ragged", right, evidence=evidence)) == slug
 
 
+def test_a_race_explains_the_time_that_the_largest_case_takes():
+    race = Race("y_ptr", 3, "tl.store(…)", (0, 1), elements=300, share=1.0, same_value=True, writers=4)
+    seen = Evidence(launched=("kernel",), races=(race,))
+    racing = observed("4 × 300, ragged", lambda x: torch.softmax(x, 1), evidence=seen)
+    assert said(racing, observed("40 × 33, many rows", exceeded="time")) == "race"
+    assert said(observed("40 × 33, many rows", exceeded="time")) == "timeout"
+
+
+def test_a_wrong_size_without_a_tail_is_no_tail_wrong():
+    def second_block_wrong(x):
+        return torch.cat([torch.softmax(x, 1)[:, :256], 0.5 + torch.rand(len(x), x.shape[1] - 256)], 1)
+
+    names = ("4 × 300, ragged", "2 × 1024")
+    assert said(observed(names[0], second_block_wrong)) == "tail-wrong"
+    assert said(*(observed(name, second_block_wrong) for name in names)) == "wrong-value"
+
+
+def test_log_sum_exp_is_right_to_within_its_exponents():
+    """exp(x - log(sum)) rounds an exponent as large as x; with small x that is not allowed for."""
+    bound = SOFTMAX.bounds[torch.float32]
+    assert bound.of_exponents(300.0).row_sum > 5 * bound.row_sum
+    assert bound.of_exponents(4.0).row_sum < 1.5 * bound.row_sum
+
+
 def test_what_triton_has_and_the_course_has_not_is_no_compile_error():
     for construct, slug in (("`tl.inline_asm_elementwise`", "not-allowed"), ("`tl.thread_id`", "compile-error")):
         trouble = Trouble("not-allowed", construct=construct, instead="…")

@@ -9,6 +9,11 @@ def _reference(n: int) -> torch.Tensor:
     return torch.arange(n, dtype=torch.float64)
 
 
+def _written(n: int, programs: int) -> torch.Tensor:
+    """Filled with -1, as in the lesson, and written by that many programs."""
+    return torch.where(torch.arange(n) < programs, _reference(n), -1.0)
+
+
 EXERCISES = (
     Exercise(
         name="first_kernel",
@@ -39,6 +44,14 @@ EXERCISES = (
                 lambda n: torch.full((n,), float(n), dtype=torch.float64),
                 "Every element is n: that is how many programs there are, not which one this is.",
                 "tl.num_programs(0) counts the programs; tl.program_id(0) tells which one is running.",
+            ),
+            *(
+                Mistake("unwritten-output", compute, "A -1 is what the tensor was filled with.", advice)
+                for compute, advice in (
+                    (lambda n: _written(n, 0), "Let each program store its number: tl.store(output_ptr + pid, pid)."),
+                    (lambda n: _written(n, 1), "Launch n programs: first_kernel_programs[(n,)](…)."),
+                    (lambda n: _written(n, n - 1), "Launch n programs: first_kernel_programs[(n,)](…)."),
+                )
             ),
         ),
     ),
