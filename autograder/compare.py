@@ -90,9 +90,14 @@ class Comparison:
         return finite.numel() > 1 and float(finite.max() - finite.min()) > 1e-6 * float(finite.abs().max())
 
     @cached_property
+    def weighty(self) -> torch.Tensor:
+        """Elements that the dtype resolves: their rounding is relative."""
+        return self.expected.abs() > max(1e-12, self.bound.absolute / max(self.bound.relative, 1e-12))
+
+    @cached_property
     def ratio(self) -> float | None:
         """The one factor between output and reference, if there is one."""
-        usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & (self.expected.abs() > 1e-12)
+        usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & self.weighty
         if not usable.any() or not bool((torch.isfinite(self.value) | ~torch.isfinite(self.expected)).all()):
             return None
         ratios = self.value[usable] / self.expected[usable]
@@ -105,8 +110,7 @@ class Comparison:
         """One factor per row, if each row is a multiple of the right one."""
         if self.expected.ndim != 2 or self.expected.shape[1] < 2 or not torch.isfinite(self.value).all():
             return None
-        usable = self.expected.abs() > 1e-12
-        ratios = torch.where(usable, self.value / self.expected, torch.nan)
+        ratios = torch.where(self.weighty, self.value / self.expected, torch.nan)
         middle = ratios.nanmedian(1, keepdim=True).values
         spread = (ratios - middle).abs().nan_to_num(0.0)
         same = bool((spread <= max(4 * self.bound.relative, 1e-3) * middle.abs()).all())

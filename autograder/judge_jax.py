@@ -136,7 +136,8 @@ class JaxJudgement:
             rest = torch.arange(len(hole)) >= len(hole) // block * block
             return torch.equal(hole, rest) or len(hole) < block and not hole.any()
 
-        blocks = (1 << k for k in range(4, 18))
+        longest = max(map(len, holes), default=0)
+        blocks = (1 << k for k in range(4, longest.bit_length()))
         return next((block for block in blocks if all(only_the_rest(hole, block) for hole in holes)), None)
 
     def _of_case(self, case: Case) -> Finding | None:
