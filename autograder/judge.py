@@ -109,7 +109,7 @@ class Judge:
 
         What is limited is computing time, where a loaded machine must not change a verdict.
         """
-        limit = exercise.limit_seconds * (2 if exercise.kind == "jax" else 1)
+        limit = exercise.limit_seconds
         seconds, cpu_seconds = (3 * limit, limit) if self.backend == "interpreter" else (2 * limit, math.inf)
         outcome = self.box.run(request, tensors, output_size, min(seconds, self.seconds_left), cpu_seconds)
         self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
