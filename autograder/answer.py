@@ -27,7 +27,7 @@ _NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}
 # a line magic, a shell line, or an assignment from one; cell magics whose body is Python
-_MAGIC = re.compile(r"\s*(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}\s*")
+_MAGIC = re.compile(r"(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}")
 _PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
 
 
@@ -150,7 +150,7 @@ def _read(text: str) -> _Cell:
         if not _PYTHON_CELL_MAGIC.match(lines[0]):
             return _Cell([], [])
         lines[0] = ""
-    without_magics = ["" if _MAGIC.fullmatch(line) else line for line in lines]
+    without_magics = ["" if _MAGIC.fullmatch(line.strip()) else line for line in lines]
     for attempt in (lines, without_magics):
         try:
             with warnings.catch_warnings():

@@ -259,3 +259,10 @@ def test_hostile_cells_cost_little_and_hurt_nobody(hostile):
         from_notebook(notebook(cell(hostile + "\ndef add(): return x, f", "vector_add")), ADD), str
     )
     assert time.perf_counter() - start < 20
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("filler", [" ", "\t ", "a? ", "a=", "? ", "!", ", "])
+def test_no_line_is_slow_to_read(filler):
+    lines = [cell(f"{filler * (59_000 // len(filler))}${n}") for n in range(8)]
+    assert "def add" in from_notebook(notebook(cell(ANSWER, "vector_add"), *lines), ADD)
