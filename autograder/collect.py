@@ -6,24 +6,24 @@ made here, so a name such as ../../x can only be refused, never followed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
 import stat
 import unicodedata
 import zipfile
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from .course import Course, CourseError, write_atomically
 from .sanitise import MAX_NOTEBOOK_BYTES, cells_of, grade_id, is_answer, visible
 
-MAX_FILES = 20_000
-MAX_TOTAL_BYTES = 1 << 30
+MAX_NOTEBOOKS = 100_000
+MAX_NAME = 1000  # characters of a path in a zip
 MAX_RATIO = 200  # a notebook compresses about tenfold
 LAYOUTS = (
     "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
@@ -31,18 +31,28 @@ LAYOUTS = (
 )
 
 # How learning-management systems name what they pack. `student` is who; `key` tells namesakes apart, and is
-# part of the student's id where the system keeps it from one assignment to the next.
+# part of the student's id where the system keeps it from one assignment to the next; `time` is the attempt's.
 _SYSTEMS = (
     ("Moodle", False, r"(?P<student>[^/]+?)_(?P<key>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)"),
-    ("Canvas", True, r"(?P<student>[^\W\d_]+)_(?:LATE_)?(?P<key>\d+)_\d+_(?P<file>.+)"),
-    ("Blackboard", False, r".*?_(?P<student>[^_]+)_attempt_(?P<key>\d{4}(?:-\d\d){5})_?(?P<file>.*)"),
-    ("Brightspace", False, r"(?P<key>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?\w+ \d+, ?\d{4}.*"),
+    ("Canvas", True, r"(?P<student>[^\W\d_][^\W_]*)_(?:(?i:LATE)_)?(?P<key>\d+)_\d+_(?P<file>.+)"),
+    (
+        "Blackboard",
+        False,
+        r"(?P<key>.*?)_(?P<student>[^_]+)_attempt_(?P<time>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
+    ),
+    (
+        "Brightspace",
+        False,
+        r"(?P<key>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?"
+        r"(?P<time>\w+ \d+, ?\d{4}(?: \d+ [AP]M)?)[ -]*(?P<file>.*)",
+    ),
 )
 _SYSTEMS = tuple((name, stable, re.compile(pattern, re.DOTALL)) for name, stable, pattern in _SYSTEMS)
+_ATTEMPT_TIMES = ("%Y-%m-%d-%H-%M-%S", "%b %d, %Y %I%M %p")
 _IGNORED = {"__MACOSX", "Thumbs.db", "timestamp.txt", "submission_secret.txt"}  # and what begins with a dot
 _NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work"}
 _MINUTES = "%Y-%m-%d %H:%M"
-_COPY_MARK = re.compile(r"(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
+_COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
 
 
@@ -90,24 +100,39 @@ def collect(path: str | Path, course: Course, student: str = "") -> CollectRepor
     folder, nor zip, nor notebook.
     """
     report = CollectReport()
-    files = _files(Path(path), report)
-    course.create()
-    latest: dict[tuple[str, str], tuple[Found, bytes]] = {}
-    for found, who, assignment, content in _identified(files, _answers(course), student, report):
-        earlier = latest.get((who, assignment))
-        if earlier:
-            older, newer = sorted([earlier[0], found], key=_recency)
-            report.notes.append(
-                f"{who} handed in {assignment} twice: took {_shown(newer.path)} of "
-                f"{newer.modified:{_MINUTES}}, not {_shown(older.path)} of {older.modified:{_MINUTES}}"
-            )
-            if newer is not found:
-                continue
-        latest[who, assignment] = (found, content)
-    for (who, assignment), (found, content) in latest.items():
-        if _store(course, who, assignment, found, content, report):
-            report.collected.append((who, assignment, _shown(found.path)))
+    copies: dict[tuple[str, str], list[Found]] = defaultdict(list)
+    with _files(Path(path), report) as files:
+        course.create()
+        for found, who, assignment in _identified(files, _answers(course), student, report):
+            copies[who, assignment].append(found)
+        for (who, assignment), there in copies.items():
+            latest = _latest(who, assignment, there, report)
+            if latest and _store(course, who, assignment, *latest, report):
+                report.collected.append((who, assignment, _shown(latest[0].path)))
     return report
+
+
+def _latest(
+    who: str, assignment: str, copies: list[Found], report: CollectReport
+) -> tuple[Found, bytes] | None:
+    """The latest copy that can be read, with its content."""
+    older = sorted(copies, key=_recency)
+    while older:
+        latest = older.pop()
+        try:
+            content = latest.read()
+        except (ValueError, OSError) as error:
+            report.not_understood.append(f"{_shown(latest.path)}: {visible(error, 300)}")
+            continue
+        if older:
+            others = ", ".join(f"{_shown(o.path)} of {o.modified:{_MINUTES}}" for o in older[-3:])
+            more = f" and {len(older) - 3} more" if len(older) > 3 else ""
+            report.notes.append(
+                f"{who} handed in {assignment} {len(older) + 1} times: took {_shown(latest.path)} of "
+                f"{latest.modified:{_MINUTES}}, not {others}{more}"
+            )
+        return latest, content
+    return None
 
 
 def _recency(found: Found) -> tuple[datetime, int]:
@@ -119,21 +144,31 @@ def _recency(found: Found) -> tuple[datetime, int]:
 # -- what is there ----------------------------------------------------------------------------------------
 
 
-def _files(path: Path, report: CollectReport) -> Iterator[Found]:
+@contextlib.contextmanager
+def _files(path: Path, report: CollectReport) -> Iterator[Iterator[Found]]:
+    """What is in a folder or a zip, which stays open as long as something of it may be read."""
     if path.is_dir():
-        return _files_of_folder(path, report)
-    if path.suffix == ".ipynb" and path.is_file():
-        return iter([_file(path, path.name)])
-    if not path.is_file():
+        yield _files_of_folder(path, report)
+    elif path.suffix.lower() == ".ipynb" and path.is_file():
+        yield iter([_file(path, path.name)])
+    elif not path.is_file():
         raise CourseError(f"{path}: there is nothing there; give a folder, a zip or a notebook")
-    if not zipfile.is_zipfile(path):
+    elif not zipfile.is_zipfile(path):
         raise CourseError(f"{path}: is neither a folder, nor a zip, nor an .ipynb file")
-    return _files_of_zip(path, report)
+    else:
+        try:
+            archive = zipfile.ZipFile(path)
+        except Exception as error:  # damaged bytes raise many kinds
+            raise CourseError(f"{path}: is a damaged zip: {visible(error, 200)}") from None
+        with archive:
+            yield _files_of_zip(path, archive, report)
 
 
 def _files_of_folder(root: Path, report: CollectReport) -> Iterator[Found]:
-    count = 0
-    for folder, subfolders, names in os.walk(root):
+    def unreadable(error: OSError) -> None:
+        report.not_understood.append(f"{_shown(error.filename)}: cannot be opened: {error.strerror}")
+
+    for folder, subfolders, names in os.walk(root, onerror=unreadable):
         subfolders[:] = sorted(s for s in subfolders if not _ignored(s))
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
@@ -141,10 +176,7 @@ def _files_of_folder(root: Path, report: CollectReport) -> Iterator[Found]:
             if stat.S_ISLNK(mode):
                 report.not_understood.append(f"{_shown(name)}: is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                count += 1
                 yield _file(path, name)
-            if count > MAX_FILES:
-                raise CourseError(f"{root}: has more than {MAX_FILES} files; is it the right folder?")
 
 
 def _ignored(name: str) -> bool:
@@ -156,30 +188,36 @@ def _file(path: Path, name: str) -> Found:
         with path.open("rb") as file:
             return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
 
-    return Found(name, datetime.fromtimestamp(path.lstat().st_mtime, UTC), read)
+    return Found(name, _changed(path), read)
 
 
-def _files_of_zip(path: Path, report: CollectReport) -> Iterator[Found]:
+def _changed(path: Path) -> datetime:
+    """When the file was changed; now, where it says a year that no calendar has."""
     try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise CourseError(f"{path}: is a damaged zip: {visible(error, 200)}") from None
-    with archive:
-        entries = archive.infolist()
-        if len(entries) > MAX_FILES:
-            raise CourseError(f"{path}: has {len(entries)} files; at most {MAX_FILES} are collected")
-        packed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
-        for entry in (e for e in entries if not e.is_dir()):
-            name = entry.filename.replace("\\", "/")
-            refusal = _refusal(entry, name)
-            if refusal:
-                report.not_understood.append(f"{_shown(name)}: {refusal}")
-            else:
-                yield Found(name, _zip_time(entry, packed), lambda e=entry: _unpacked(archive, e))
+        return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.now(UTC)
+
+
+def _files_of_zip(path: Path, archive: zipfile.ZipFile, report: CollectReport) -> Iterator[Found]:
+    packed = _changed(path)
+    for entry in archive.infolist():
+        name = entry.filename.replace("\\", "/")
+        if name.endswith("/"):
+            continue
+        refusal = _refusal(entry, name)
+        if refusal:
+            report.not_understood.append(f"{_shown(name)}: {refusal}")
+        else:
+            yield Found(name, _zip_time(entry, packed), lambda e=entry: _unpacked(archive, e))
 
 
 def _refusal(entry: zipfile.ZipInfo, name: str) -> str | None:
     parts = PurePosixPath(name).parts
+    if not parts:
+        return "its name is empty; refused"
+    if len(name) > MAX_NAME:
+        return f"its name has {len(name)} characters; refused"
     if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
         return "its name points outside the zip; refused"
     if stat.S_ISLNK(entry.external_attr >> 16):
@@ -195,7 +233,7 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     try:
         with archive.open(entry) as file:
             return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except Exception as error:  # as above
         raise ValueError(f"could not be unpacked: {visible(error, 200)}") from None
 
 
@@ -219,14 +257,18 @@ def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:
 
 @dataclass
 class _Candidate:
-    """A notebook on its way to a student. `rest` is what its name says beside the assignment."""
+    """A notebook on its way to a student. `rest` is what its name says beside the assignment.
+
+    A system that named it gave `student` and `key`; `outside` are then the folders around that name.
+    """
 
     found: Found
-    content: bytes
     assignment: str
     rest: str
-    student: str = ""
-    key: str = ""
+    student: str
+    key: str
+    outside: tuple[str, ...]
+    unclear: str = "nothing says whose"
 
 
 def _answers(course: Course) -> dict[str, set[str]]:
@@ -239,49 +281,59 @@ def _answers(course: Course) -> dict[str, set[str]]:
 
 def _identified(
     files: Iterator[Found], assignments: dict[str, set[str]], student: str, report: CollectReport
-) -> Iterator[tuple[Found, str, str, bytes]]:
-    candidates, total = [], 0
+) -> Iterator[tuple[Found, str, str]]:
+    candidates, others = [], defaultdict(list)
     for found in files:
-        candidate = None if any(map(_ignored, found.parts)) else _candidate(found, assignments, report)
-        if candidate:
+        if any(map(_ignored, found.parts)):
+            continue
+        if not found.path.lower().endswith(".ipynb"):
+            others["/".join(found.parts[:-1][:1])].append(found.path)
+        elif candidate := _candidate(found, assignments, report):
             candidates.append(candidate)
-            total += len(candidate.content)
-        if total > MAX_TOTAL_BYTES:
-            raise CourseError(
-                f"there are more than {MAX_TOTAL_BYTES >> 30} GB of notebooks; collect in parts"
-            )
+        if len(candidates) > MAX_NOTEBOOKS:
+            raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    _say_what_is_no_notebook(others, report)
     _name_students(candidates, set(assignments))
     ids = _student_ids(candidates, report)
     for c in candidates:
         who = student_id(student) if student else ids.get((c.student, c.key), "")
         if who:
-            yield c.found, who, c.assignment, c.content
+            yield c.found, who, c.assignment
         else:
             report.not_understood.append(
-                f"{_shown(c.found.path)}: is {c.assignment}, but nothing says whose; expected {LAYOUTS}; "
+                f"{_shown(c.found.path)}: is {c.assignment}, but {c.unclear}; expected {LAYOUTS}; "
                 "or say it with --student"
+            )
+
+
+def _say_what_is_no_notebook(others: dict[str, list[str]], report: CollectReport) -> None:
+    """A line for each archive, and one for all else in a folder: it may be a copy of a whole repository."""
+    for folder, paths in others.items():
+        rest = []
+        for path in paths:
+            if path.lower().endswith((".zip", ".7z", ".gz", ".rar")):
+                report.not_understood.append(f"{_shown(path)}: is an archive inside; unpack it first")
+            else:
+                rest.append(path)
+        if len(rest) == 1:
+            report.not_understood.append(f"{_shown(rest[0])}: is not a notebook (.ipynb)")
+        elif rest:
+            where = f" in {_shown(folder)}/" if folder else ""
+            report.not_understood.append(
+                f"{_shown(rest[0])} and {len(rest) - 1} more{where}: are not notebooks (.ipynb)"
             )
 
 
 def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate | None:
     *folders, name = found.parts
-    try:
-        if not name.lower().endswith(".ipynb"):
-            inside = name.lower().endswith((".zip", ".7z", ".gz", ".rar"))
-            raise ValueError(
-                "is an archive inside; unpack it first" if inside else "is not a notebook (.ipynb)"
-            )
-        content = found.read()
-    except (ValueError, OSError) as error:
-        report.not_understood.append(f"{_shown(found.path)}: {visible(error, 300)}")
-        return None
-    student, key, stem = _by_system(folders, name)
+    at, said = _by_system(found.parts)
+    stem = said["file"] if said and at == len(folders) else name
     stem = _COPY_MARK.sub("", re.sub(r"\.ipynb$", "", stem, flags=re.IGNORECASE))
     assignment, rest = _by_name(stem, assignments)
     if not assignment:
         assignment = next((a for f in reversed(folders) if (a := _by_name(f, assignments)[0])), "")
     if not assignment:
-        assignment = _by_answers(content, assignments)
+        assignment = _by_answers(found, assignments)
         if assignment:
             rest = ""
             report.notes.append(f"{_shown(found.path)}: is {assignment} by its answers, not by its name")
@@ -291,22 +343,34 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
             f"{_shown(found.path)}: neither name nor answers say which of {expected}"
         )
         return None
-    return _Candidate(found, content, assignment, rest, student, key)
+    found = replace(found, modified=_attempt_time(said.get("time")) or found.modified)
+    student = unicodedata.normalize("NFC", said.get("student", ""))
+    return _Candidate(found, assignment, rest, student, said.get("key", ""), tuple(folders[:at]))
 
 
-def _by_system(folders: list[str], name: str) -> tuple[str, str, str]:
-    """(student, key, file name) where a learning-management system named the file or its folder.
+def _attempt_time(text: str | None) -> datetime | None:
+    """The time of an attempt, by the local clock, where a system's name says it."""
+    text = re.sub(r" (\d{3} [AP]M)", r" 0\1", text or "")  # 115 PM
+    for form in _ATTEMPT_TIMES:
+        with contextlib.suppress(ValueError, OverflowError):
+            return datetime.strptime(text, form).astimezone(UTC)
+    return None
+
+
+def _by_system(parts: tuple[str, ...]) -> tuple[int, dict[str, str]]:
+    """Which part of a path a learning-management system named, and what the name says.
 
     The outermost name counts: what is inside was named by the student, who may have taken another's name.
     """
-    for part in (*folders, name):
+    for at, part in enumerate(parts):
         for _, stable, pattern in _SYSTEMS:
             match = pattern.fullmatch(part)
             if match:
-                groups = match.groupdict()
-                student = f"{groups['student']}_{groups['key']}" if stable else groups["student"]
-                return student, groups["key"], groups.get("file") if part == name else name
-    return "", "", name
+                said = match.groupdict()
+                if stable:
+                    said["student"] = f"{said['student']}_{said['key']}"
+                return at, said
+    return len(parts), {}
 
 
 def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
@@ -322,10 +386,10 @@ def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
     return "", ""
 
 
-def _by_answers(content: bytes, assignments: dict[str, set[str]]) -> str:
+def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
     try:
-        names = {grade_id(cell) for cell in cells_of(content)}
-    except ValueError:
+        names = {grade_id(cell) for cell in cells_of(found.read())}
+    except (ValueError, OSError):
         return ""
     matching = [a for a, answers in assignments.items() if answers & names]
     return matching[0] if len(matching) == 1 else ""
@@ -337,54 +401,67 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
     folders = {
         id(c): [
             f
-            for f in c.found.parts[:-1]
+            for f in (c.outside if c.student else c.found.parts[:-1])
             if f.lower() not in _NO_STUDENT and not _by_name(f, dict.fromkeys(assignments, set()))[0]
         ]
-        for c in plain
+        for c in candidates
     }
-    depth = len(os.path.commonprefix([folders[id(c)] for c in plain])) if plain else 0
-    split = any(len(folders[id(c)]) > depth for c in plain)
+    theirs = [folders[id(c)] for c in plain]
+    ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
+    deepest = max(map(len, theirs), default=0)
+    depth = len(os.path.commonprefix(ends))
+    split = deepest > depth
     together = defaultdict(list)
     for c in plain:
         together[c.assignment].append(c.rest)
     # One folder cannot be one student's when an assignment is there twice and every name says more.
     flat = not split and all(rest for rests in together.values() for rest in rests)
     flat = flat and any(len(set(rests)) > 1 for rests in together.values())
-    for c in plain:
+    for c in candidates:
         mine = folders[id(c)]
-        if len(mine) > depth:
+        if c.student:
+            # Beside folders that are students, one's files may be named as a system would name another's.
+            beside = len(os.path.commonprefix([mine, *ends]))
+            if len(mine) > beside and deepest > beside:
+                c.unclear = f"its name says {_shown(c.student)}, and its folder {_shown(mine[beside])}"
+                c.student = ""
+        elif len(mine) > depth:
             c.student = mine[depth]
         elif mine and not split and not flat:
             c.student = mine[-1]
         else:
             c.student = c.rest
+        c.student = unicodedata.normalize("NFC", c.student)
 
 
 def _student_ids(candidates: list[_Candidate], report: CollectReport) -> dict[tuple[str, str], str]:
-    """An id for each (student, key): namesakes, whom a system tells apart by number, get it in theirs."""
-    namesakes = defaultdict(set)
+    """An id for each (student, key). Whose ids would be the same get their number or a mark in them."""
+    people = defaultdict(set)
     for c in candidates:
         if c.student:
-            namesakes[student_id(c.student), c.assignment].add(c.key)
-    shared = {student for (student, _), keys in namesakes.items() if len(keys) > 1}
+            people[student_id(c.student), c.assignment].add((c.student, c.key))
+    shared = {student for (student, _), names in people.items() if len(names) > 1}
     for student in sorted(shared):
-        report.notes.append(f"{_shown(student)}: several people have this name; their ids end in a number")
-    return {
-        (c.student, c.key): student_id(f"{c.student}_{c.key}" if student_id(c.student) in shared else c.student)
-        for c in candidates
-        if c.student
-    }
+        report.notes.append(f"{student}: several people have this name; their ids end in a number or a mark")
+
+    def own_id(name: str, key: str) -> str:
+        if student_id(name) not in shared or student_id(name) == name and not key:
+            return student_id(name)
+        return student_id(f"{name}_{key}") if key else f"{student_id(name)}-{_mark(name, 8)}"
+
+    return {(c.student, c.key): own_id(c.student, c.key) for c in candidates if c.student}
 
 
 def student_id(name: str) -> str:
-    """An id that is safe as a folder, in a URL and in a spreadsheet. Different names get different ids."""
+    """An id that is safe as a folder, in a URL and in a spreadsheet: blanks become "_", further changes a mark."""
     composed = re.sub(r"\s+", "_", unicodedata.normalize("NFC", name).strip())
     cleaned = re.sub(r"[^\w.@-]", "_", unicodedata.normalize("NFKC", composed))
     cleaned = re.sub(r"^[^\w]+|^_+|[.]+$", "", cleaned)[:60]
-    if cleaned == composed:
-        return cleaned
-    mark = hashlib.sha256(composed.encode("utf-8", "replace")).hexdigest()[:4]
-    return f"{cleaned or 'student'}-{mark}"
+    return cleaned if cleaned == composed else f"{cleaned or 'student'}-{_mark(composed, 4)}"
+
+
+def _mark(name: str, length: int) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
 
 
 # -- where it goes ----------------------------------------------------------------------------------------
@@ -394,7 +471,6 @@ def _store(
     course: Course, student: str, assignment: str, found: Found, content: bytes, report: CollectReport
 ) -> bool:
     target = course.notebook("submitted", student, assignment)
-    target.parent.mkdir(parents=True, exist_ok=True)
     if target.parent.resolve() != target.parent:
         report.not_understood.append(f"{_shown(found.path)}: {target.parent} leads elsewhere; not written")
         return False
@@ -405,8 +481,12 @@ def _store(
             f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {_shown(found.path)}"
         )
         return False
-    write_atomically(target, content)
-    write_atomically(stamp, f"{found.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
+    try:
+        write_atomically(target, content)
+        write_atomically(stamp, f"{found.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
+    except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
+        report.not_understood.append(f"{_shown(found.path)}: {target} cannot be written: {error.strerror}")
+        return False
     return True
 
 

@@ -4,13 +4,17 @@ import io
 import json
 import os
 import stat
+import tempfile
 import time
 import zipfile
+from datetime import datetime
+from pathlib import Path
 
 import pytest
 from classroom import RIGHT, filled, new_course, zip_of
 
 from autograder.collect import CourseError, collect, student_id
+from autograder.sanitise import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
 NOTEBOOK = json.dumps(filled(ADD, **RIGHT))
@@ -70,14 +74,30 @@ LAYOUTS = {
     ),
     "Moodle, flat": (["Ann Lee_4711_assignsubmission_file_01_vector_add.ipynb"], {("Ann_Lee", ADD)}),
     "Canvas": (
-        ["leeann_123_456_01_vector_add.ipynb", "oneilbob_LATE_124_457_01_vector_add-1.ipynb"],
-        {("leeann_123", ADD), ("oneilbob_124", ADD)},
+        [
+            "leeann_123_456_01_vector_add.ipynb",
+            "oneilbob_LATE_124_457_01_vector_add-1.ipynb",
+            "smith3rdjoe_late_125_458_01_vector_add.ipynb",
+        ],
+        {("leeann_123", ADD), ("oneilbob_124", ADD), ("smith3rdjoe_125", ADD)},
     ),
     "Blackboard": (
         ["Vector Add_ann7_attempt_2024-10-03-10-15-00_01_vector_add.ipynb"],
         {("ann7", ADD)},
     ),
     "Brightspace": (["12345-678 - Ann Lee - Oct 3, 2024 1015 AM/01_vector_add.ipynb"], {("Ann_Lee", ADD)}),
+    "Brightspace, flat": (
+        ["12345-678 - Ann Lee - Oct 3, 2024 1015 AM - 01_vector_add.ipynb"],
+        {("Ann_Lee", ADD)},
+    ),
+    "Colab's copies": (
+        ["ann/Copy of 01_vector_add.ipynb", "bob/Copy of Copy of 02_naive_softmax.ipynb"],
+        {("ann", ADD), ("bob", SOFTMAX)},
+    ),
+    "Colab's copies, flat": (
+        ["Copy of ann_01_vector_add.ipynb", "bob_01_vector_add.ipynb"],
+        {("ann", ADD), ("bob", ADD)},
+    ),
 }
 
 
@@ -116,6 +136,46 @@ def test_namesakes_are_kept_apart(course, tmp_path):
     assert "several people" in report.notes[0]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("ann smith/01_vector_add.ipynb", "ann_smith/01_vector_add.ipynb"),
+        ("ann  smith/01_vector_add.ipynb", "ann smith/01_vector_add.ipynb"),
+        ("ann!/01_vector_add.ipynb", f"{student_id('ann!')}/01_vector_add.ipynb"),
+        ("week_a_lee_attempt_2024-10-03-10-15-00_01_vector_add.ipynb",
+         "week_b_lee_attempt_2024-10-04-10-15-00_01_vector_add.ipynb"),
+    ],
+    ids=["a blank for a line", "two blanks", "another's mark", "Blackboard, a line in the name"],
+)  # fmt: skip
+def test_names_that_would_give_one_id_give_two(names, course, tmp_path):
+    report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
+    assert len(course.handed_in()) == 2
+    assert "several people" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Vector Add_ann7_attempt_2024-{:02}-03-10-15-00_01_vector_add.ipynb",
+        "12345-678 - ann7 - {:%b} 3, 2024 115 PM/01_vector_add.ipynb",
+    ],
+    ids=["Blackboard", "Brightspace"],
+)
+def test_the_latest_attempt_is_known_by_its_name(name, course, tmp_path):
+    spelt = [name.format(datetime(2024, m, 1) if "%" in name else m) for m in (9, 10)]
+    collect(zip_of(tmp_path / "x.zip", {spelt[1]: NOTEBOOK + " ", spelt[0]: NOTEBOOK}), course)
+    assert course.handed_in() == [("ann7", ADD)]
+    assert course.notebook("submitted", "ann7", ADD).read_text() == NOTEBOOK + " "
+
+
+@pytest.mark.parametrize("taken", ["bob_5_assignsubmission_file_", "hw_bob_attempt_2099-01-01-00-00-00_"])
+def test_a_file_in_a_students_folder_is_not_anothers(taken, course, tmp_path):
+    names = ("ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb", f"mallory/{taken}01_vector_add.ipynb")
+    report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
+    assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
+    assert "its name says bob, and its folder mallory" in report.not_understood[0]
+
+
 def test_the_latest_is_taken_and_an_older_one_never_replaces_it(course, tmp_path):
     new, old = (folder_of(tmp_path / name, "ann_01_vector_add.ipynb") for name in ("new", "old"))
     both = folder_of(tmp_path / "both", "ann_01_vector_add.ipynb", "ann_01_vector_add (1).ipynb")
@@ -129,7 +189,7 @@ def test_the_latest_is_taken_and_an_older_one_never_replaces_it(course, tmp_path
     there = course.notebook("submitted", "ann", ADD)
 
     report = collect(both, course)
-    assert "twice" in report.notes[0]
+    assert "2 times" in report.notes[0]
     assert there.read_text() == NOTEBOOK + " "
     collect(new, course)
     assert there.read_text() == NOTEBOOK + "  "
@@ -162,6 +222,66 @@ def test_every_file_that_is_not_understood_is_a_line(course, tmp_path):
         assert part in lines
     assert "01_vector_add.ipynb: is 01_vector_add, but nothing says whose" in lines
     assert report.status == 1
+
+
+def test_a_whole_repository_handed_in_is_one_line(course, tmp_path):
+    folder = folder_of(tmp_path / "in", "ann/notebooks/01_vector_add.ipynb", "bob/01_vector_add.ipynb")
+    packages = folder / "ann" / "venv" / "lib"
+    packages.mkdir(parents=True)
+    for n in range(25_000):
+        (packages / f"{n}.py").touch()
+    report = collect(folder, course)
+    assert set(course.handed_in()) == {("ann", ADD), ("bob", ADD)}
+    assert report.not_understood == ["ann/venv/lib/0.py and 24999 more in ann/: are not notebooks (.ipynb)"]
+
+
+def test_many_large_notebooks_of_one_student_do_not_stop_the_others(course, tmp_path):
+    names = [f"ann/01_vector_add ({n}).ipynb" for n in range(30)]
+    large = NOTEBOOK + " " * (40 << 20)
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name in names:
+            archive.writestr(name, large)
+        archive.writestr("bob/01_vector_add.ipynb", NOTEBOOK)
+    report = collect(path, course)
+    assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
+    assert "30 times: took ann/01_vector_add (29).ipynb" in report.notes[0]
+    assert "and 26 more" in report.notes[0]
+
+
+def test_the_latest_that_can_be_read_is_taken(course, tmp_path):
+    folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "ann/01_vector_add (1).ipynb")
+    with (folder / "ann" / "01_vector_add (1).ipynb").open("ab") as file:
+        file.truncate(MAX_NOTEBOOK_BYTES + 1)
+    report = collect(folder, course)
+    assert course.notebook("submitted", "ann", ADD).read_text() == NOTEBOOK
+    assert "is larger than" in report.not_understood[0]
+
+
+def test_years_that_no_calendar_has(course, tmp_path):
+    shared_memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else tmp_path  # ext4 ends in 2446
+    with tempfile.TemporaryDirectory(dir=shared_memory) as folder:
+        path = folder_of(Path(folder), "ann/01_vector_add.ipynb") / "ann" / "01_vector_add.ipynb"
+        os.utime(path, (1e12, 1e12))
+        collect(folder, course)
+    assert course.handed_in() == [("ann", ADD)]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_a_line(course, tmp_path):
+    folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb")
+    (folder / "ann").chmod(0)
+    assert "cannot be opened" in collect(folder, course).not_understood[0]
+    (folder / "ann").chmod(0o700)
+
+
+def test_what_is_in_the_way_in_the_course_is_a_line(course, tmp_path):
+    course.notebook("submitted", "ann", ADD).mkdir(parents=True)
+    (course.root / "submitted" / "bob").write_text("")
+    names = [f"{student}/01_vector_add.ipynb" for student in ("ann", "bob", "carl")]
+    report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
+    assert [student for student, _, _ in report.collected] == ["carl"]
+    assert len([line for line in report.not_understood if "cannot be written" in line]) == 2
 
 
 def files_under(path):
@@ -259,6 +379,39 @@ def test_encrypted_and_damaged_entries_are_lines(course, tmp_path):
     encrypted.write_bytes(content[:at] + b"\x01" + content[at + 1 :])
     assert "could not be unpacked" in collect(damaged, course).not_understood[0]
     assert "encrypted" in collect(encrypted, course).not_understood[0]
+
+
+def damaged_zips():
+    """Zips with one thing wrong, each of which the zip module answers with another kind of error."""
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", method) as archive:
+            archive.writestr("jos\u00e9/01_vector_add.ipynb", NOTEBOOK)
+        content = buffer.getvalue()
+        yield content.replace("\u00e9".encode(), b"\xff\xfe")  # no UTF-8
+        entry = content.index(b"PK\x01\x02")
+        for at, byte in ((6, 99), (28, 0)):  # a version to come; no name
+            yield content[: entry + at] + bytes([byte]) + content[entry + at + 1 :]
+        for start in (40, 70, 120):
+            yield content[:start] + b"\x00" * 20 + content[start + 20 :]
+    for name in (".", "x" * 60_000 + ".ipynb", " " * 60_000 + "01_vector_add.ipynb", f"({'1' * 5000}).ipynb"):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr(name, NOTEBOOK)
+        yield buffer.getvalue()
+
+
+@pytest.mark.timeout(30)
+def test_no_damage_to_a_zip_is_more_than_a_line(course, tmp_path):
+    for number, content in enumerate(damaged_zips()):
+        path = tmp_path / f"{number}.zip"
+        path.write_bytes(content)
+        try:
+            report = collect(path, course)
+        except CourseError as error:
+            assert "\n" not in str(error)
+        else:
+            assert report.not_understood or report.collected
 
 
 @pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + b"\x00" * 18, b"PK\x05\x06garbage"])
