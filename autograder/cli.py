@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import json
 import sys
 from pathlib import Path
+
+from .sanitise import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 
@@ -18,10 +21,12 @@ class CallError(Exception):
 def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
         return options.run(options)
     except CallError as error:
-        print(f"autograder: {error}", file=sys.stderr)
+        print(f"autograder: {visible(error)}", file=sys.stderr)
         return CALL_WRONG
 
 
@@ -103,7 +108,8 @@ def _check(options) -> int:
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
-    print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())
+    said = visible_json(verdict.to_json())
+    print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
     return PASSED if verdict.passed else NOT_PASSED
 
 
@@ -226,7 +232,7 @@ def _course_command(options) -> int:
 
     try:
         report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
-    except CourseError as error:
+    except (CourseError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(

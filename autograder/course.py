@@ -77,8 +77,10 @@ class Course:
         config = Config()
         if (root / "nbgrader_config.py").exists():
             config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
-        configured = config.CourseDirectory.get("db_url")
-        return cls(root, db or configured or f"sqlite:///{root / 'gradebook.db'}", config)
+        url = db or config.CourseDirectory.get("db_url")
+        if not url and "?" in str(root):
+            raise CourseError(f"{root}: its ? would end the path in the gradebook's URL; rename it, or give --db")
+        return cls(root, url or f"sqlite:///{root / 'gradebook.db'}", config)
 
     def create(self) -> None:
         """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
@@ -99,9 +101,12 @@ class Course:
         notebooks = {}
         for path in sorted(self.root.glob("release/*/*.ipynb")):
             if path.parent.name == path.stem:
-                notebooks[path.stem] = notebook = json.loads(path.read_bytes())
-                for cell in notebook["cells"]:
-                    cell["source"] = "".join(cell["source"])  # on disk it is a list of lines
+                try:
+                    notebooks[path.stem] = notebook = json.loads(path.read_bytes())
+                    for cell in notebook["cells"]:
+                        cell["source"] = "".join(cell["source"])  # on disk it is a list of lines
+                except (ValueError, LookupError, TypeError):
+                    raise CourseError(f"{path}: is not a notebook; release it again") from None
         if not notebooks:
             raise CourseError(
                 f"{self.root}: is no course (no release/ in it); `autograder collect` makes one"

@@ -79,7 +79,12 @@ class Row:
         grade = f"{self.score:g} / {self.points:g}"
         state = "needs review" if self.needs_review else "graded"
         notes = f": {' '.join(visible('; '.join(self.notes), 300).split())}" if self.notes else ""
-        return f"{self.student:<24} {self.assignment:<20} {grade:>9}  {state}{notes}"
+        return f"{_word(self.student):<24} {_word(self.assignment):<20} {grade:>9}  {state}{notes}"
+
+
+def _word(name: str) -> str:
+    """A folder's name for a line of text."""
+    return visible(name, 80).replace("\n", "⟨U+000A⟩")
 
 
 @dataclass
@@ -139,7 +144,8 @@ def _chosen(
     ):
         for name in asked or ():
             if name not in known:
-                raise CourseError(f"there is no {what} {name!r}; there are: {', '.join(sorted(known))}")
+                names = ", ".join(map(_word, sorted(known)))
+                raise CourseError(f"there is no {what} {name!r}; there are: {names}")
     chosen = [
         (student, assignment)
         for student, assignment in there
@@ -480,7 +486,7 @@ def feedback(course: Course) -> FeedbackReport:
             write_atomically(target, html.encode())
         except Exception as error:
             report.problems.append(
-                f"{student} {assignment}: no page: {type(error).__name__}: {visible(error, 300)}"
+                f"{_word(student)} {_word(assignment)}: no page: {type(error).__name__}: {visible(error, 300)}"
             )
             continue
         report.pages.append(target)

@@ -17,7 +17,8 @@ import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 
-MAX_NOTEBOOK_BYTES = 16 << 20
+MAX_NOTEBOOK_BYTES = 64 << 20  # full of pictures
+MAX_VALUES = 2_000_000  # of JSON: 64 MB of empty lists would take 2 GB of memory
 MAX_CELLS = 5_000
 MAX_ANSWER_CHARACTERS = 60_000
 MAX_TEXT = 20_000
@@ -96,6 +97,8 @@ def cells_of(content: bytes) -> list[dict]:
     """The cells of a notebook file of format 3 or 4; ValueError says why it is not a notebook."""
     if not content.strip():
         raise ValueError("the file is empty")
+    if sum(map(content.count, (b"[", b"{", b",", b":"))) > MAX_VALUES:
+        raise ValueError("the notebook holds too much; clear its outputs and save it again")
     try:
         notebook = json.loads(content)
     except (ValueError, RecursionError) as error:

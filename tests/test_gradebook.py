@@ -10,6 +10,7 @@ from nbgrader.api import Gradebook
 from autograder.build import BuildError
 from autograder.course import COURSE_ID, Course, CourseError
 from autograder.gradebook import export, feedback, grade
+from autograder.sanitise import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = EXERCISES
 
@@ -106,7 +107,7 @@ BROKEN = {
     "deep": b"[" * 50_000,
     "list": b"[]",
     "cells": b'{"cells": 7}',
-    "huge": b'{"cells": [' + b" " * (17 << 20) + b"]}",
+    "huge": b'{"cells": [' + b" " * MAX_NOTEBOOK_BYTES + b"]}",
 }
 
 
@@ -260,6 +261,59 @@ def test_another_database_by_url(course, tmp_path):
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {elsewhere.db_url!r}\n")
     assert Course.open(course.root).db_url == elsewhere.db_url
+
+
+@pytest.mark.parametrize("name", ["with blanks", "100% sure", "a#b", "jos\u00e9", "a;b&c"])
+def test_a_course_in_a_folder_of_any_name(name, tmp_path):
+    course = new_course(tmp_path / name)
+    submit(course, "ann", filled(ADD, **RIGHT))
+    graded(course)
+    assert in_database(course)["ann", ADD][0] == 8
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert len(feedback(course).pages) == 1
+
+
+def test_a_question_mark_would_put_the_gradebook_elsewhere(tmp_path):
+    with pytest.raises(CourseError, match="rename it"):
+        Course.open(tmp_path / "what? now")
+    assert Course.open(tmp_path / "what? now", db="sqlite://").db_url == "sqlite://"
+
+
+def test_folders_of_any_name_leave_the_terminal_alone(course):
+    names = ("\x1b[2Jeve", "a\u202eb", "x\n8 / 8 graded", "b\udcff")  # the last is no UTF-8
+    for name in (*names, "ann"):
+        submit(course, name, filled(ADD, **RIGHT))
+    lines = []
+    report, rows = graded(course, progress=lines.append)
+    report.print(lines.append)
+    feedback(course).print(lines.append)
+    with pytest.raises(CourseError) as caught:
+        graded(course, students=["nobody"])
+    for line in (*lines, str(caught.value)):
+        assert line.isprintable(), ascii(line)
+    assert in_database(course)["ann", ADD] == (8, 8, False)
+
+
+def test_a_better_notebook_after_a_broken_one_needs_no_person(course):
+    for content, expected in (
+        (b"<html>", (0, 8, True)),
+        (filled(ADD, **RIGHT), (8, 8, False)),
+        (filled(ADD, vector_add="half"), (2.5, 8, False)),
+    ):
+        submit(course, "ann", content)
+        graded(course)
+        assert in_database(course)["ann", ADD] == expected
+
+
+def test_a_notebook_full_of_pictures_is_graded(course):
+    notebook = filled(ADD, **RIGHT)
+    picture = {"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBORw0KGgo" * 100_000}}
+    cell_of(notebook, "vector_add")["outputs"] = [picture] * 45
+    path = submit(course, "ann", notebook)
+    assert path.stat().st_size > 45 << 20
+    _, rows = graded(course)
+    assert (rows["ann", ADD].score, rows["ann", ADD].needs_review) == (8, False)
+    assert course.notebook("autograded", "ann", ADD).stat().st_size < 100_000
 
 
 def read_csv(path):

@@ -84,6 +84,7 @@ def test_a_notebook_of_format_3_is_read():
         (b'{"cells": {"0": 1}}', "no list of cells"),
         (b'{"worksheets": 3}', "no list of cells"),
         (json.dumps({"cells": [{}] * (MAX_CELLS + 1)}).encode(), f"{MAX_CELLS + 1} cells"),
+        (b'{"cells": [' + b"[]," * (20 << 20) + b"[]]}", "too much"),
     ],
 )
 def test_what_is_no_notebook_is_said(content, reason):
