@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from .course import Course, CourseError, write_atomically
-from .sanitise import MAX_NOTEBOOK_BYTES, cells_of, grade_id, is_answer, visible
+from .sanitise import BLANK_LETTERS, MAX_NOTEBOOK_BYTES, cells_of, grade_id, is_answer, visible
 
 MAX_NOTEBOOKS = 100_000
 MAX_NAME = 1000  # characters of a path in a zip
@@ -455,7 +455,7 @@ def _student_ids(candidates: list[_Candidate], report: CollectReport) -> dict[tu
 def student_id(name: str) -> str:
     """An id that is safe as a folder, in a URL and in a spreadsheet: blanks become "_", further changes a mark."""
     composed = re.sub(r"\s+", "_", unicodedata.normalize("NFC", name).strip())
-    cleaned = re.sub(r"[^\w.@-]", "_", unicodedata.normalize("NFKC", composed))
+    cleaned = re.sub(rf"[^\w.@-]|[{BLANK_LETTERS}]", "_", unicodedata.normalize("NFKC", composed))
     cleaned = re.sub(r"^[^\w]+|^_+|[.]+$", "", cleaned)[:60]
     return cleaned if cleaned == composed else f"{cleaned or 'student'}-{_mark(composed, 4)}"
 

@@ -38,7 +38,7 @@ a { color: inherit; text-underline-offset: .2em; }
   margin-right: .55rem; }
 .list { list-style: none; margin: .9rem 0 0; padding: 0; }
 .list li { padding: .4rem 0; border-top: 1px solid var(--line); }
-section .verdict { margin: .7rem 0 0; }
+section.card div.verdict { margin: .7rem 0 0; max-width: none; }
 .comment { margin: .8rem 0 0; padding: .5rem .8rem; border-left: 4px solid #0072b2; background: var(--code);
   white-space: pre-wrap; }
 details { margin-top: .8rem; } summary { cursor: pointer; color: var(--soft); }

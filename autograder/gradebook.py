@@ -264,7 +264,7 @@ def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Verdict:
 
 
 def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:
-    return Verdict(exercise, False, 0.0, points, "", Finding(slug, message))
+    return Verdict(exercise, False, 0.0, points, "", Finding(slug, f"{message[:1].upper()}{message[1:]}."))
 
 
 def _grader_error(error: Exception) -> str:
@@ -305,6 +305,9 @@ def _exercise(name: str) -> str:
 
 class SaveVerdicts(SaveAutoGrades):
     """nbgrader's SaveAutoGrades, which also asks for a person where a verdict does."""
+
+    def _add_comment(self, cell: NotebookNode, resources: dict) -> None:
+        """Not nbgrader's "No response." either: the verdict says it, and a comment is a person's."""
 
     def _add_score(self, cell: NotebookNode, resources: dict) -> None:
         super()._add_score(cell, resources)
@@ -411,13 +414,14 @@ class FeedbackExporter(Exporter):
         for cell in filter(_is_check, nb.cells):
             name = _exercise(grade_id(cell))
             answer = answers.get(name)
+            handed_in = cell.metadata.get("verdict", {}).get("diagnosis") != NO_NOTEBOOK
             exercises.append(
                 ExerciseFeedback(
                     name=name,
                     score=cell.metadata.nbgrader.score,
                     points=cell.metadata.nbgrader.points,
                     panel=_panel(cell),
-                    answer=answer.source if answer else "",
+                    answer=answer.source if answer and handed_in else "",
                     comment=(answer and answer.metadata.nbgrader.get("comment")) or "",
                 )
             )

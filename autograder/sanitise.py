@@ -25,6 +25,7 @@ MAX_TEXT = 20_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"  # they count as letters, or a sign, and show nothing
 _MAX_COMBINING = 3
 
 
@@ -42,7 +43,7 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
         combining = combining + 1 if category in ("Mn", "Me") else 0
         if combining > _MAX_COMBINING:  # a tower of accents would cover the lines above it
             continue
-        if category in _INVISIBLE and character not in "\n\t":
+        if (category in _INVISIBLE and character not in "\n\t") or character in BLANK_LETTERS:
             character = f"⟨U+{ord(character):04X}⟩"
         shown.append(character)
     lines = "".join(shown)[:limit].split("\n")

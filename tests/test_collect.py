@@ -319,6 +319,7 @@ def test_student_ids_that_need_no_change_have_none():
     assert student_id("ann.lee@uni.example") == "ann.lee@uni.example"
     assert student_id("Jose\u0301") == student_id("Jos\u00e9") == "Jos\u00e9"
     assert student_id("ann") != student_id("\uff41nn")
+    assert student_id("ann\u1160").startswith("ann_-")
 
 
 def test_links_are_not_followed(course, tmp_path):

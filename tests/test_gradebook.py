@@ -363,6 +363,18 @@ def test_no_answer_holds_up_the_feedback(filler, course):
     assert len(feedback(course).pages) == 1
 
 
+def test_what_was_not_handed_in_is_not_called_your_answer(course):
+    for student, content in {"starter": released(ADD), "page": b"<html>"}.items():
+        submit(course, student, content)
+    graded(course)
+    feedback(course)
+    starter, page = (course.notebook("feedback", s, ADD, ".html").read_text() for s in ("starter", "page"))
+    assert "Your answer" in starter and "Your answer" not in page
+    assert "The file is not a notebook" in page
+    for html in (starter, page):
+        assert "No response" not in html and 'class="comment"' not in html
+
+
 def test_a_feedback_page_is_whole_and_harmless(course):
     notebook = filled(ADD, bug_hunt="right")
     evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png> half"

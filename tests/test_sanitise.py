@@ -125,6 +125,7 @@ def test_unreadable_files_give_the_released_notebook_and_a_reason(tmp_path):
 def test_invisible_characters_are_spelled_out():
     assert visible("\x1b[31mred\x1b[0m \x1b]0;title\x07x") == "red x"
     assert visible("a\u202eb\x00\u200b") == "a⟨U+202E⟩b⟨U+0000⟩⟨U+200B⟩"
+    assert visible("\u3164\u115f") == "⟨U+3164⟩⟨U+115F⟩"
     assert visible("tab\tline\r\nend 1️⃣ é") == "tab\tline\nend 1️⃣ é"
     assert visible("a \t\n\u2003\n b") == "a\n\n b"
     assert visible("a" + "\u0301" * 500) == "a" + "\u0301" * 3
