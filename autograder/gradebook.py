@@ -241,7 +241,8 @@ def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
     for cell in filter(_is_check, submission.notebook["cells"]):
         exercise, points = _exercise(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])
         if submission.readable:
-            verdict = _verdict(judge, exercise, points, submission.cells)
+            verdict, source = _verdict(judge, exercise, points, submission.cells)
+            _show_what_was_judged(submission.notebook, released, exercise, source)
         else:
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
@@ -254,13 +255,30 @@ def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
     row.notebook = clean_notebook(submission.notebook)
 
 
-def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Verdict:
+def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+    """The verdict on an exercise, and the source that it is about."""
     from .exercises import find
 
+    source = ""
     try:
-        return judge.judge(exercise, from_notebook({"cells": cells}, find(exercise)) or "")
+        source = from_notebook({"cells": cells}, find(exercise)) or ""
+        return judge.judge(exercise, source), source
     except Exception as error:
-        return _zero(exercise, points, GRADER_ERROR, _grader_error(error))
+        return _zero(exercise, points, GRADER_ERROR, _grader_error(error)), source
+
+
+def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
+    """Put `source` into the answer cell where the student wrote the function in another one."""
+    from .exercises import find
+
+    starter, cell = (
+        next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})
+        for nb in (released, notebook)
+    )
+    defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
+    elsewhere = cell["source"] == starter["source"] or not defines
+    if elsewhere and source and source != from_notebook(released, find(exercise)):
+        cell["source"] = source
 
 
 def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:

@@ -375,6 +375,36 @@ def test_what_was_not_handed_in_is_not_called_your_answer(course):
         assert "No response" not in html and 'class="comment"' not in html
 
 
+def in_a_new_cell(notebook):
+    cell = dict(cell_of(notebook, "vector_add"), metadata={}, id="new")
+    notebook["cells"].append(cell)
+    cell_of(notebook, "vector_add")["source"] = cell_of(released(ADD), "vector_add")["source"]
+
+
+def in_a_second_half(notebook):
+    cell = cell_of(notebook, "vector_add")
+    notebook["cells"].append(dict(cell, metadata={}, id="new"))
+    cell["source"] = "BLOCK = 4"
+
+
+def without_its_names(notebook):
+    for cell in notebook["cells"]:
+        cell.update(metadata={}, id="")
+
+
+@pytest.mark.parametrize("moved", [in_a_new_cell, in_a_second_half, without_its_names])
+def test_the_answer_shown_is_the_one_that_was_judged(moved, course):
+    notebook = filled(ADD, **RIGHT)
+    moved(notebook)
+    submit(course, "ann", notebook)
+    submit(course, "bob", released(ADD))
+    _, rows = graded(course)
+    assert rows["ann", ADD].score == 8
+    shown = {s: cell_of(rows[s, ADD].notebook, "vector_add")["source"] for s in ("ann", "bob")}
+    assert "'right'" in shown["ann"]
+    assert shown["bob"] == cell_of(released(ADD), "vector_add")["source"]
+
+
 def test_a_feedback_page_is_whole_and_harmless(course):
     notebook = filled(ADD, bug_hunt="right")
     evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png> half"
