@@ -50,6 +50,7 @@ from .sanitise import clean_notebook, grade_id, is_answer, read_submission, visi
 from .verdict import Finding, Verdict
 
 NO_NOTEBOOK, GRADER_ERROR = "no-notebook", "grader-error"  # verdicts that a person must look at
+NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 MAX_PANEL = 200_000
 
 # nbgrader's way to add a submission makes SQLAlchemy 2.1 warn, three times for each.
@@ -506,6 +507,9 @@ def feedback(course: Course) -> FeedbackReport:
             resources = _resources(course, student, assignment)
             html, resources = exporter.from_filename(str(source), resources=resources)
             write_atomically(target, html.encode())
+        except MissingEntry:
+            report.problems.append(f"{_word(student)} {_word(assignment)}: no page: {NOT_IN_GRADEBOOK}")
+            continue
         except Exception as error:
             report.problems.append(
                 f"{_word(student)} {_word(assignment)}: no page: {type(error).__name__}: {visible(error, 300)}"
@@ -545,6 +549,8 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     with _open(course) as gradebook:
         assignments = [a for a in course.released if any(a == b.name for b in gradebook.assignments)]
         students = [student.id for student in gradebook.students]
+        if not students:
+            raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
         maximum = sum(gradebook.find_assignment(a).max_score for a in assignments)
         totals, details = [], []
         for student in students:

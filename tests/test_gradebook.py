@@ -258,6 +258,11 @@ def test_another_database_by_url(course, tmp_path):
     graded(elsewhere)
     assert in_database(elsewhere)["ann", ADD][0] == 8
     assert not (course.root / "gradebook.db").exists()
+    grades = export(elsewhere).grades.read_bytes()
+    assert all("--db" in problem for problem in feedback(course).problems)
+    with pytest.raises(CourseError, match="--db"):
+        export(course)  # which would have written no grades over these
+    assert (course.root / "grades.csv").read_bytes() == grades
     with (course.root / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {elsewhere.db_url!r}\n")
     assert Course.open(course.root).db_url == elsewhere.db_url
