@@ -123,7 +123,7 @@ class Verdict:
             parts.append(_blanks_html(self))
         if self.cases:
             cases = "".join(_chip(c.name, c.passed, c.finding.slug if c.finding else "passed") for c in self.cases)
-            parts.append(f"<p class='chips'><span class='label'>cases</span>{cases}</p>")
+            parts.append(f"<p class='chips'><span class='kind'>cases</span>{cases}</p>")
         judged = f"judged on the {_BACKENDS.get(self.backend, self.backend)}" if self.backend else ""
         foot = " · ".join(filter(None, [judged, self.note]))
         parts.append(f"<p class='foot'>{escape(foot)}</p></div>")
@@ -145,8 +145,8 @@ background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1p
 div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
 div.verdict .try{font-weight:600}
 div.verdict .chips{margin-top:6px}
-div.verdict .label,div.verdict .foot{opacity:.75;font-size:12.5px}
-div.verdict .label{margin-right:8px}
+div.verdict .kind,div.verdict .foot{opacity:.75;font-size:12.5px}
+div.verdict .kind{margin-right:8px}
 div.verdict .chip{display:inline-block;margin:2px 6px 2px 0;padding:0 8px;border-radius:9px;font-size:12.5px;
 line-height:19px;white-space:nowrap}
 div.verdict .ok{box-shadow:inset 0 0 0 1.5px #009e73}
@@ -181,7 +181,7 @@ def _blanks_html(verdict: Verdict) -> str:
         _chip(name, ok, "right" if ok else "not yet") for name, ok in verdict.blanks.items() if name not in advised
     )
     lines = "".join(f"<li>{_chip(name, False, 'not yet')}{escape(advice)}</li>" for name, advice in advised.items())
-    return f"<p class='chips'><span class='label'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
+    return f"<p class='chips'><span class='kind'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
 
 
 def _number(value: float) -> str:
