@@ -27,7 +27,7 @@ MAX_NAME = 1000  # characters of a path in a zip
 MAX_RATIO = 200  # a notebook compresses about tenfold
 LAYOUTS = (
     "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
-    "or the zip of Moodle or Canvas"
+    "or the zip of Moodle, Canvas, Blackboard or Brightspace"
 )
 
 # How learning-management systems name what they pack. `student` is who; `key` tells namesakes apart, and is
@@ -101,7 +101,7 @@ def collect(path: str | Path, course: Course, student: str = "") -> CollectRepor
     """
     report = CollectReport()
     copies: dict[tuple[str, str], list[Found]] = defaultdict(list)
-    with _files(Path(path), report) as files:
+    with _files(Path(path), course.root, report) as files:
         course.create()
         for found, who, assignment in _identified(files, _answers(course), student, report):
             copies[who, assignment].append(found)
@@ -145,10 +145,10 @@ def _recency(found: Found) -> tuple[datetime, int]:
 
 
 @contextlib.contextmanager
-def _files(path: Path, report: CollectReport) -> Iterator[Iterator[Found]]:
+def _files(path: Path, course: Path, report: CollectReport) -> Iterator[Iterator[Found]]:
     """What is in a folder or a zip, which stays open as long as something of it may be read."""
     if path.is_dir():
-        yield _files_of_folder(path, report)
+        yield _files_of_folder(path.resolve(), course, report)
     elif path.suffix.lower() == ".ipynb" and path.is_file():
         yield iter([_file(path, path.name)])
     elif not path.is_file():
@@ -164,12 +164,14 @@ def _files(path: Path, report: CollectReport) -> Iterator[Iterator[Found]]:
             yield _files_of_zip(path, archive, report)
 
 
-def _files_of_folder(root: Path, report: CollectReport) -> Iterator[Found]:
+def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
+    """The files in a folder, but for a course directory inside: what is in there was collected before."""
+
     def unreadable(error: OSError) -> None:
         report.not_understood.append(f"{_shown(error.filename)}: cannot be opened: {error.strerror}")
 
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
-        subfolders[:] = sorted(s for s in subfolders if not _ignored(s))
+        subfolders[:] = sorted(s for s in subfolders if not _ignored(s) and Path(folder, s) != course)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
             mode = path.lstat().st_mode

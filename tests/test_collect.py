@@ -249,6 +249,15 @@ def test_many_large_notebooks_of_one_student_do_not_stop_the_others(course, tmp_
     assert "and 26 more" in report.notes[0]
 
 
+def test_a_course_inside_the_folder_is_not_handed_in(course, tmp_path, monkeypatch):
+    folder_of(tmp_path, "hand-ins/ann/01_vector_add.ipynb", "hand-ins/bob/01_vector_add.ipynb")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        collect(".", course)
+        assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
+    assert len(collect(course.root / "submitted", course).collected) == 2
+
+
 def test_the_latest_that_can_be_read_is_taken(course, tmp_path):
     folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "ann/01_vector_add (1).ipynb")
     with (folder / "ann" / "01_vector_add (1).ipynb").open("ab") as file:
