@@ -193,3 +193,15 @@ def test_a_batch_with_twelve_bad_files(tmp_path):
     assert report.status == 1
     assert totals(course) == scores
     assert len(feedback(course).pages) == 14
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_checked_file_leaves_the_terminal_alone(form, tmp_path):
+    answer = tmp_path / "answer.py"
+    answer.write_text("def add(x, y):\n    raise ValueError('\\x1b[2J \\u202e \\ud800 \\x9b')\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "autograder.cli", "check", "vector_add", str(answer), *form]
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert b"ValueError" in done.stdout
+    assert all(line.decode("ascii").isprintable() for line in done.stdout.splitlines())
