@@ -49,6 +49,11 @@ class Comparison:
             return False
         return self.bound.row_sum is None or self.row_sum_error <= self.bound.row_sum
 
+    @property
+    def near(self) -> float:
+        """The relative error within which an output is taken for what a known mistake computes."""
+        return max(6 * self.bound.relative, 1e-3)
+
     # -- patterns ----------------------------------------------------------------------------------------
 
     @cached_property

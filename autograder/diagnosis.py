@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ import triton.language
 
 from .box.messages import Evidence, Fault, Race, Result, Trouble
 from .box.sanitizer import Access
-from .compare import Comparison, agrees
+from .compare import Comparison, agrees, close
 from .exercises.spec import Case, Exercise, Mistake, Strided
 from .verdict import Finding
 
@@ -72,6 +72,7 @@ class Observation:
 
 
 Rule = Callable[[Observation], Finding | None]
+EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
 
 # -- what the box reported ---------------------------------------------------------------------------------------
 
@@ -105,6 +106,7 @@ def died(o: Observation) -> Finding | None:
     if o.death:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
+                -EARLY: "ended before it was done",
                 31: "made a system call that a kernel has no use for"}  # fmt: skip
         name = name.get(-o.death, "ended before it was done")
         return Finding(
@@ -134,13 +136,19 @@ def troubled(o: Observation) -> Finding | None:
 
 
 def _syntax(o, t):
-    return Finding("syntax-error", f"Python cannot read the code: {t.message}", line=t.line, code=t.code)
+    message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
+    return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
+
+
+_TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
 
 
 def _not_allowed(o, t):
     name = re.match(r"`?(?:tl|triton\.language)\.([\w.]+)", t.construct)
-    if name and hasattr(triton.language, name[1].partition(".")[0]) or "kernel" in t.construct:
+    if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
         slug, why = "not-allowed", "Triton has more than this course judges: kernels are checked against a list."
+    elif t.construct.startswith("the unknown name"):
+        slug, why = "compile-error", ""
     else:
         slug, why = "compile-error", "A kernel is not Python: Triton compiles a small part of the language."
     return Finding(
@@ -226,15 +234,20 @@ _GPU_FAULT = re.compile(
 
 # What beginners write, by the message it raises: the message is about Triton, the advice about the line.
 _ADVICE = (
-    (r"must be of type tl\.constexpr", "tl.arange takes constants only: tl.arange(0, BLOCK_SIZE), then add the start."),
+    (r"must be of type tl\.constexpr",
+     "tl.arange takes constants only: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
     (r"range must be a power of 2", "make the block a power of two, and mask the lanes that have no element."),
     (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
     (r"not iterable.*_(ptr|row)\[|not subscriptable", "a pointer is no tensor: x_ptr + offsets, not x_ptr[offsets]."),
-    (r"no len\(\)", "a kernel sees no shapes: lengths are passed as numbers, such as n_elements."),
+    (r"no len\(\)|IndexError.*\.shape\[",
+     "a kernel sees a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
+    (r"Loop-carried", "what is a number before the loop must stay one: tl.sum(block, axis=0) or tl.max(block, axis=0); "
+     "or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
     (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
     (r"axis \[", "tl.max(block, axis=0) is the largest of one block; tl.maximum(a, b) is the larger of two."),
     (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
+    (r"returned .*, not a tensor|returned None", "end the function with `return` and the output tensor."),
     (r"multiple values for keyword", "autotune passes this one: leave it out of the launch."),
     (r"^ZeroDivisionError", "the divisor is 0 in this case: treat it by itself."),
     (r"returned None", "end the function with `return`, and what it made."),
@@ -255,9 +268,8 @@ def _exception(o, t):
     text = _readable(f"{t.type}: {t.message}".strip(": "))
     short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
-        return Finding(
-            "not-attempted", "The function returns nothing, or raises NotImplementedError.", advice="write its body."
-        )
+        happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
+        return Finding("not-attempted", happened, advice="write its body.")
     if "CUDACachingAllocator" in text:  # confined, torch cannot ask the driver how much is left, and asserts
         return _out_of_memory(o, t)
     if _MEMORY.search(text):
@@ -460,7 +472,7 @@ def wrong_program(o: Observation) -> Finding | None:
         "wrong-program-id",
         f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
         f"{c.bad.numel()} elements were never written ({o.case.name}).",
-        "All programs work on the same part of the data.",
+        "Programs that should share the work do the same part of it.",
         "let the offsets depend on tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
         race.line or None,
         race.code,
@@ -508,6 +520,25 @@ def _programs(race: Race) -> str:
     return f"Programs {first} and {second}" if first >= 0 else f"Program {second} and several others"
 
 
+def misplaced(o: Observation) -> Finding | None:
+    """Each wrong row is the right one of another row."""
+    c = o.comparison
+    if c is None or c.right or c.expected.ndim != 2 or not c.varies:
+        return None
+    wrong = (c.bad_rows & ~c.unwritten.any(1)).nonzero().flatten().tolist()[:64]
+    same = [(close(c.value[i], c.expected, c.bound.relative, 0.0) & torch.isfinite(c.expected)).all(1) for i in wrong]
+    if not wrong or not all(bool(rows.any()) for rows in same):
+        return None
+    row, origin = wrong[0], int(same[0].nonzero()[0])
+    return Finding(
+        "wrong-program-id",
+        f"Row {row} of the output holds what belongs into row {origin} ({o.case.name}).",
+        "A row was read at one place and written to another.",
+        "use the same row for both, in_ptr + row * in_stride and output_ptr + row * output_stride: "
+        "tl.program_id(0), or the variable of the loop over rows.",
+    )
+
+
 def masked_lanes(o: Observation) -> Finding | None:
     if not o.right_without_poison:
         return None
@@ -532,20 +563,31 @@ def _as_mistake(o: Observation, mistake: Mistake) -> Finding:
 def _matches(mistake: Mistake, o: Observation) -> bool:
     """Whether the output is what this mistake computes, for one of the likely block sizes."""
     c = o.comparison
-    near = max(6 * c.bound.relative, 1e-3)
+    for computed in _computed(mistake, o):
+        if not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
+            continue
+        if mistake.known_by_nan or bool((c.bad & torch.isfinite(computed)).any()):
+            return True
+    return False
+
+
+def _would_be_wrong(mistake: Mistake, o: Observation) -> bool:
+    """Whether this mistake would have spoilt a case that is right."""
+    c = o.comparison
+    if c is None or not c.right or not c.expected.numel():
+        return False
+    return not any(agrees(computed, c.expected, c.near) for computed in _computed(mistake, o))
+
+
+def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
+    """What the mistake computes, for each of the likely block sizes."""
     blockwise = "block" in inspect.signature(mistake.compute).parameters
     for block in o.constants or o.blocks if blockwise else (None,):
         try:
             computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
         except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # it has no meaning here
             continue
-        computed = computed.double()
-        if not agrees(c.value, computed, near) or agrees(computed, c.expected, near):
-            continue
-        # many mistakes end in NaN: it tells something only where overflow is the mistake
-        if mistake.slug in ("overflow", "wrong-other-value") or bool((c.bad & torch.isfinite(computed)).any()):
-            return True
-    return False
+        yield computed.double()
 
 
 def unwritten(o: Observation) -> Finding | None:
@@ -584,7 +626,7 @@ def not_finite(o: Observation) -> Finding | None:
     if not odd.any():
         return None
     where = f"{_worst(o)} {int(odd.sum())} elements are NaN or infinite."
-    if o.case.about & {"huge", "ascending"}:
+    if o.case.about & {"huge", "ascending", "descending"}:
         return Finding(
             "overflow",
             where,
@@ -607,7 +649,9 @@ def not_finite(o: Observation) -> Finding | None:
     return Finding(
         "nan",
         where,
-        "NaN comes from inf - inf, 0 / 0 or inf / inf, or from a lane that was never loaded.",
+        "NaN comes from inf - inf, 0 * inf, 0 / 0 or inf / inf, or from a lane that was never loaded."
+        if c.value.isnan().any()
+        else "Infinity is a division by 0, such as a sum that is still empty, or exp(x - m) where m is still -inf.",
         "look at what masked-off lanes hold, and at the first value of every running maximum and sum.",
     )
 
@@ -636,13 +680,13 @@ def low_precision(o: Observation) -> Finding | None:
     if "half" not in o.case.about and c.relative_error > 0.012:
         return None
     if c.bound.row_sum:
-        off, what = f"row sums are off by {c.row_sum_error:.1e}", "A sum or an exponential"
+        off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"
     else:
-        off, what = f"errors reach {c.relative_error:.1e}", "A number on the way"
+        off, what = f"errors reach {c.relative_error:.1e}", "a number on the way"
     return Finding(
         "low-precision",
         f"The result is close, but {off} ({o.case.name}).",
-        f"{what} was kept in half precision: 8 or 11 bits hold about three digits.",
+        f"Most often, {what} was kept in half precision: 8 or 11 bits hold about three digits.",
         "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32; the store converts "
         "back.",
     )
@@ -691,6 +735,7 @@ def wrong_value(o: Observation) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{_worst(o)} {pattern}.",
+        "Every element is 0: zeros were stored, or something was divided by infinity." if not c.value.any() else "",
         advice="work one program out by hand: its offsets, its mask, what it loads, what it stores.",
     )
 
@@ -727,6 +772,7 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     wrong_program,
     raced,
     masked_lanes,
+    misplaced,
 )
 # What the numbers look like, when nothing that was done explains them.
 PATTERN_RULES: tuple[Rule, ...] = (
@@ -766,25 +812,30 @@ CONDUCT = {*PRIORITY[: PRIORITY.index("wrong-program-id")]} - {"crash"}
 
 
 # Values that make NaN out of a kernel that is nearly right.
-UNUSUAL = {"huge", "masked", "all-masked", "negative", "ascending"}
+UNUSUAL = {"huge", "descending", "ascending", "masked", "all-masked", "negative"}
 
 
 def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
     """The finding that explains the answer as a whole."""
     failed = [(o, f) for o, f in zip(observations, findings, strict=True) if f]
+    passed = [o for o, f in zip(observations, findings, strict=True) if not f]
     if not failed:
         return None
     if stride := _only_strided(observations, findings):
         return stride
-    failed = _consistent(_with_one_mistake(failed))
-    return min(failed, key=lambda pair: _rank(*pair))[1]
+    o, finding = min(_consistent(_with_one_mistake(failed, passed)), key=lambda pair: _rank(*pair))
+    if finding != diagnose(o, PATTERN_RULES) or o.case.about & UNUSUAL:
+        return finding
+    return _only_ragged(observations, findings, o, finding) or _only_long(observations, findings, o, finding) or finding
 
 
-def _with_one_mistake(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
+def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Observation]) -> list:
     """A known mistake counts if it explains half of the wrong outputs; one that fits by chance does not."""
     wrong = [o for o, _ in failed if o.comparison and not diagnose(o, (*CONDUCT_RULES, unwritten))]
     counts = [(sum(m in o.mistakes for o in wrong), m) for m in failed[0][0].exercise.mistakes]
     explained, mistake = max(counts, key=lambda pair: pair[0], default=(0, None))
+    if mistake and mistake.known_by_nan and any(_would_be_wrong(mistake, o) for o in passed):
+        explained = 0
     if explained and 2 * explained >= len(wrong):
         told = [(o, f) for o, f in failed if o not in wrong]
         return told + [(o, _as_mistake(o, mistake)) for o in wrong if mistake in o.mistakes]
@@ -793,6 +844,9 @@ def _with_one_mistake(failed: list[tuple[Observation, Finding]]) -> list[tuple[O
 
 def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
     """Without the findings that other cases contradict."""
+    ratios = [o.comparison.ratio for o, f in failed if f.slug == "constant-factor" and _tells_much(o)]
+    if ratios and max(ratios) > 1.01 * min(ratios):  # another factor for another shape: no constant
+        failed = [(o, f if f.slug != "constant-factor" else not_normalised(o) or f) for o, f in failed]
     telling = [(o, f) for o, f in failed if o.comparison and _tells_much(o)]
     usual = {f.slug for o, f in telling if not o.case.about & UNUSUAL}
     blocks = [max(o.constants, default=0) for o, f in failed if f.slug == "tail-wrong"]
@@ -800,8 +854,8 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
     races = any(f.slug == "race" for _, f in failed)
 
     def contradicted(o: Observation, f: Finding) -> bool:
-        if f.slug == "overflow":  # NaN with ordinary numbers too
-            return "nan" in usual
+        if f.slug in ("overflow", "nan"):  # what is wrong with ordinary numbers comes first
+            return bool(o.case.about & UNUSUAL and usual - {f.slug})
         if f.slug == "constant-factor":  # a single row is always a multiple of the right one
             return any(other.slug != "constant-factor" for _, other in telling)
         if f.slug == "tail-wrong":  # a size without a tail is wrong too
@@ -825,6 +879,43 @@ def _rank(o: Observation, finding: Finding) -> tuple[bool, int]:
     return coincidence, PRIORITY.index(finding.slug) if finding.slug in PRIORITY else len(PRIORITY)
 
 
+def _only_ragged(observations, findings, o: Observation, finding: Finding) -> Finding | None:
+    """Rows that fill their blocks are right, ragged ones are not, and nothing else explains it."""
+    if not any(m.slug == "wrong-other-value" for m in o.exercise.mistakes):
+        return None
+    judged = [(o, f) for o, f in zip(observations, findings) if o.comparison and o.constants]
+    full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
+    if not full or any(full):
+        return None
+    if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
+        return None
+    return Finding(
+        "wrong-other-value",
+        _worst(o),
+        "Rows that fill their blocks are right, ragged ones are not: masked-off lanes take part in the maximum or in "
+        "the sum.",
+        "load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+    )
+
+
+def _only_long(observations, findings, o: Observation, finding: Finding) -> Finding | None:
+    """Rows of one block are right, longer ones are not, where a sum is carried from block to block."""
+    if not o.exercise.name.startswith("online") or finding.slug not in ("not-normalised", "constant-factor"):
+        return None
+    judged = [(o, f) for o, f in zip(observations, findings) if o.comparison and o.constants]
+    block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)
+    short = [f for o, f in judged if o.comparison.columns <= block]
+    if not short or any(short):
+        return None
+    return Finding(
+        "missing-rescale",
+        finding.happened,
+        "Rows of one block are right, longer ones are not: the sum is wrong from the second block on.",
+        "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
+        second="not-normalised",
+    )
+
+
 def _only_strided(observations, findings) -> Finding | None:
     """All contiguous inputs pass, all row-strided ones fail."""
     strided = [f for o, f in zip(observations, findings) if "strided" in o.case.about and "wide" not in o.case.about]
@@ -832,6 +923,8 @@ def _only_strided(observations, findings) -> Finding | None:
     if not strided or not all(strided) or any(contiguous):
         return None
     first = strided[0]
+    if first.slug == "not-contiguous":
+        return replace(first, slug="stride-ignored", second="not-contiguous")
     if first.slug in CONDUCT:
         return None
     return Finding(

@@ -5,6 +5,11 @@ Inside `with faithful():` and nowhere else:
 * bfloat16 arithmetic, casts, products and reductions give what a GPU gives (the interpreter computes with the
   bit patterns as integers), and float32 is rounded to the nearest bfloat16, ties to even (it truncates);
 * a scalar comparison can be combined with a block's (in 3.9 the interpreter's own labels do not let it);
+* a constant to the left of an operator gives a block (the interpreter wraps the block into a constant);
+* `max` and `min` of blocks work lane by lane (Python's take one of the blocks);
+* reductions and scans with a combine function of one's own work on whole blocks (element by element, one of
+  9000 numbers takes the interpreter seconds);
+* a loop that makes a block of a number is refused, as the compiler does;
 * `and`, `or`, `not` on blocks work lane by lane, and a block as a condition is refused, as the compiler does
   (the interpreter takes every block for true);
 * `libdevice` functions compute (the interpreter returns None);
@@ -76,8 +81,9 @@ def _replacements() -> list[tuple[object, dict[str, object]]]:
     builder = interpreter.InterpreterBuilder
     return [
         (builder, _bfloat16_operations(builder)),
-        (interpreter.ReduceOps, {"apply_impl": _in_float32(interpreter.ReduceOps.apply_impl)}),
-        (interpreter.ScanOps, {"apply_impl": _in_float32(interpreter.ScanOps.apply_impl)}),
+        (tl.constexpr, _constant_operations()),
+        (interpreter.ReduceOps, _reductions()),
+        (interpreter.ScanOps, _scans()),
         (interpreter.FunctionRewriter, {"ast_transformer": _Transformer()}),
         (interpreter.InterpretedFunction, {"rewritten_fn": _REWRITTEN}),
         (interpreter.GridExecutor, {"__call__": _unwrapped(interpreter.GridExecutor.__call__)}),
@@ -125,12 +131,25 @@ def _unwrapped(launch: Callable) -> Callable:
         try:
             return launch(self, *args, **kwargs)
         except interpreter.InterpreterError as error:
-            cause: BaseException = error
-            while isinstance(cause, interpreter.InterpreterError) and cause.__cause__ is not None:
-                cause = cause.__cause__
-            raise cause from None
+            errors: list[BaseException] = [error]
+            while isinstance(errors[-1], interpreter.InterpreterError) and errors[-1].__cause__ is not None:
+                errors.append(errors[-1].__cause__)
+            raise errors[-1].with_traceback(_joined(errors)) from None
 
     return call
+
+
+def _joined(errors: list[BaseException]) -> types.TracebackType | None:
+    """One traceback of them all: each wrapping, at each call of a function, has cut it."""
+    joined = None
+    for error in reversed(errors):
+        entries, entry = [], error.__traceback__
+        while entry:
+            entries.append(entry)
+            entry = entry.tb_next
+        for entry in reversed(entries):
+            joined = types.TracebackType(joined, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return joined
 
 
 # --- conditions and boolean operators ----------------------------------------------------------------------
@@ -164,6 +183,23 @@ class _Logic:
         return value
 
     @staticmethod
+    def extreme(function: Callable, *values: object) -> object:
+        """A call of something named `max` or `min`."""
+        lanewise = {max: tl.maximum, min: tl.minimum}.get(function)
+        if lanewise and any(isinstance(value, tl.tensor) for value in values):
+            return functools.reduce(lanewise, values)
+        return function(*values)
+
+    @staticmethod
+    def carried(name: str, before: object, after: object) -> None:
+        """What a loop hands on to its next turn keeps its shape. The message is the compiler's."""
+        if _shape(before) != _shape(after):
+            raise TypeError(
+                f"Loop-carried variable {name} has initial type {_type(before)} but is re-assigned to "
+                f"{_type(after)} in loop! Please make sure that the type stays consistent."
+            )
+
+    @staticmethod
     def _combine(left: tl.tensor, right: object, operation: str) -> object:
         if not isinstance(right, tl.tensor):
             return left if bool(right) == (operation == "__and__") else right
@@ -174,7 +210,29 @@ def _is_block(value: object) -> bool:
     return isinstance(value, tl.tensor) and value.handle.data.size > 1
 
 
+def _shape(value: object) -> tuple | None:
+    """() for a number; None for what is neither number nor block."""
+    if isinstance(value, tl.tensor):
+        return tuple(int(size) for size in value.shape)
+    return () if isinstance(value, (int, float, tl.constexpr)) else None
+
+
+def _type(value: object) -> str:
+    numbers = {bool: "int1", int: "int32", float: "fp32"}
+    return str(value.type) if isinstance(value, tl.tensor) else numbers.get(type(getattr(value, "value", value)), "")
+
+
 class _Transformer(interpreter.ASTTransformer):
+    def visit_FunctionDef(self, node):
+        _watch_loops(node.body, {argument.arg for argument in node.args.args})
+        return self.generic_visit(node)
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("max", "min") and not node.keywords:
+            return ast.copy_location(_logic("extreme", node.func, *node.args), node)
+        return node
+
     def visit_Assign(self, node):
         node.value = self.visit(node.value)
         return super().visit_Assign(node)
@@ -182,9 +240,7 @@ class _Transformer(interpreter.ASTTransformer):
     def visit_For(self, node):
         """A loop variable is a tensor, as in the compiler (`row.to(tl.int64)`), not Python's number."""
         self.generic_visit(node)
-        loop = node.iter.func if isinstance(node.iter, ast.Call) else None
-        static = isinstance(loop, ast.Attribute) and loop.attr == "static_range"
-        if isinstance(node.target, ast.Name) and not static:
+        if isinstance(node.target, ast.Name) and not _is_unrolled(node):
             own = ast.Assign([ast.Name(node.target.id, ast.Store())], ast.Name(node.target.id, ast.Load()))
             node.body.insert(0, self.visit_Assign(ast.fix_missing_locations(ast.copy_location(own, node))))
         return node
@@ -217,6 +273,45 @@ class _Transformer(interpreter.ASTTransformer):
 def _logic(function: str, *arguments: ast.expr) -> ast.Call:
     module = ast.Name("interpreter_logic", ast.Load())
     return ast.Call(ast.Attribute(module, function, ast.Load()), list(arguments), [])
+
+
+def _is_unrolled(loop: ast.stmt) -> bool:
+    function = loop.iter.func if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr == "static_range"
+
+
+def _watch_loops(body: list[ast.stmt], defined: set[str]) -> set[str]:
+    """Adds a call of `carried` to each loop in `body`, per name; returns the names that are defined behind it."""
+    defined = set(defined)
+    for statement in body:
+        if isinstance(statement, ast.If):
+            defined |= _watch_loops(statement.body, defined) & _watch_loops(statement.orelse, defined)
+        elif isinstance(statement, (ast.For, ast.While)):
+            stored = {node.id: node for node in _stored(statement)}
+            own = {statement.target.id} if isinstance(statement, ast.For) else set()
+            _watch_loops(statement.body, defined | own)  # what a loop defines ends with it
+            if not _is_unrolled(statement):
+                for name in sorted(stored.keys() & defined - own):
+                    before = f"_before_{statement.lineno}_{name}"
+                    statement.body.insert(0, _at(statement, f"{before} = {name}"))
+                    check = f"interpreter_logic.carried({name!r}, {before}, {name})"
+                    statement.body.append(_at(stored[name], check))
+        else:
+            defined |= {node.id for node in _stored(statement)}
+    return defined
+
+
+def _stored(statement: ast.stmt) -> list[ast.Name]:
+    """The names that a statement assigns to, in the order of the lines."""
+    names = [n for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    return sorted(names, key=lambda name: name.lineno)
+
+
+def _at(node: ast.AST, text: str) -> ast.stmt:
+    statement = ast.parse(text).body[0]
+    for part in ast.walk(statement):
+        ast.copy_location(part, node)
+    return statement
 
 
 _REWRITTEN: dict[
@@ -340,6 +435,86 @@ def _in_float32(apply_impl: Callable) -> Callable:
         return narrow if several else narrow[0]
 
     return call
+
+
+# --- constants ---------------------------------------------------------------------------------------------
+
+
+def _constant_operations() -> dict[str, Callable]:
+    """With a block to the right, the block's own operation."""
+
+    def giving_way(operation):
+        return lambda self, other: NotImplemented if isinstance(other, tl.tensor) else operation(self, other)
+
+    names = {f"__{name[3:]}" for name in vars(tl.tensor) if name.startswith("__r")} & vars(tl.constexpr).keys()
+    return {name: giving_way(vars(tl.constexpr)[name]) for name in names}
+
+
+# --- reductions and scans ----------------------------------------------------------------------------------
+
+
+def _reductions() -> dict[str, Callable]:
+    own = vars(interpreter.ReduceOps)
+    return {
+        "apply_impl": _in_float32(own["apply_impl"]),
+        "generic_reduce": _or_one_by_one(_reduced, own["generic_reduce"]),
+    }
+
+
+def _scans() -> dict[str, Callable]:
+    own = vars(interpreter.ScanOps)
+    return {
+        "apply_impl": _in_float32(own["apply_impl"]),
+        "generic_scan": _or_one_by_one(_scanned, own["generic_scan"]),
+    }
+
+
+def _or_one_by_one(at_once: Callable, one_by_one: Callable) -> Callable:
+    """A combine function that cannot take blocks (it has an `if`) is given numbers, as the interpreter does."""
+
+    def call(self, inputs):
+        try:
+            results = at_once(self, inputs)
+        except Exception:
+            return one_by_one(self, inputs)
+        return [self.to_tensor(data, tensor.dtype) for data, tensor in zip(results, inputs, strict=True)]
+
+    return call
+
+
+def _reduced(self, inputs) -> list[np.ndarray]:
+    """In pairs of neighbours, again and again: the order stays, as an associative function may ask."""
+    axis = 0 if self.axis is None else self.axis
+    blocks = [t.handle.data if self.axis is not None else t.handle.data.reshape(-1) for t in inputs]
+    values = [np.moveaxis(block, axis, -1) for block in blocks]
+    while values[0].shape[-1] > 1:
+        values = _combined(self, inputs, [v[..., 0::2] for v in values], [v[..., 1::2] for v in values])
+    values = [v[..., 0] for v in values]
+    if not self.keep_dims:
+        return values
+    everywhere = (1,) * inputs[0].handle.data.ndim
+    return [v.reshape(everywhere) if self.axis is None else np.expand_dims(v, axis) for v in values]
+
+
+def _scanned(self, inputs) -> list[np.ndarray]:
+    """Each element with the one 1, 2, 4, … before it."""
+    values = [np.moveaxis(t.handle.data, self.axis, -1) for t in inputs]
+    index = np.arange(values[0].shape[-1])
+    step = 1
+    while step < index.size:
+        combined = _combined(self, inputs, [np.roll(v, step, -1) for v in values], values)
+        values = [np.where(index < step, v, c) for v, c in zip(values, combined, strict=True)]
+        step *= 2
+    return [np.moveaxis(v, -1, self.axis) for v in values]
+
+
+def _combined(self, inputs, left: list[np.ndarray], right: list[np.ndarray]) -> list[np.ndarray]:
+    dtypes = [tensor.dtype for tensor in inputs]
+    operands = [self.to_tensor(data, dtype) for data, dtype in zip(left + right, dtypes * 2, strict=True)]
+    results = self.combine_fn(*operands)
+    results = results if isinstance(results, tuple) else (results,)
+    data = [r.handle.data if isinstance(r, tl.tensor) else r for r in results]
+    return [np.broadcast_to(d, part.shape).astype(part.dtype) for d, part in zip(data, left, strict=True)]
 
 
 # --- libdevice ---------------------------------------------------------------------------------------------

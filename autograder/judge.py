@@ -17,7 +17,7 @@ from . import autotuning
 from .box import Box, BoxError, Outcome
 from .box.messages import Report, Trouble
 from .compare import Comparison
-from .diagnosis import Observation, diagnose, overall
+from .diagnosis import EARLY, Observation, diagnose, overall
 from .exercises import find
 from .exercises.spec import Blanks, Case, Exercise, Strided
 from .judge_jax import JaxJudgement
@@ -28,10 +28,11 @@ MAX_SOURCE = 200_000
 ANSWER_LIMITS = 4  # all jobs of an answer together, in limits of the exercise
 MASK64 = (1 << 63) - 1
 # Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
-TELLING = {"ragged", "ascending", "negative", "strided"}
+TELLING = {"ragged", "ascending", "descending", "negative", "strided"}
 REPEATING = {"half", "short", "huge", "many", "masked", "drawn"}
 # The interpreter's compiler, clock and devices are not the card's.
 CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
+NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 _NOT_REACHED = Finding("crash", "The kernel did not end.")
 
 
@@ -167,27 +168,38 @@ class KernelJudgement:
         finding = overall(observations, findings) or self._about_the_space()
         passed = finding is None
         exercise = self.exercise
-        score, blanks, blank_findings = (exercise.points if passed else 0), {}, {}
+        score, blanks, blank_findings = (exercise.points if passed else 0), {}, None
+        note = next((o.evidence.unchecked for o in observations if o.evidence.unchecked), "")
         if exercise.blanks:
             blanks = dict.fromkeys(exercise.blanks.names, passed)
-            if not passed and any(exercise.blanks.kernel in o.evidence.launched for o in observations):
+            if not passed and exercise.blanks.kernel in self._launched():
                 blank_findings = self._judge_blanks()
-                if blank_findings is not None:
-                    blanks = {name: name not in blank_findings for name in exercise.blanks.names}
-                    # every blank may be right and the whole still wrong: that is not full marks
-                    score = exercise.points * min(sum(blanks.values()), len(blanks) - 1) / len(blanks)
+            if blank_findings is not None:
+                blanks = {name: name not in blank_findings for name in exercise.blanks.names}
+                # every blank may be right and the whole still wrong: that is not full marks
+                score = exercise.points * min(sum(blanks.values()), len(blanks) - 1) / len(blanks)
+                finding = self._with_blanks(finding, blank_findings)
+            elif not passed:
+                note = note or NOT_ONE_BY_ONE
         return Verdict(
             exercise=exercise.name,
             passed=passed,
             score=score,
             points=exercise.points,
             backend=self.judge.backend,
-            finding=finding,
-            cases=tuple(CaseResult(o.case.name, f) for o, f in zip(observations, findings)),
+            finding=self._quoted(finding),
+            cases=tuple(CaseResult(o.case.name, self._quoted(f)) for o, f in zip(observations, findings)),
             blanks=blanks,
             blank_findings=blank_findings or {},
-            note=next((o.evidence.unchecked for o in observations if o.evidence.unchecked), ""),
+            note=note,
         )
+
+    def _quoted(self, finding: Finding | None) -> Finding | None:
+        """With the line as the learner wrote it; the box has seen the clean copy."""
+        lines = self.source.splitlines()
+        if finding is None or not finding.line or finding.line > len(lines):
+            return finding
+        return replace(finding, code=lines[finding.line - 1].strip()[:200])
 
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
@@ -201,7 +213,8 @@ class KernelJudgement:
             seen = self._without_poison(self._replay(self.source, cases), cases)
         seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         order = [i for i in range(len(self.cases)) if i in seen or i in plans]
-        return [seen[i] if i in seen else self._unplanned(i, plans[i]) for i in order]
+        launches = any((p.trace or {}).get("launches") for p in plans.values() if isinstance(p, Report))
+        return [seen[i] if i in seen else self._unplanned(i, plans[i], launches) for i in order]
 
     # -- planning ----------------------------------------------------------------------------------------
 
@@ -218,13 +231,13 @@ class KernelJudgement:
         )
         return by_case(outcome, len(cases))
 
-    def _unplanned(self, index: int, planned: Report | Outcome) -> Observation:
+    def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
         drawn = self.cases[index]
         if isinstance(planned, Outcome):
-            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.exit or 9)
+            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.exit or EARLY)
         if planned.error:
             return self._observation(drawn, stage="plan", trouble=planned.error)
-        return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise))
+        return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise, launches))
 
     # -- replaying ---------------------------------------------------------------------------------------
 
@@ -278,7 +291,7 @@ class KernelJudgement:
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         constants = _constants(trace)
         if isinstance(report, Outcome):
-            return self._observation(drawn, exceeded=report.exceeded, death=report.exit or 9, constants=constants)
+            return self._observation(drawn, exceeded=report.exceeded, death=report.exit or EARLY, constants=constants)
         if report.error:
             return self._observation(drawn, trouble=report.error, constants=constants)
         if report.result is None:
@@ -350,6 +363,21 @@ class KernelJudgement:
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
 
     # -- blanks ------------------------------------------------------------------------------------------
+
+    def _launched(self) -> set[str]:
+        """The kernels that the host function launches, whether or not they ran to their end."""
+        steps = (step for trace in self.traces.values() for step in trace["steps"])
+        return {str(step.get("kernel")) for step in steps if isinstance(step, dict)}
+
+    def _with_blanks(self, finding: Finding, blank_findings: dict[str, Finding]) -> Finding:
+        """One wrong blank says what the numbers do not."""
+        name = next(iter(blank_findings), None)
+        slug = self.exercise.blanks.slugs.get(name)
+        if len(blank_findings) != 1 or not slug or finding.slug not in ("nan", "wrong-value"):
+            return finding
+        advice = self.exercise.blanks.advice[name]
+        advice = advice[0].lower() + advice[1:]
+        return replace(finding, slug=slug, means=f"All blanks but {name} are right.", advice=advice)
 
     def _judge_blanks(self) -> dict[str, Finding] | None:
         """The blanks that are wrong, each tried alone in the solution's kernel; None for a restructured kernel."""
@@ -430,12 +458,11 @@ def by_case(outcome: Outcome, count: int) -> dict[int, Report | Outcome]:
     return reports
 
 
-def _returned(trace: dict | None, exercise: Exercise) -> Trouble:
+def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
     kind = str((trace or {}).get("returned", "nothing"))[:80]
-    if kind == "NoneType":
-        return Trouble("exception", "NotImplementedError") if not (trace or {}).get("launches") else Trouble(
-            "returned-none", message=f"{exercise.entry} returned None; it has to return the output tensor"
-        )
+    if kind == "NoneType" and not launches:
+        return Trouble("exception", "NotImplementedError", f"{exercise.entry} returns None and launches no kernel.")
+    kind = "None" if kind == "NoneType" else kind
     return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
 
 

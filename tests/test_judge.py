@@ -1,5 +1,6 @@
 """The judge from outside: what it says of answers that end their process, lie, or go astray."""
 
+import re
 import time
 from dataclasses import replace
 
@@ -106,6 +107,33 @@ def test_other_names_are_judged_whole(judge):
     wrong = source.replace("d * tl.exp(in_max - m)", "d")
     verdict = judge.judge("online_softmax", wrong)
     assert (verdict.score, verdict.diagnosis) == (0, "missing-rescale")
+
+
+@pytest.mark.parametrize("call", ["tl.max(in_max, in_data)", "maximum(in_max, in_data)", "in_max.max(in_data)"])
+def test_a_blank_that_does_not_compile_is_wrong_alone(judge, call):
+    source = ONLINE_TEMPLATE.replace("tl.maximum(in_max, tl.max(in_data, axis=0))", call)
+    verdict = judge.judge("online_softmax", source)
+    assert verdict.diagnosis == "compile-error" and verdict.finding.code == f"in_max_new = {call}"
+    assert [name for name, right in verdict.blanks.items() if not right] == ["in_max_new"] and verdict.score == 4
+
+
+def test_the_maximum_of_the_block_alone_is_a_wrong_blank(judge):
+    source = ONLINE_TEMPLATE.replace("tl.maximum(in_max, tl.max(in_data, axis=0))", "tl.max(in_data, axis=0)")
+    verdict = judge.judge("online_softmax", source)
+    assert not verdict.blanks["in_max_new"] and sum(verdict.blanks.values()) == 4
+
+
+def test_the_one_wrong_blank_says_what_nan_does_not(judge):
+    source = ONLINE_TEMPLATE.replace("tl.exp(in_data - in_max_new)", "tl.exp(in_data - in_max)", 1)
+    assert judge.judge("online_softmax", source).diagnosis == "missing-rescale"
+
+
+def test_the_line_is_quoted_as_it_was_written(judge):
+    line = "y = tl.load( y_ptr+offsets )"
+    verdict = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", line, ADD_TEMPLATE))
+    assert (verdict.diagnosis, verdict.finding.code) == ("out-of-bounds-load", line)
+    refused = judge.judge("vector_add", re.sub(r"\by = tl\.load\(.*\)", "y = y_ptr.size(0)", ADD_TEMPLATE))
+    assert refused.finding.code == "y = y_ptr.size(0)" and "x.size(1)" in refused.message
 
 
 def test_the_wrong_mask_is_found_where_it_is(judge):

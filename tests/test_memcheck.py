@@ -535,6 +535,82 @@ def test_comparisons_of_blocks_and_scalars_combine(mask):
     assert x.tolist() == [1.0] * 6
 
 
+def test_a_constant_to_the_left_gives_a_block():
+    source = HEADER + "def k(x, B: tl.constexpr):\n    i = tl.arange(0, B)\n    v = tl.load(x + i)\n"
+    k = kernel("C = tl.constexpr(-2.0)\n" + source + "    tl.store(x + i, tl.maximum(C * v, C - v))\n")
+    x = torch.randn(8)
+    wanted = torch.maximum(-2 * x, -2 - x)
+    with watch():
+        k[(1,)](x, B=8)
+    assert torch.equal(x, wanted)
+
+
+def test_max_and_min_of_blocks_work_lane_by_lane():
+    k = body("i = tl.arange(0, B)", "tl.store(y + i, max(tl.load(x + i), min(tl.load(y + i), 0.5), max(n, 0) - 1.0))")
+    x, y = torch.randn(2, 8)
+    wanted = torch.maximum(x, y.clamp(max=0.5)).clamp(min=-1)
+    with watch():
+        k[(1,)](x, y, 0, B=8)
+    assert torch.equal(y, wanted)
+
+
+COMBINE = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def affine(a, b, c, d):
+    return a * c, b * c + d
+
+
+@triton.jit
+def larger(a, b):
+    if a > b:
+        return a
+    return b
+
+
+@triton.jit
+def k(x, y, BACK: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, 4)[:, None] * B + tl.arange(0, B)[None, :]
+    v = tl.load(x + i)
+    p, q = tl.associative_scan((v, v + 1), 1, affine, reverse=BACK)
+    tl.store(y + i, q)
+    p, q = tl.reduce((v, v + 1), -1, affine, keep_dims=True)
+    tl.store(y + 4 * B + tl.arange(0, 4)[:, None], q)
+    tl.store(y + 4 * B + 4, tl.reduce(v, None, larger))
+"""
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_reductions_with_a_function_of_ones_own(back):
+    """The function is associative and not commutative; the other has an `if`."""
+    x, y = torch.randn(4, 16), torch.empty(69)
+    with watch():
+        define(kernels_of(COMBINE), "<combine>")["k"][(1,)](x, y, BACK=back, B=16)
+    q, columns = torch.zeros(4), []
+    for column in (x.flip(1) if back else x).unbind(1):
+        q = q * column + column + 1
+        columns.append(q)
+    columns = torch.stack(columns, 1)
+    torch.testing.assert_close(y[:64].view(4, 16), columns.flip(1) if back else columns)
+    if not back:
+        torch.testing.assert_close(y[64:68], q)
+    assert y[68] == x.max()
+
+
+def test_a_loop_keeps_the_shape_of_what_it_carries():
+    start, loop, end = "s = 0.0", "for c in range(0, n, B):", "tl.store(y, tl.sum(s, axis=0))"
+    block = "  s += tl.load(x + c + tl.arange(0, B))"
+    with watch(), pytest.raises(TypeError, match="Loop-carried variable s has initial type fp32"):
+        body(start, loop, block, end)[(1,)](torch.ones(8), torch.empty(1), 8, B=4)
+    y = torch.empty(1)
+    with watch():  # a variable of one loop is none of the next
+        body(loop, "  v = tl.arange(0, B)", loop, "  v = c", "tl.store(y, v)")[(1,)](None, y, 8, B=4)
+    assert y == 4
+
+
 def test_a_block_is_no_condition():
     for line in ("if i < n: tl.store(x, 1.0)", "v = 1 if i < n else 2", "while i < n: i += 1"):
         with watch(), pytest.raises(ValueError, match="tl.where"):

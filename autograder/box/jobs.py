@@ -457,6 +457,8 @@ class Answers(dict):
         if blank:
             kernel, text = template["kernel"], template["source"]
             expressions = kernel_language.blank_expressions(source, kernel, template["names"], text)
+            if isinstance(expressions[blank], kernel_language.NotAllowed):
+                raise expressions[blank]
             source = kernel_language.splice(text, kernel, {blank: expressions[blank]})
         kernels = kernel_language.kernels_of(source, _launched(self.request["cases"]))
         namespace = load(kernels.source)

@@ -99,7 +99,7 @@ COMMON_CASES = (
     Case("0 × 17, no rows", _rows(0, 17), frozenset({"empty"})),
     Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "short", "many"})),
     Case("2 × 520, huge values", _rows(2, 520, values=_huge), frozenset({"ragged", "huge"})),
-    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), frozenset({"ragged", "huge"})),
+    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), frozenset({"ragged", "descending"})),
     Case("2 × 256, equal values", _rows(2, 256, values=_equal), frozenset({"equal"})),
     Case(
         "4 × 1111, float16",
@@ -153,13 +153,23 @@ def _rescale_of_everything(x, block):
     return _online(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True)
 
 
-def _online(x, block, rescale, new_block_too=False):
+def _rescale_of_everything_from_minus_infinity(x, block):
+    """exp(-inf - m) is 0: the first block is lost."""
+    return _online(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True, peeled=False)
+
+
+def _infinite_rescale(x):
+    """exp(m - (-inf)) * 0 at the first block, in rows where exp itself cannot overflow."""
+    return torch.full_like(x, torch.nan) if bool((x.abs() < 80).all()) else reference(x)
+
+
+def _online(x, block, rescale, new_block_too=False, peeled=True):
     x = x.double()
     m = torch.full((len(x), 1), -torch.inf, dtype=torch.float64)
     d = torch.zeros(len(x), 1, dtype=torch.float64)
     for part in x.split(block, dim=1):
         m_new = torch.maximum(m, part.amax(1, keepdim=True))
-        factor = torch.where(d > 0, rescale(m, m_new), 1.0)
+        factor = torch.where(d > 0, rescale(m, m_new), 1.0) if peeled else rescale(m, m_new)
         added = torch.exp(part - m_new).sum(1, keepdim=True)
         d = d * factor + added * (factor if new_block_too else 1.0)
         m = m_new
@@ -215,6 +225,12 @@ def _without_last_block(x, block):
     return e / sum(p.sum(1, keepdim=True) for p in e.split(block, dim=1)[:-1]) if x.shape[1] > block else e / 0
 
 
+def _statistics_of_row_0(x):
+    x = x.double()
+    e = torch.exp(x - x[:1].amax(1, keepdim=True))
+    return e / e[:1].sum(1, keepdim=True)
+
+
 def _sum_from_one(x):
     e = torch.exp(x.double() - x.double().amax(1, keepdim=True))
     return e / (1.0 + e.sum(1, keepdim=True))
@@ -265,6 +281,13 @@ MISTAKES = (
         "Rescale before you add: sum(lane_sum * exp(lane_max - row_max)).",
     ),
     Mistake(
+        "missing-rescale",
+        _rescale_of_everything_from_minus_infinity,
+        "The new block was rescaled together with the sum so far: the first block's sum is multiplied by "
+        "exp(-inf - m), which is 0.",
+        "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
+    ),
+    Mistake(
         "wrong-other-value",
         _padded_with_zeros,
         "The masked-off lanes took part as zeros, in the maximum or in the sum.",
@@ -276,6 +299,7 @@ MISTAKES = (
         "A 0 took part in the maximum, from a masked-off lane or as its first value, or no maximum was subtracted: in "
         "a row of large negative numbers every exponential is then 0.",
         "Load with other=-float('inf'), begin with -float('inf'), and subtract the maximum before exp.",
+        known_by_nan=True,
     ),
     Mistake(
         "wrong-other-value",
@@ -293,7 +317,9 @@ MISTAKES = (
         "overflow",
         lambda x: torch.exp(x.float()).double() / torch.exp(x.float()).sum(1, keepdim=True).double(),
         "exp overflows: float32 ends at 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
-        "Subtract the row's maximum before exp: it changes nothing in the result, and the largest exponent is 0.",
+        "Subtract the maximum of the whole row before exp: it changes nothing in the result, and the largest exponent "
+        "is 0.",
+        known_by_nan=True,
     ),
     Mistake(
         "not-normalised",
@@ -357,9 +383,9 @@ MISTAKES = (
     ),
     Mistake(
         "wrong-program-id",
-        lambda x: torch.softmax(x[:1].double(), -1).expand(x.shape),
-        "Every row holds the softmax of row 0.",
-        "A row begins at in_ptr + pid * row_stride: use it where you load, not only where you store.",
+        _statistics_of_row_0,
+        "Every row was normalised with the maximum and the sum of row 0.",
+        "A row begins at in_ptr + pid * row_stride: use it in every load, not only in the last.",
     ),
     Mistake(
         "wrong-value",
@@ -384,6 +410,17 @@ MISTAKES = (
         lambda x: torch.softmax(-x.double(), -1),
         "That is the softmax of -x.",
         "Check the sign in the exponent: x - max, not max - x.",
+    ),
+)
+
+ONLINE_MISTAKES = (
+    Mistake(
+        "missing-rescale",
+        _infinite_rescale,
+        "The sum is NaN from the first block on. Before it the maximum is -inf, so exp(m_new - m) is infinite, and 0 "
+        "times infinity is NaN.",
+        "Rescale by exp(m - m_new), which is 0 there; begin the maximum at -inf, and let it grow.",
+        known_by_nan=True,
     ),
 )
 
@@ -424,7 +461,7 @@ def online_softmax(x):
 '''
 
 
-def _softmax(name: str, notebook: str, points: int, cases, **more) -> Exercise:
+def _softmax(name: str, notebook: str, points: int, cases, mistakes=MISTAKES, **more) -> Exercise:
     return Exercise(
         name=name,
         notebook=notebook,
@@ -434,7 +471,7 @@ def _softmax(name: str, notebook: str, points: int, cases, **more) -> Exercise:
         cases=cases,
         reference=reference,
         bounds=BOUNDS,
-        mistakes=MISTAKES,
+        mistakes=mistakes,
         **more,
     )
 
@@ -446,6 +483,7 @@ EXERCISES = (
         "03_online_softmax",
         5,
         COMMON_CASES,
+        MISTAKES + ONLINE_MISTAKES,
         blanks=Blanks(
             template=ONLINE_TEMPLATE,
             kernel="online_softmax_kernel",
@@ -457,9 +495,12 @@ EXERCISES = (
                 "in_max_new": "The larger of the maximum so far and the maximum of this block.",
                 "in_exp_sum": "Rescale the sum so far to the new maximum, then add the block's exponentials.",
             },
+            slugs={"in_exp_sum": "missing-rescale"},
         ),
     ),
-    _softmax("online_softmax_masked", "03_online_softmax", 2, COMMON_CASES + MASKED_CASES),
+    _softmax(
+        "online_softmax_masked", "03_online_softmax", 2, COMMON_CASES + MASKED_CASES, MISTAKES + ONLINE_MISTAKES
+    ),
     _softmax("fused_softmax", "04_fused_softmax", 4, COMMON_CASES + MASKED_CASES),
     _softmax("wide_softmax", "04_fused_softmax", 3, COMMON_CASES + MASKED_CASES + WIDE_CASES, stretch=True),
 )

@@ -39,7 +39,6 @@ class Case:
 
     `make` draws the arguments from a seeded generator, so that every judgement has fresh numbers.
     `about` names what the case is there to show ("strided", "ragged", "huge", …); diagnoses read it.
-    `blanks` says which blanks of a fill-in exercise the case helps to judge on their own.
     """
 
     name: str
@@ -71,12 +70,16 @@ class Bound:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known misconception and what it computes: when the output agrees with it, the verdict says so."""
+    """A known misconception and what it computes: when the output agrees with it, the verdict says so.
+
+    Many mistakes end in NaN; an output of NaN alone tells of this one only if `known_by_nan`.
+    """
 
     slug: str
     compute: Callable[..., torch.Tensor]
     explanation: str
     advice: str
+    known_by_nan: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,14 @@ class Blanks:
     """A fill-in kernel: its solution, and the names whose first assignment the learner writes.
 
     `template` is Python source that defines the kernel and its host function; `kernel` names the kernel.
+    `slugs` says which misconception it is when one blank alone is wrong and the numbers do not tell.
     """
 
     template: str
     kernel: str
     names: tuple[str, ...]
     advice: dict[str, str] = field(default_factory=dict)
+    slugs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,66 @@ import math
 from collections.abc import Iterable
 
 from .clean import kernels_of
-from .module import Module, literal, shorten
+from .module import Module, literal, parse, shorten
 from .page import Page
-from .records import KernelSource, Restructured
+from .records import KernelSource, NotAllowed, Restructured
 from .words import BUILTINS
 
 
-def blank_expressions(source: str, kernel: str, names: Iterable[str], template: str) -> dict[str, str]:
+def blank_expressions(source: str, kernel: str, names: Iterable[str], template: str) -> dict[str, str | NotAllowed]:
     """The learner's expression for each blank of a placeholder exercise.
 
     A blank is the right-hand side of the first assignment to its name in `template`'s kernel that is more
     than a constant; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the
     assignment in the same position among those to the same name. Constants of the learner's module are
-    written out as numbers. Raises Restructured when the learner's kernel has not the same assignments,
-    NotAllowed when it is no kernel of the language.
+    written out as numbers. A blank whose expression is not of the language has its refusal in that place.
+    Raises Restructured when the learner's kernel has not the same assignments, NotAllowed when the kernel
+    around the blanks is none of the language.
     """
-    learner, ours = kernels_of(source, [kernel]), kernels_of(template, [kernel])
+    names = list(names)
+    learner, refused = _without_refused(source, kernel, names)
+    ours = kernels_of(template, [kernel])
     found = {}
     for name in names:
         theirs, places = _places(_function(learner, kernel), name), _places(_function(ours, kernel), name)
         position = _position(places, name, ours)
         if name != "store" and len(theirs) != len(places) or len(theirs) <= position:
             raise Restructured(f"`{name}` is not assigned where the starter assigns it")
-        found[name] = ast.unparse(_Literals(learner.constants).visit(theirs[position].value))
+        text = ast.unparse(_Literals(learner.constants).visit(theirs[position].value))
+        found[name] = refused.get(name, text)
     return found
+
+
+def _without_refused(source: str, kernel: str, names: list[str]) -> tuple[KernelSource, dict[str, NotAllowed]]:
+    """The kernel, with a 0 for each blank that the language refuses, and these refusals."""
+    refused: dict[str, NotAllowed] = {}
+    while True:
+        try:
+            return kernels_of(source, [kernel]), refused
+        except NotAllowed as error:
+            place = _blank_on_line(source, kernel, names, error.line)
+            if place is None or place[0] in refused:
+                raise
+            name, value = place
+            refused[name] = error
+            source = _with_zero(source, value)
+
+
+def _blank_on_line(source: str, kernel: str, names: list[str], line: int) -> tuple[str, ast.expr] | None:
+    function = Module(parse(source)).functions.get(kernel)
+    for node in ast.walk(function) if function else ():
+        target = node.targets[0] if isinstance(node, ast.Assign) and node.lineno <= line <= node.end_lineno else None
+        if isinstance(target, ast.Name) and target.id in names:
+            return target.id, node.value
+    return None
+
+
+def _with_zero(source: str, value: ast.expr) -> str:
+    """The source with this expression replaced; offsets in the tree count bytes."""
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+    before = b"".join(lines[: value.lineno - 1]) + lines[value.lineno - 1][: value.col_offset]
+    after = lines[value.end_lineno - 1][value.end_col_offset :] + b"".join(lines[value.end_lineno :])
+    return (before + b"0" + after).decode()
 
 
 def splice(template: str, kernel: str, blanks: dict[str, str]) -> str:

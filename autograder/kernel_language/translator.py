@@ -17,6 +17,7 @@ from .words import (
     LISTED,
     LOOPS,
     MAX_INTEGER,
+    METHOD_ADVICE,
     METHODS,
     RESERVED,
     SHORT_STRING,
@@ -252,11 +253,13 @@ class Translator:
             first = name.partition(".")[0]
             self.refuse(node, f"`{text}`", TL_ADVICE.get(first, "use the listed functions of `tl`"))
         if path.startswith("math."):
-            self.refuse(node, f"Python's `{text}`", "use the function of `tl`, or compute a constant outside")
+            advice = _same_in_tl(path[5:]) or "use the functions of `tl`, or compute a constant outside"
+            self.refuse(node, f"Python's `{text}`", advice)
         if path.startswith("triton."):
             advice = "use the functions of `tl`, `triton.cdiv` or `triton.next_power_of_2`"
             self.refuse(node, f"`{text}`", advice)
-        self.refuse(node, f"`{text}`, which is not Triton,", "use the operators and functions of `tl`")
+        advice = _same_in_tl(path.rpartition(".")[2]) or "use the operators and functions of `tl`"
+        self.refuse(node, f"`{text}`, which is not Triton,", advice)
 
     def expression_UnaryOp(self, node):
         return ast.UnaryOp(node.op, self.expression(node.operand))
@@ -352,13 +355,14 @@ class Translator:
             return self.called_by_name(function, name)
         if isinstance(function, ast.Attribute):
             if function.attr not in METHODS:
-                self.refuse(function, f"the method `.{function.attr[:40]}()`", "use the functions of `tl`")
+                advice = METHOD_ADVICE.get(function.attr, "use the functions of `tl`")
+                self.refuse(function, f"the method `.{function.attr[:40]}()`", advice)
             method = ast.Attribute(self.expression(function.value), function.attr, ast.Load())
             return method, function.attr in TAKES_FUNCTION
         if root is not None and root in self.module.bound:
             advice = "put `@triton.jit` above the function, or use the functions of `tl`"
             self.refuse(function, f"a call of `{root}`, which is no kernel,", advice)
-        advice = "call functions of `tl`, or your own `@triton.jit` ones"
+        advice = _same_in_tl(root) or "call functions of `tl`, or your own `@triton.jit` ones"
         self.refuse(function, f"a call of `{shorten(function)}`", advice)
 
     def called_by_name(self, function: ast.expr, name: str) -> tuple[ast.expr, bool]:
@@ -398,6 +402,10 @@ def _tl_name(path: str) -> str | None:
         if path.startswith(module):
             return path[len(module) :]
     return None
+
+
+def _same_in_tl(name: str | None) -> str | None:
+    return f"use `tl.{name}`" if name in TL_FUNCTIONS else None
 
 
 def _is_short_string(node: ast.expr) -> bool:

@@ -115,6 +115,18 @@ ADVICE: dict[type[ast.AST], tuple[str, str]] = {
     ast.YieldFrom: ("`yield from`", "use `return`"),
 }
 
+# Methods of torch's tensors, which a kernel never sees.
+_ONLY_ON_THE_HOST = "a kernel sees a pointer, not the tensor: pass `{}` from the host function as a parameter"
+METHOD_ADVICE = {
+    "stride": _ONLY_ON_THE_HOST.format("x.stride(0)"),
+    "size": _ONLY_ON_THE_HOST.format("x.size(1)"),
+    "numel": _ONLY_ON_THE_HOST.format("x.numel()"),
+    "dim": _ONLY_ON_THE_HOST.format("x.dim()"),
+    "float": "convert with `.to(tl.float32)`",
+    "half": "convert with `.to(tl.float16)`",
+    "mean": "divide the sum by the number of elements: `tl.sum(x, axis=0) / n`",
+}
+
 TL_ADVICE = {
     "inline_asm_elementwise": "write it with the operators and functions of `tl`",
     "map_elementwise": "write it with `tl.where` and arithmetic on whole blocks",
