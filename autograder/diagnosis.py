@@ -889,6 +889,8 @@ def _only_ragged(observations, findings, o: Observation, finding: Finding) -> Fi
         return None
     if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
         return None
+    if all("half" in o.case.about for o, f in judged if f):  # the lanes are right, in float32
+        return None
     return Finding(
         "wrong-other-value",
         _worst(o),
