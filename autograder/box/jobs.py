@@ -28,6 +28,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_REPORT = 20_000
 unchecked = ""  # why the memory checker does not work here, if it does not
 MAX_TRACE = 400_000
+THREAD_BYTES = 512 << 20  # of addresses that XLA's threads reserve for stacks and heaps, per core
 ROUNDS, WARM_ROUNDS = 25, 4  # of timing; the first ones compile and wake the card
 WARM_UP = """
 import triton
@@ -111,7 +112,7 @@ def run(settings: dict, job: int, output: int, status: int):
     request, base = _read_request(job)
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
-    compiles = settings["backend"] != "interpreter" or request["kind"] == "jax"
+    compiles = settings["backend"] != "interpreter"
     scratch = tempfile.mkdtemp(dir=settings["scratch"]) if compiles else None
     if settings["confine"]:
         _confine(settings, request, scratch, keep=(job, status))
@@ -155,26 +156,26 @@ def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int
     """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
     from . import lockdown
 
-    limits = lockdown.Limits(cpu_seconds=math.ceil(settings["seconds"]) + 5, address_space=settings["memory"])
+    reserved = settings["memory"]
+    if request["kind"] == "jax":
+        reserved += THREAD_BYTES * (os.cpu_count() or 1)
+    limits = lockdown.Limits(cpu_seconds=math.ceil(settings["seconds"]) + 5, address_space=reserved)
     readable = settings["read"] if lockdown.landlock_abi() else []
     if request["kind"] == "jax":
         readable = [*readable, "/dev/urandom"]  # XLA does not start without it
     else:
         readable = _without_references(readable, request["kind"])
-    if settings["backend"] == "interpreter" and request["kind"] != "jax":
+    if settings["backend"] == "interpreter":
         lockdown.confine("strict", read=readable, limits=limits, keep=keep)
         return
-    on_gpu = settings["backend"] != "interpreter"
-    limits = replace(limits, address_space=None)  # drivers and XLA reserve far more than they use
-    # the driver names its threads in /proc/self
-    write = [scratch, *settings["devices"], *(["/proc/self"] if on_gpu else [])]
-    lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=on_gpu)
-    if on_gpu:
-        import torch
+    limits = replace(limits, address_space=None)  # a driver reserves far more than it uses
+    write = [scratch, *settings["devices"], "/proc/self"]  # the driver names its threads there
+    lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=True)
+    import torch
 
-        torch.zeros(1, device="cuda")
-        if request["kind"] in ("plan", "value"):  # the learner's Python; a replay has the compiler to run
-            lockdown.confine("strict", read=readable, limits=limits, keep=None)
+    torch.zeros(1, device="cuda")
+    if request["kind"] in ("plan", "value"):  # the learner's Python; a replay has the compiler to run
+        lockdown.confine("strict", read=readable, limits=limits, keep=None)
 
 
 def _without_references(readable: list[str], kind: str) -> list[str]:
