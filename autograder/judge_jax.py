@@ -53,7 +53,7 @@ class Call:
     grad: bool = False
 
 
-PLAIN = (Call(0),)
+PLAIN = (Call(0, jit=True),)
 REPEAT = (Call(0), Call(0), Call(0, jit=True), Call(1, jit=True), Call(2, jit=True))
 RATE = (Call(0, jit=True), Call(1, jit=True))
 
@@ -265,7 +265,12 @@ class JaxJudgement:
         return None
 
     def _without_kernels(self) -> Finding | None:
-        """The same answer with every kernel emptied: had the kernels no part in the result, it is still right."""
+        """The same answer with every kernel emptied: had the kernels no part in the result, it is still right.
+
+        Of a card nothing is asked that the interpreter was asked before.
+        """
+        if self.judge.backend != "interpreter":
+            return None
         case = self.exercise.cases[0]
         tried = [replace(m) for m in self.made if m.case is case][-2 if self.gradients else -1 :]
         outcome, slots = self._box(tried, empty_kernels=True)

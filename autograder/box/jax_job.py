@@ -1,19 +1,18 @@
 """Inside the box: calls a learner's function of JAX arrays, on the real inputs, and hands back bytes.
 
 JAX cannot be planned on decoys and replayed, as kernels on torch tensors are. So the learner's Python runs
-here beside its own results, and three things are reported about them: every access of an interpreted kernel
-that leaves its array, what JAX traced between the input and the output, and, in a job of its own, what comes
-out when every kernel is emptied.
+here beside its own results, and what JAX traced between the input and the output of the very programs that are
+run is reported. On the interpreter what is launched is the clean copy of its kernels, and two more things are
+reported: every access that leaves its array, and, in a job of its own, what comes out when every kernel is emptied.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
-import inspect
 import linecache
+import math
 import os
-import textwrap
+from collections import Counter
 from types import FunctionType
 
 import jax
@@ -21,27 +20,29 @@ import jax.numpy as jnp
 import jax_triton  # noqa: F401  loaded before the confinement, for the answer
 import numpy as np
 import torch
-import triton
+from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.interpreter import InterpretedFunction
 
 from .. import kernel_language
 from . import jobs
 from .memory import poison
 
-SMALL = 16  # elements: numbers made of p and the seed, such as 1 / (1 - p), may be computed anywhere
+SMALL = 64  # elements in all: numbers made of p and the seed, such as 1 / (1 - p), may be computed anywhere
 MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p", "device_put", "dynamic_slice",
     "expand_dims", "iota", "pad", "reshape", "slice", "squeeze", "transpose",
 }  # fmt: skip
+# Their functions run once; those of any other operation, a loop's or a reduction's, as often as it likes.
+CALLS = {"closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 
 
 def run(settings, request, job_input, out, report):
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     jax.config.update("jax_traceback_filtering", "off")
-    if request["empty_kernels"]:
-        triton.jit = _emptying(triton.jit)
-    launches = _watch_launches() if settings["backend"] == "interpreter" else _Launches()
+    kernels = _Kernels(request["source"], request["empty_kernels"])
+    launches = _watch_launches(kernels) if settings["backend"] == "interpreter" else _Launches()
     function = jobs.learner_function(request["source"], request["entry"])
-    calls = _Calls(function, job_input)
+    calls = _Calls(function, request["source"], job_input)
     for index, call in enumerate(request["calls"]):
         launches.begin()
         try:
@@ -51,45 +52,54 @@ def run(settings, request, job_input, out, report):
             report({"case": index, "result": _describe(result), "evidence": evidence})
         except BaseException as error:
             report({"case": index, "error": launches.describe(error)})
-    if request["calls"] and not request["empty_kernels"]:
-        index = len(request["calls"])
-        try:
-            report({"case": index, "value": calls.trace(request["calls"][0], request["source"])})
-        except BaseException as error:
-            report({"case": index, "error": jobs.describe(error)})
+    if not request["empty_kernels"]:
+        report({"case": len(request["calls"]), "value": calls.traced()})
 
 
 class _Calls:
     """The learner's function, plain, under jit, and differentiated. p is a Python number, the seed is traced."""
 
-    def __init__(self, function, job_input):
+    def __init__(self, function, source: str, job_input):
         def gradient(x, p, seed, w):
             return jax.grad(lambda x: (function(x, p, seed).astype(w.dtype) * w).sum())(x)
 
         self.plain = {False: function, True: gradient}
-        self.jitted = {key: jax.jit(f, static_argnums=1) for key, f in self.plain.items()}
-        self.job_input = job_input
+        self.compiled = {}
+        self.source, self.job_input = source, job_input
+        self.kernels, self.arithmetic, self.bare = set(), set(), False
 
     def __call__(self, call):
-        functions = self.jitted if call["jit"] else self.plain
-        return functions[call["grad"]](*self._arguments(call))
+        x, p, *rest = arguments = self._arguments(call)
+        if not call["jit"]:
+            return self.plain[call["grad"]](*arguments)
+        key = (call["grad"], x.shape, str(x.dtype), p)
+        if key not in self.compiled:
+            traced = jax.jit(self.plain[call["grad"]], static_argnums=1).trace(*arguments)
+            if x.size and not call["grad"]:
+                self._look(traced.jaxpr.jaxpr, needs_kernel=0 < p < 1)
+            self.compiled[key] = traced.lower().compile()
+        return self.compiled[key](x, *rest)
 
     def _arguments(self, call) -> list:
         x, *w = (jnp.asarray(jobs._tensor(spec, self.job_input).numpy()) for spec in call["arrays"])
         return [x, call["p"], call["seed"], *(w if call["grad"] else [])]
 
-    def trace(self, call, source: str) -> dict:
-        """The kernels and the arithmetic between x and the output of a plain call, as JAX traced them."""
-        traced = jax.make_jaxpr(self.plain[False], static_argnums=1)(*self._arguments({**call, "grad": False}))
-        kernels, arithmetic = [], []
-        _walk(traced.jaxpr, kernels, arithmetic)
-        names = sorted({name for name in kernels if name})
-        kernel_language.kernels_of(source, names)
-        return {"kernels": names[:16], "arithmetic": list(dict.fromkeys(arithmetic))[:16]}
+    def _look(self, jaxpr, needs_kernel: bool):
+        """What is between the input and the output of a program that is about to run."""
+        kernels, arithmetic = set(), Counter()
+        _walk(jaxpr, kernels, arithmetic)
+        kernel_language.kernels_of(self.source, sorted(kernels))
+        self.kernels |= kernels
+        self.bare |= needs_kernel and not kernels
+        if sum(arithmetic.values()) > SMALL:
+            self.arithmetic |= set(arithmetic)
+
+    def traced(self) -> dict:
+        return {"kernels": [] if self.bare else sorted(self.kernels)[:16], "arithmetic": sorted(self.arithmetic)[:16]}
 
 
-def _walk(jaxpr, kernels: list, arithmetic: list):
-    """Kernels and arithmetic on arrays that the outputs need; inner functions are entered."""
+def _walk(jaxpr, kernels: set, arithmetic: Counter, times: float = 1):
+    """Kernels, and arithmetic by its number of elements, that the outputs need; inner functions are entered."""
     needed = {id(v) for v in jaxpr.outvars}
     for equation in reversed(jaxpr.eqns):
         if not any(id(v) in needed for v in equation.outvars):
@@ -97,11 +107,20 @@ def _walk(jaxpr, kernels: list, arithmetic: list):
         needed |= {id(v) for v in equation.invars}
         name = equation.primitive.name
         if kernel := _kernel(equation):
-            kernels.append(kernel)
-        elif inner := [getattr(p, "jaxpr", p) for p in equation.params.values() if hasattr(p, "eqns")]:
-            _walk(inner[0], kernels, arithmetic)
-        elif name not in MOVES and any(v.aval.size > SMALL for v in equation.outvars):
-            arithmetic.append(name[:40])
+            kernels.add(kernel)
+        elif inner := list(_functions(equation)):
+            for function in inner:
+                _walk(function, kernels, arithmetic, times if name in CALLS else math.inf)
+        elif name not in MOVES:
+            arithmetic[name[:40]] += times * sum(max(v.aval.size, 1) for v in equation.outvars)
+
+
+def _functions(equation):
+    """The functions that an equation calls: of a loop its body and its condition, of a branch each."""
+    for parameter in equation.params.values():
+        for each in parameter if isinstance(parameter, tuple | list) else [parameter]:
+            if hasattr(each, "eqns"):
+                yield getattr(each, "jaxpr", each)
 
 
 def _kernel(equation) -> str | None:
@@ -112,7 +131,7 @@ def _kernel(equation) -> str | None:
         from workshop.jax_cpu import Launch
 
         function = equation.params["callback"].callback_func
-        return _name(function.kernel) if isinstance(function, Launch) else None
+        return _name(function.kernel) if type(function) is Launch else None
     return None
 
 
@@ -136,10 +155,10 @@ class _Launches:
         if self.failure is None:
             return jobs.describe(error)
         described = jobs.describe(self.failure)
-        return described if described["kind"] == "fault" else {**described, "construct": "kernel"}
+        return described if described["kind"] in ("fault", "not-allowed") else {**described, "construct": "kernel"}
 
 
-def _watch_launches() -> _Launches:
+def _watch_launches(kernels: _Kernels) -> _Launches:
     """Runs the interpreter's launches under memcheck, on outputs that show where nobody wrote."""
     from workshop import jax_cpu
 
@@ -149,7 +168,7 @@ def _watch_launches() -> _Launches:
         launches.names = [*launches.names, _name(kernel)][:16]
         try:
             with jobs.watched("nan") as memory:
-                interpret(kernel, grid, arguments, metaparams)
+                interpret(kernels[_name(kernel)], grid, arguments, _constants(kernel, arguments, metaparams))
         except BaseException as error:
             launches.failure = error
             raise
@@ -161,25 +180,47 @@ def _watch_launches() -> _Launches:
     return launches
 
 
-def _emptying(jit):
-    """triton.jit that drops the body of whatever it decorates."""
+def _constants(kernel, arguments: list, given: dict) -> dict:
+    """The launch's constants, with those of an autotuner's first configuration and of heuristics.
 
-    def emptied(function=None, **options):
-        if function is None:
-            return functools.partial(emptied, **options)
-        return jit(_without_body(function), **options)
+    These are the learner's Python beside a launch: they see tensors of the right shapes, and none that is used.
+    """
+    if isinstance(kernel, Autotuner):
+        chosen = kernel.configs[0].kwargs
+    elif isinstance(kernel, Heuristics):
+        decoys = [torch.zeros_like(a) if isinstance(a, torch.Tensor) else a for a in arguments]
+        seen = {**dict(zip(kernel.arg_names, decoys)), **given}
+        chosen = {name: rule(seen) for name, rule in kernel.values.items()}
+    else:
+        return given
+    return _constants(kernel.fn, arguments, {**given, **chosen})
 
-    return emptied
+
+class _Kernels(dict):
+    """The clean copies of the learner's kernels, by name; emptied, if that is asked for."""
+
+    def __init__(self, source: str, empty: bool):
+        super().__init__()
+        self.source, self.empty = source, empty
+
+    def __missing__(self, name: str):
+        source = kernel_language.kernels_of(self.source, [name]).source
+        learners = linecache.cache[jobs.ANSWER]
+        namespace = jobs.load(_emptied(source) if self.empty else source, name="kernels")
+        for function in list(namespace.values()):
+            if isinstance(function, InterpretedFunction):
+                function.rewrite()  # while its own text stands in linecache; errors quote the learner's
+        linecache.cache[jobs.ANSWER] = learners
+        self[name] = namespace[name]
+        return self[name]
 
 
-def _without_body(function: FunctionType) -> FunctionType:
-    node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
-    node.body, node.decorator_list = [ast.Pass()], []
-    source, filename = ast.unparse(node), f"<emptied {node.name}>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    namespace = dict(function.__globals__)
-    exec(compile(source, filename, "exec"), namespace)
-    return namespace[node.name]
+def _emptied(source: str) -> str:
+    tree = ast.parse(source)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            node.body = [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def _array(result, entry: str) -> np.ndarray:
