@@ -57,7 +57,7 @@ def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
     """
     entries = [name for name in entry_names if isinstance(name, str)]
     texts = _capped(text for text in cells if isinstance(text, str))
-    definition = re.compile(rf"^\s*def\s+({'|'.join(map(re.escape, entries))})\b", re.MULTILINE)
+    definition = re.compile(rf"^[^\S\n]*def\s+({'|'.join(map(re.escape, entries))})\b", re.MULTILINE)
     latest = next((text for text in reversed(texts) if definition.search(text)), "")
     return _slice(texts, entries) if _read(latest).is_python else latest
 
