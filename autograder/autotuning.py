@@ -18,6 +18,7 @@ from .verdict import Finding
 SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
 TOLERANCE = 1.05  # of the best configuration's time
 MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
+MAX_ENTRIES = 64  # of a configuration
 SIZES = (98_432, 1 << 25)
 # What an entry of a configuration says about the launch instead of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
@@ -29,9 +30,13 @@ def tuned_launches(trace: dict) -> Iterator[dict]:
         tuned = step.get("tuned") if isinstance(step, dict) else None
         if not isinstance(tuned, dict) or not isinstance(step.get("args"), dict):
             continue
-        space = tuned.get("space")
-        if isinstance(space, list) and all(isinstance(configuration, dict) for configuration in space):
+        space, key = tuned.get("space"), tuned.get("key")
+        if isinstance(space, list) and isinstance(key, list) and all(map(_is_configuration, space)):
             yield step
+
+
+def _is_configuration(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MAX_ENTRIES
 
 
 def about_the_space(traces: list[dict]) -> Finding | None:
@@ -97,7 +102,7 @@ def empty_pair(n: int):
 def key_of(trace: dict) -> list:
     """The values that the autotuner remembers a choice under."""
     return [
-        [launch["args"].get(name) for name in launch["tuned"].get("key", ()) if isinstance(name, str)]
+        [launch["args"].get(name) for name in launch["tuned"]["key"] if isinstance(name, str)]
         for launch in tuned_launches(trace)
     ]
 

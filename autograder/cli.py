@@ -116,7 +116,7 @@ def _check(options) -> int:
 def _read_answer(path: Path, exercise) -> str:
     """The answer's source: a Python file, or the notebook's cells for this exercise."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
@@ -153,10 +153,12 @@ def _require_entry(path: Path, source: str, exercise):
     if function is None:
         found = ", ".join(sorted(_names(tree))) or "nothing"
         raise CallError(f"{path.name} defines {found}, but not {exercise.entry}; expected {exercise.signature}")
+    from .kernel_language.module import shorten
+
     wanted = _count(exercise.signature)
     if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
         raise CallError(
-            f"{path.name}: {exercise.entry}({ast.unparse(function.args)}) cannot be called with {wanted} "
+            f"{path.name}: {exercise.entry}({shorten(function.args)}) cannot be called with {wanted} "
             f"argument{'s' if wanted != 1 else ''}; expected {exercise.signature}"
         )
 

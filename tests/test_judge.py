@@ -1,5 +1,6 @@
 """The judge from outside: what it says of answers that end their process, lie, or go astray."""
 
+import json
 import re
 import time
 from dataclasses import replace
@@ -8,6 +9,7 @@ import pytest
 
 from autograder.box import Box, messages
 from autograder.box.messages import ProtocolError, parse
+from autograder.cli import main
 from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
@@ -170,6 +172,29 @@ def test_a_broken_box_is_not_the_learners_fault():
         assert judge.judge("vector_add", ADD_TEMPLATE).passed
 
 
+def test_what_an_error_says_can_be_printed(judge):
+    source = add_with("output = torch.empty_like(x)", 'raise ValueError("\\ud800 \\x1b[31m \\u202e")')
+    verdict = judge.judge("vector_add", source)
+    for text in (verdict.to_text(), verdict.to_html(), json.dumps(verdict.to_json(), ensure_ascii=False)):
+        assert text.encode() and "\x1b" not in text and "\u202e" not in text
+
+
+# -- the command line --------------------------------------------------------------------------------------------
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(ADD_TEMPLATE, encoding="utf-8-sig")
+    assert main(["check", "vector_add", str(path)]) == 0
+
+
+def test_a_deep_default_is_refused_in_words(tmp_path, capsys):
+    path = tmp_path / "answer.py"
+    path.write_text(f"def add(x, y, z, deep={'-' * 400}1):\n    return x\n")
+    assert main(["check", "vector_add", str(path)]) == 2
+    assert "cannot be called with 2 arguments" in capsys.readouterr().err
+
+
 # -- messages ----------------------------------------------------------------------------------------------------
 
 
@@ -186,6 +211,7 @@ def test_a_broken_box_is_not_the_learners_fault():
         b'{"case": 0, "error": {"kind": "' + b"x" * 100 + b'"}}',
         b'{"case": 0, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         b'{"case": 0, "trace": {"steps": [], "more": ' + b"[" * 100 + b"]" * 100 + b"}}",
+        b'{"case": 0, "trace": {"steps": [{"op": ' + b"9" * 4000 + b"}]}}",
         b"\xff\xfe",
         b"9" * 10_000,
         b'{"done": true}\n' * 1000,

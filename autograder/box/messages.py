@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from ..sanitise import visible
+
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
@@ -145,6 +147,8 @@ def _trace(trace: dict) -> dict:
 def _shallow(value, room: int):
     if not room:
         raise ProtocolError("a trace is nested too deeply")
+    if type(value) is int and abs(value) >> 64:
+        raise ProtocolError("a trace with endless numbers")
     for inner in value.values() if type(value) is dict else value if type(value) is list else ():
         _shallow(inner, room - 1)
 
@@ -240,9 +244,10 @@ def _list(value, most: int) -> list:
 
 
 def _text(value, most: int) -> str:
+    """A text that can be shown: whoever raises an error chooses its message."""
     if type(value) is not str or len(value) > most:
         raise ProtocolError("a short text was expected")
-    return value
+    return visible(value)
 
 
 def _integer(value, low: int, high: int) -> int:

@@ -187,6 +187,8 @@ class Recorder(TorchDispatchMode):
             return {"memory_format": str(value).removeprefix("torch.")}
         if isinstance(value, (list, tuple)):
             return [self._encode(v) for v in value]
+        if isinstance(value, int) and abs(value) >> 64:
+            raise NotReplayable("an integer of more than 64 bits cannot be replayed")
         if value is None or isinstance(value, (bool, int, float)):
             return value
         if isinstance(value, str) and len(value) <= 32:
