@@ -7,6 +7,7 @@ outside (a left-over benchmark, a print at the end of the file) does nothing.
 from __future__ import annotations
 
 import inspect
+import operator
 from types import SimpleNamespace
 
 import torch
@@ -30,6 +31,7 @@ class Launches:
     def __init__(self):
         self.recorder: Recorder | None = None
         self.configuration = 0
+        self.tuned: dict | None = None  # of the launch that an autotuner is making
 
     def install(self):
         launches = self
@@ -48,12 +50,15 @@ class Launches:
             config = candidates[index]
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
-            tuned = {
+            launches.tuned = {
                 "space": [_plain(c.all_kwargs()) for c in candidates],
                 "choice": index,
                 "key": [str(k) for k in tuner.keys],
             }
-            return tuner.fn.run(*args, **kwargs, **config.all_kwargs(), _tuned=tuned)
+            try:
+                return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+            finally:
+                launches.tuned = None
 
         InterpretedFunction.run = run
         JITFunction.run = run
@@ -65,7 +70,6 @@ class Launches:
         triton.language.constexpr.encode_for_trace = lambda c: c.value
 
     def record(self, kernel, grid, args, kwargs):
-        tuned = kwargs.pop("_tuned", None)
         if self.recorder is None:
             return
         bound = _bind(kernel.fn, args, kwargs)
@@ -74,10 +78,10 @@ class Launches:
         options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
         self.recorder.launch(
             kernel.fn.__name__,
-            tuple(int(n) for n in shape),
+            tuple(operator.index(n) for n in shape),
             {name: _scalar(value) for name, value in bound.items()},
             options,
-            tuned,
+            self.tuned,
         )
 
 
