@@ -525,8 +525,9 @@ def misplaced(o: Observation) -> Finding | None:
     c = o.comparison
     if c is None or c.right or c.expected.ndim != 2 or not c.varies:
         return None
-    wrong = (c.bad_rows & ~c.unwritten.any(1)).nonzero().flatten().tolist()[:64]
-    same = [(close(c.value[i], c.expected, c.bound.relative, 0.0) & torch.isfinite(c.expected)).all(1) for i in wrong]
+    wrong = (c.bad_rows & ~c.unwritten.any(1)).nonzero().flatten().tolist()[:16]
+    finite = torch.isfinite(c.expected)
+    same = [(close(c.value[i].expand_as(finite), c.expected, c.bound.relative, 0.0) & finite).all(1) for i in wrong]
     if not wrong or not all(bool(rows.any()) for rows in same):
         return None
     row, origin = wrong[0], int(same[0].nonzero()[0])

@@ -47,9 +47,9 @@ from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, write_atomically
 from .feedback import ExerciseFeedback, overview, page
 from .sanitise import clean_notebook, grade_id, is_answer, read_submission, visible, visible_json
-from .verdict import Finding, Verdict
+from .verdict import GRADER_ERROR, Finding, Verdict
 
-NO_NOTEBOOK, GRADER_ERROR = "no-notebook", "grader-error"  # verdicts that a person must look at
+NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 MAX_PANEL = 200_000
 

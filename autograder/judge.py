@@ -20,9 +20,9 @@ from .compare import Comparison
 from .diagnosis import EARLY, Observation, diagnose, overall
 from .exercises import find
 from .exercises.spec import Blanks, Case, Exercise, Strided
-from .judge_jax import JaxJudgement
+from .judge_jax import JaxJudgement, JaxMissing
 from .judge_values import ValueJudgement
-from .verdict import CaseResult, Finding, Verdict
+from .verdict import GRADER_ERROR, CaseResult, Finding, Verdict
 
 MAX_SOURCE = 200_000
 ANSWER_LIMITS = 4  # all jobs of an answer together, in limits of the exercise
@@ -79,8 +79,25 @@ class Judge:
             self.checker.close()
 
     def judge(self, name: str, source: str, seed: int | None = None) -> Verdict:
-        """The verdict on `source` as an answer to exercise `name`. `seed` repeats an earlier draw of inputs."""
+        """The verdict on `source` as an answer to exercise `name`. `seed` repeats an earlier draw of inputs.
+
+        Raises UnknownExercise, JaxMissing, and BoxError where the box does not work on this machine.
+        """
         exercise = find(name)
+        try:
+            return self._judge(exercise, source, seed)
+        except (BoxError, JaxMissing):
+            raise
+        except Exception as error:
+            finding = Finding(
+                GRADER_ERROR,
+                f"The judge failed: {type(error).__name__}: {str(error)[:300]}",
+                "This is a fault of the judge, whatever the answer is.",
+                "send the answer to the authors of the course.",
+            )
+            return self._verdict(exercise, finding)
+
+    def _judge(self, exercise: Exercise, source: str, seed: int | None) -> Verdict:
         if len(source) > MAX_SOURCE:
             finding = Finding("runtime-error", f"The answer is longer than {MAX_SOURCE} characters.")
             return self._verdict(exercise, finding)
@@ -96,7 +113,7 @@ class Judge:
     def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
         """The interpreter's verdict, where it is one that the card would not overrule."""
         try:
-            verdict = self.checker.judge(exercise.name, source, seed)
+            verdict = self.checker._judge(exercise, source, seed)
         except BoxError:  # a Triton whose interpreter does not run here: the card alone decides
             self.checker.close()
             self.checker = None

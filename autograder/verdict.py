@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html import escape
 
+GRADER_ERROR = "grader-error"  # the judge failed, and not the answer
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -74,6 +74,16 @@ def test_an_endless_loop_ends(judge, monkeypatch):
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
 
 
+def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
+    def fail(_):
+        raise RuntimeError("no rule for this")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("autograder.judge.diagnose", fail)
+        verdict = judge.judge("vector_add", ADD_TEMPLATE)
+    assert (verdict.diagnosis, verdict.score) == ("grader-error", 0) and "no rule for this" in verdict.to_text()
+
+
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
     asleep = {"kind": "plan", "source": SLEEPER, "entry": "add", "cases": [{"arguments": [{"scalar": 0.5}] * 2}]}
