@@ -510,6 +510,8 @@ def raced(o: Observation) -> Finding | None:
 
 
 def _is_serious(race: Race, o: Observation) -> bool:
+    if race.atomics:
+        return o.comparison is not None and not o.comparison.right
     if race.kind != "write-write" or not race.same_value or race.writers > 2:
         return True
     return race.share >= 0.5 and "ragged" not in o.case.about

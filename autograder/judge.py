@@ -146,6 +146,7 @@ class _Drawn:
     arguments: tuple
     expected: torch.Tensor | None
     poison: str = "nan"
+    backwards: bool = False  # every other case: an answer that needs an order of its programs fails in one of them
 
     @property
     def tensors(self) -> list[Strided]:
@@ -169,13 +170,14 @@ class KernelJudgement:
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
         self.seed = seed
-        self.cases = [self._draw(c, seed + i) for i, c in enumerate(exercise.cases) if self.on_gpu or not c.gpu_only]
+        cases = [case for case in exercise.cases if self.on_gpu or not case.gpu_only]
+        self.cases = [self._draw(case, seed + i, backwards=i % 2 == 1) for i, case in enumerate(cases)]
 
-    def _draw(self, case: Case, seed: int, poison: str = "nan") -> _Drawn:
+    def _draw(self, case: Case, seed: int, **how) -> _Drawn:
         generator = torch.Generator().manual_seed(seed & MASK64)
         arguments = case.make(generator)
         values = [a.values if isinstance(a, Strided) else a for a in arguments]
-        return _Drawn(case, arguments, self.exercise.reference(*values), poison)
+        return _Drawn(case, arguments, self.exercise.reference(*values), **how)
 
     # -- the verdict -------------------------------------------------------------------------------------
 
@@ -295,7 +297,8 @@ class KernelJudgement:
                 blob += raw + b"\0" * (-len(raw) % 64)
             capacity = drawn.expected.numel() * self._output_dtype(drawn).itemsize
             slots.append((size, capacity))
-            described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity], "poison": drawn.poison})
+            described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity],
+                              "poison": drawn.poison, "backwards": drawn.backwards})  # fmt: skip
             size += capacity + (-capacity % 64)
         request = {"kind": "replay", "source": source, "cases": described}
         if template:
@@ -334,7 +337,7 @@ class KernelJudgement:
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
-        others = {i: self._draw(drawn.case, self.seed + 1000 + i, "large") for i, (drawn, _) in cases.items()}
+        others = {i: self._draw(drawn.case, self.seed + 1000 + i, poison="large") for i, (drawn, _) in cases.items()}
         again = {
             (i, "again"): (others[i], trace)
             for i, (drawn, trace) in cases.items()

@@ -465,12 +465,20 @@ def _garbage(scalar: tl.dtype, dtype: np.dtype):
     return np.iinfo(dtype).max // 3  # far away, and odd enough to be recognised
 
 
+def _from_the_end(set_grid_idx):
+    def mirrored(self, *program):
+        set_grid_idx(self, *(n - 1 - i for n, i in zip(self.grid_dim, program, strict=True)))
+
+    return mirrored
+
+
 @contextlib.contextmanager
-def watch(poison: str = "nan") -> Iterator[Memory]:
+def watch(poison: str = "nan", backwards: bool = False) -> Iterator[Memory]:
     """Check and record the kernels that are launched inside, in the interpreter.
 
     `poison` is what masked-off lanes of loads without `other` hold: "nan" (in integers: a huge number) or
-    "zero". Raises OutOfBounds from the launch that reaches outside a tensor.
+    "zero". `backwards` begins with the last program of a launch: on a GPU they run in any order. Raises
+    OutOfBounds from the launch that reaches outside a tensor.
     """
     if poison not in ("nan", "zero"):
         raise ValueError(f'poison must be "nan" or "zero", not {poison!r}')
@@ -496,6 +504,7 @@ def watch(poison: str = "nan") -> Iterator[Memory]:
         replaced(interpreter, _interpreter=_Gate(memory), _implicit_cvt=_implicit_cvt),
         replaced(executor, _init_args_hst=_init_args_hst),
         replaced(builder, create_masked_load=_poisoned(builder.create_masked_load, poison)),
+        replaced(builder, set_grid_idx=_from_the_end(builder.set_grid_idx) if backwards else builder.set_grid_idx),
     ):
         yield memory
 

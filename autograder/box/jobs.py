@@ -81,11 +81,11 @@ def prepare(settings: dict):
         traceback.format_exc()
 
 
-def watched(poison: str):
+def watched(poison: str, backwards: bool = False):
     """The memory checker; where it does not fit this Triton, nothing: guards around the tensors remain."""
     from .. import memcheck
 
-    return contextlib.nullcontext() if unchecked else memcheck.watch(poison=poison)
+    return contextlib.nullcontext() if unchecked else memcheck.watch(poison, backwards)
 
 
 def _build_driver(settings: dict):
@@ -309,8 +309,6 @@ def _races(launch) -> list[dict]:
     width, height, _ = launch.grid
     found: dict[tuple[str, str], dict] = {}
     for race in launch.races:
-        if race.kind != "write-write" and launch.atomics:
-            continue  # an atomic may have put the two programs in order
         entry = found.get((race.argument, race.kind))
         if entry is None:
             writes = launch.arguments[race.argument].writes
@@ -328,6 +326,7 @@ def _races(launch) -> list[dict]:
                 "share": float((writes > 1).sum() / max(writes.size, 1)),
                 "writers": int(writes.max(initial=0)),
                 "same_value": race.same_value is not False and race.kind == "write-write",
+                "atomics": bool(launch.atomics) and race.kind != "write-write",
             }
         elif race.same_value is False:
             entry["same_value"] = False
@@ -507,7 +506,7 @@ def _replay_case(settings, request, kernels, case, job_input, out) -> dict:
             kernel(name)[grid](**arguments, **options)
             torch.cuda.synchronize()
             return
-        with watched(case["poison"]) as memory:
+        with watched(case["poison"], case["backwards"]) as memory:
             kernel(name)[grid](**arguments)
         if memory:
             evidence["races"] += [race for seen in memory.launches for race in _races(seen)][:4]

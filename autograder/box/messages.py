@@ -57,7 +57,8 @@ class Race:
     """Elements of one argument that several programs of a launch touched, at least one of them writing.
 
     `elements` were written more than once, `share` of the argument, the most written one `writers` times.
-    `kind` is "write-write", "read-write" or "write-read"; a program of -1 stands for several.
+    `kind` is "write-write", "read-write" or "write-read"; a program of -1 stands for several. With `atomics` the
+    launch may have put the two in order.
     """
 
     argument: str
@@ -69,6 +70,7 @@ class Race:
     same_value: bool
     writers: int = 2
     kind: str = "write-write"
+    atomics: bool = False
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,7 @@ def _race(race: dict) -> Race:
         same_value=_flag(race["same_value"]),
         writers=_integer(race.get("writers", 2), 0, 1 << 40),
         kind=_text(race.get("kind", "write-write"), 20),
+        atomics=_flag(race.get("atomics", False)),
     )
 
 
