@@ -74,6 +74,12 @@ def test_an_endless_loop_ends(judge, monkeypatch):
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
 
 
+def test_a_ring_of_causes_ends(judge):
+    ring = "    first, second = ValueError('first'), ValueError('second')\n    first.__cause__ = second\n"
+    source = f"def add(x, y):\n{ring}    raise second from first\n"
+    assert judge.judge("vector_add", source).diagnosis == "runtime-error"
+
+
 def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
     def fail(_):
         raise RuntimeError("no rule for this")

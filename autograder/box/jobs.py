@@ -244,11 +244,7 @@ def describe(error: BaseException) -> dict:
     from ..memcheck import OutOfBounds
     from .trace import HostArithmetic, NotReplayable, WrongDevice
 
-    root = error
-    while root.__cause__ is not None and not isinstance(root, (NotAllowed, OutOfBounds)):
-        if type(root.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # a place, not a cause
-            break
-        root = root.__cause__
+    root = _root(error, (NotAllowed, OutOfBounds))
     kind = {
         NotAllowed: "not-allowed",
         Restructured: "restructured",
@@ -276,6 +272,17 @@ def describe(error: BaseException) -> dict:
     if kind == "fault":
         described["fault"] = _fault(root.fault)
     return described
+
+
+def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
+    """What an exception was raised from, and that in turn; a learner's chain may be a ring."""
+    seen = set()
+    while error.__cause__ is not None and not isinstance(error, last) and id(error) not in seen:
+        if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # a place, not a cause
+            break
+        seen.add(id(error))
+        error = error.__cause__
+    return error
 
 
 def _fault(fault) -> dict:
