@@ -169,16 +169,19 @@ class Box:
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
         """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
-        status = bytearray()
+        status, sources = bytearray(), [reading, self.channel]
         deadline = time.monotonic() + seconds + 15
         while True:
             left = deadline - time.monotonic()
-            ready = select.select([reading, self.channel], [], [], max(left, 0))[0] if left > 0 else []
+            ready = select.select(sources, [], [], max(left, 0))[0] if left > 0 else []
             if not ready:
                 self.kill()
                 return bytes(status), {"exceeded": "time", "exit": -signal.SIGKILL}
             if reading in ready and len(status) <= MAX_STATUS:
-                status += os.read(reading, 1 << 16)
+                read = os.read(reading, 1 << 16)
+                status += read
+                if not read:  # all who could write are gone; the zygote will say how it ended
+                    sources = [self.channel]
             if self.channel in ready:
                 message = self.channel.recv(4096)
                 if not message:
