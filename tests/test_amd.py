@@ -63,7 +63,7 @@ def test_a_right_configuration_is_accepted():
         {1: 2},
         RIGHT | {"num_warps": 3},
         RIGHT | {"num_warps": True},
-        RIGHT | {"num_warps": 8.0},
+        RIGHT | {"num_warps": 8.5},
         RIGHT | {"num_warps": None},
         RIGHT | {"num_warps": [8]},
         RIGHT | {"num_warps": float("nan")},
