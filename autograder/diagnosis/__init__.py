@@ -1,0 +1,13 @@
+"""From what was observed to the misconception that explains it.
+
+`rules` lists the rules; it is read top to bottom, and the first rule that recognises an observation answers. A rule
+looks at evidence, never at the learner's text: which elements are wrong, which lanes left their tensor, what the
+output agrees with, what the box reported. `whole` makes one diagnosis out of those of all cases.
+"""
+
+from .conduct import wrong_program
+from .observation import EARLY, Observation
+from .rules import diagnose
+from .whole import PRIORITY, overall
+
+__all__ = ["EARLY", "PRIORITY", "Observation", "diagnose", "overall", "wrong_program"]

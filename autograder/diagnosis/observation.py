@@ -1,0 +1,133 @@
+"""One case as the judge saw it, and the words for places in it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from ..box.messages import Evidence, Result, Trouble
+from ..box.sanitizer import Access
+from ..compare import Comparison, agrees
+from ..exercises.spec import Case, Exercise, Mistake, Strided
+from ..verdict import Finding
+
+EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
+GPU_FAULT = re.compile(
+    r"illegal memory access|misaligned address|unspecified launch failure|illegal instruction|"
+    r"memory access fault|HSA_STATUS_ERROR|AcceleratorError|(CUDA|HIP) error",
+    re.I,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One case: what was asked, and what came back."""
+
+    exercise: Exercise
+    case: Case
+    arguments: tuple
+    backend: str
+    trouble: Trouble | None = None
+    exceeded: str | None = None
+    death: int = 0
+    stage: str = "replay"
+    result: Result | None = None
+    evidence: Evidence = Evidence()
+    comparison: Comparison | None = None
+    constants: tuple[int, ...] = ()
+    right_without_poison: bool = False
+    access: Access | None = None
+    code: str = ""
+
+    @property
+    def values(self) -> tuple:
+        return tuple(a.values if isinstance(a, Strided) else a for a in self.arguments)
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Block sizes to look for in patterns: the constants of the launches, then the usual ones."""
+        usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
+        return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
+
+    @property
+    def is_softmax(self) -> bool:
+        return self.exercise.name.endswith(("softmax", "softmax_masked"))
+
+    @property
+    def harmed_the_card(self) -> bool:
+        """Whether a kernel on a GPU left its tensors, or was ended by the driver."""
+        if self.backend == "interpreter" or self.stage == "plan":
+            return False
+        faulted = self.trouble and GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
+        return bool(faulted or self.death or "out-of-bounds-store" in self.evidence.damage)
+
+    @cached_property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """The known mistakes that compute this output."""
+        c = self.comparison
+        if c is None or c.right or not c.expected.numel():
+            return ()
+        return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
+
+
+Rule = Callable[[Observation], Finding | None]
+
+
+def _matches(mistake: Mistake, o: Observation) -> bool:
+    """Whether the output is what this mistake computes, for one of the likely block sizes."""
+    c = o.comparison
+    for computed in _computed(mistake, o):
+        if not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
+            continue
+        if mistake.known_by_nan or bool((c.bad & torch.isfinite(computed)).any()):
+            return True
+    return False
+
+
+def would_be_wrong(mistake: Mistake, o: Observation) -> bool:
+    """Whether this mistake would have spoilt a case that is right."""
+    c = o.comparison
+    if c is None or not c.right or not c.expected.numel():
+        return False
+    return not any(agrees(computed, c.expected, c.near) for computed in _computed(mistake, o))
+
+
+def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
+    """What the mistake computes, for each of the likely block sizes."""
+    blockwise = "block" in inspect.signature(mistake.compute).parameters
+    for block in o.constants or o.blocks if blockwise else (None,):
+        try:
+            computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
+        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # it has no meaning here
+            continue
+        yield computed.double()
+
+
+def worst_in_words(o: Observation) -> str:
+    """Where it breaks, expected and got."""
+    c = o.comparison
+    if not c.bad.any():
+        return f"Row sums are off by {c.row_sum_error:.1e} ({o.case.name})."
+    i = c.worst
+    return f"{place_in_words(c)} is {float(c.value[i]):.6g}, expected {float(c.expected[i]):.6g} ({o.case.name})."
+
+
+def place_in_words(c: Comparison) -> str:
+    i = c.worst
+    return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
+
+
+def program_in_words(program: tuple[int, ...]) -> str:
+    """A program's place in its launch grid, without trailing zeros."""
+    while len(program) > 1 and program[-1] == 0:
+        program = program[:-1]
+    return str(program[0]) if len(program) == 1 else str(tuple(program))
+
+
+def shape_in_words(shape) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"

@@ -1,0 +1,164 @@
+"""Rules about what the numbers look like."""
+
+from __future__ import annotations
+
+import torch
+
+from ..exercises.spec import Mistake
+from ..verdict import Finding
+from .observation import Observation, place_in_words, worst_in_words
+
+
+def known_mistake(o: Observation) -> Finding | None:
+    return as_mistake(o, o.mistakes[0]) if o.mistakes else None
+
+
+def as_mistake(o: Observation, mistake: Mistake) -> Finding:
+    advice = mistake.advice[0].lower() + mistake.advice[1:]
+    return Finding(mistake.slug, worst_in_words(o), mistake.explanation, advice)
+
+
+def unwritten(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not bool((c.bad & c.unwritten).any()):
+        return None
+    count = f"{int(c.unwritten.sum())} of {c.bad.numel()} elements were never written ({o.case.name})."
+    if c.unwritten.all():
+        return Finding(
+            "unwritten-output",
+            count,
+            "The store is missing, goes elsewhere, or its mask is true for too few lanes.",
+            "store the result at output_ptr + offsets, with the mask of the loads.",
+        )
+    if block := c.only_tail(o.blocks):
+        return Finding(
+            "tail-wrong",
+            f"{count} All of them lie in the last, ragged block (block size {block}).",
+            "The grid or the loop ends before the remainder.",
+            "round up: triton.cdiv(n, BLOCK_SIZE) programs, or range(0, n, BLOCK_SIZE).",
+            second="unwritten-output",
+        )
+    return Finding(
+        "unwritten-output",
+        f"{count} One wrong element: {place_in_words(c)}.",
+        "No program reached them: the grid is too small, a loop ends early, or the store's mask is too narrow.",
+        "count: programs × elements per program must cover the output.",
+    )
+
+
+def not_finite(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right:
+        return None
+    odd = ~torch.isfinite(c.value) & torch.isfinite(c.expected)
+    if not odd.any():
+        return None
+    where = f"{worst_in_words(o)} {int(odd.sum())} elements are NaN or infinite."
+    if o.case.about & {"huge", "ascending", "descending"}:
+        return Finding(
+            "overflow",
+            where,
+            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum without its largest term.",
+            "subtract the maximum of the whole row before exp, and let the sum take in every block: tl.sum, and +=.",
+        )
+    if "masked" in o.case.about:
+        return Finding(
+            "nan",
+            where,
+            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN, in the rescale "
+            "and in the block's exponentials.",
+            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both.",
+        )
+    if "half" in o.case.about and bool(torch.isinf(c.value).any()):
+        return Finding(
+            "low-precision", where, "float16 ends at 65504: a sum or an exponential kept in it overflows.",
+            "convert to float32 right after the load: x.to(tl.float32).", second="overflow",
+        )  # fmt: skip
+    return Finding(
+        "nan",
+        where,
+        "NaN comes from inf - inf, 0 * inf, 0 / 0 or inf / inf, or from a lane that was never loaded."
+        if c.value.isnan().any()
+        else "Infinity is a division by 0, such as a sum that is still empty, or exp(x - m) where m is still -inf.",
+        "look at what masked-off lanes hold, and at the first value of every running maximum and sum.",
+    )
+
+
+def tail(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not c.bad.any() or "masked" in o.case.about:
+        return None
+    block = c.only_tail(o.blocks)
+    if block is None:
+        return None
+    return Finding(
+        "tail-wrong",
+        f"{worst_in_words(o)} All wrong elements lie in the last, ragged block (block size {block}).",
+        "The last block is shorter than the others, and its mask or its offsets do not say so.",
+        "compare the offsets with the length: mask = offsets < n.",
+    )
+
+
+def low_precision(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or c.relative_error > 0.06:
+        return None
+    if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if "half" in o.case.about else 2e-3):
+        return None
+    if "half" not in o.case.about and c.relative_error > 0.012:
+        return None
+    if c.bound.row_sum:
+        off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"
+    else:
+        off, what = f"errors reach {c.relative_error:.1e}", "a number on the way"
+    return Finding(
+        "low-precision",
+        f"The result is close, but {off} ({o.case.name}).",
+        f"Most often, {what} was kept in half precision: 8 or 11 bits hold about three digits.",
+        "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32; the store converts "
+        "back.",
+    )
+
+
+def constant_factor(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or c.ratio is None or abs(c.ratio - 1) < 1e-6 or not c.varies:
+        return None
+    return Finding(
+        "constant-factor",
+        f"Every element is {c.ratio:.6g} times the right one ({o.case.name}).",
+        "The kernel is right up to one factor.",
+        "look for a factor that should not be there, or a division that is missing.",
+    )
+
+
+def not_normalised(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right or not o.is_softmax or c.row_ratios is None:
+        return None
+    factors = c.row_ratios
+    return Finding(
+        "not-normalised",
+        f"Each row is a multiple of the right one, by factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        "The exponentials are right and the sum is not: it misses elements, or counts some that are none.",
+        "check where the sum begins, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def wrong_value(o: Observation) -> Finding | None:
+    c = o.comparison
+    if c is None or c.right:
+        return None
+    rows = c.bad_rows
+    pattern = f"{int(c.bad.sum())} of {c.bad.numel()} elements are wrong"
+    if len(rows) > 1 and not bool(rows[0]) and int(rows.sum()) == len(rows) - 1:
+        pattern += ": all rows but the first"
+    elif len(rows) > 1 and not rows.all():
+        pattern += f", in {int(rows.sum())} of {len(rows)} rows"
+    return Finding(
+        "wrong-value",
+        f"{worst_in_words(o)} {pattern}.",
+        "Every element is 0: zeros were stored, or something was divided by infinity." if not c.value.any() else "",
+        advice="work one program out by hand: its offsets, its mask, what it loads, what it stores.",
+    )

@@ -1,0 +1,268 @@
+"""Rules about what the box reported: exceptions, refusals, faults, and processes that died."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import triton.language
+
+from ..box.messages import Fault, Trouble
+from ..verdict import Finding
+from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
+
+_VERBS = {"load": "reads", "store": "writes"}
+
+
+def invalid_access(o: Observation) -> Finding | None:
+    """What compute-sanitizer saw."""
+    if (a := o.access) is None:
+        return None
+    return Finding(
+        f"out-of-bounds-{a.kind}",
+        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that belong to no tensor "
+        f"({o.case.name}, found by compute-sanitizer).",
+        "Such lanes touch memory of somebody else.",
+        "check the pointer arithmetic and the mask of this access.",
+        a.line,
+        o.code,
+    )
+
+
+def died(o: Observation) -> Finding | None:
+    if o.exceeded == "space":
+        return _out_of_memory(o, Trouble("memory"))
+    if o.exceeded:
+        where = "The host function" if o.stage == "plan" else "A kernel"
+        return Finding(
+            "timeout",
+            f"{where} did not end in time ({o.case.name}).",
+            "A loop whose bound does not come closer runs for ever; so does a grid of very many tiny programs.",
+            "check that every loop advances towards its end, and that BLOCK_SIZE is at least 128.",
+        )
+    if o.death:
+        name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
+                6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
+                31: "made a system call that a kernel has no use for"}  # fmt: skip
+        name = name.get(-o.death, "ended before it was done")
+        return Finding(
+            "crash",
+            f"The process that ran your code {name} ({o.case.name}).",
+            "Usually a pointer that left its tensor by far, or code that ends its own process.",
+            "check every pointer: base + row * stride + column, with a mask.",
+        )
+    return None
+
+
+def troubled(o: Observation) -> Finding | None:
+    """Exceptions, refusals, and steps that are not replayed."""
+    t = o.trouble
+    if t is None:
+        return None
+    return {
+        "syntax": _syntax,
+        "not-allowed": _not_allowed,
+        "missing-entry": _missing_entry,
+        "host-arithmetic": _host_arithmetic,
+        "not-replayable": _not_replayable,
+        "memory": _out_of_memory,
+        "wrong-device": _wrong_device,
+        "fault": _fault,
+    }.get(t.kind, _exception)(o, t)
+
+
+def _syntax(o, t):
+    message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
+    return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
+
+
+_TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
+
+
+def _not_allowed(o, t):
+    name = re.match(r"`?(?:tl|triton\.language)\.([\w.]+)", t.construct)
+    if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
+        slug, why = "not-allowed", "Triton has more than this course judges: kernels are checked against a list."
+    elif t.construct.startswith("the unknown name"):
+        slug, why = "compile-error", ""
+    else:
+        slug, why = "compile-error", "A kernel is not Python: Triton compiles a small part of the language."
+    return Finding(
+        slug,
+        f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
+        why,
+        f"{t.instead.rstrip('.')}.",
+        t.line,
+        t.code,
+    )
+
+
+def _missing_entry(o, t):
+    return Finding(
+        "not-attempted",
+        f"There is no function {o.exercise.entry}.",
+        advice=f"define {o.exercise.signature}.",
+    )
+
+
+def _host_arithmetic(o, t):
+    return Finding(
+        "no-triton-kernel",
+        f"torch computed part of the result on the host: {t.message or 'an operation'}.",
+        "The numbers of the output must come out of a Triton kernel. The host function may allocate, copy, cast, "
+        "view and launch.",
+        f"move {t.message or 'the operation'} into the kernel.",
+        t.line,
+        t.code,
+    )
+
+
+def _not_replayable(o, t):
+    return Finding(
+        "no-triton-kernel",
+        f"The host function does something that is not replayed: {t.message}.",
+        "It may allocate, copy, cast, view and launch; the kernels compute.",
+        "keep the host function to torch.empty, .contiguous(), .to(dtype), views and kernel launches.",
+        t.line,
+        t.code,
+    )
+
+
+def _wrong_device(o, t):
+    return Finding(
+        "wrong-device",
+        f"{t.message} ({o.case.name}).",
+        "A kernel works where its tensors are, and the caller expects the result there too.",
+        "make tensors where the input is: torch.empty_like(x), or device=x.device.",
+        t.line,
+        t.code,
+    )
+
+
+def _out_of_memory(o, t):
+    return Finding(
+        "out-of-memory",
+        f"The code asked for more memory than there is ({o.case.name}).",
+        "Scratch tensors grow with the input; a block as large as a row grows with the row.",
+        "allocate one output of the input's shape, and walk long rows block by block.",
+        t.line,
+        t.code,
+    )
+
+
+_NO_DEVICE = re.compile(
+    r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|HIP|0 active drivers|device type|cuda", re.I
+)
+_MEMORY = re.compile(
+    r"out of memory|OutOfResources|out of resource|(can't|cannot) allocate memory|not enough memory|"
+    r"storage size calculation overflowed|unable to allocate",
+    re.I,
+)
+
+# What beginners write, by the message it raises: the message is about Triton, the advice about the line.
+_ADVICE = (
+    (r"must be of type tl\.constexpr",
+     "tl.arange takes constants only: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
+    (r"range must be a power of 2", "make the block a power of two, and mask the lanes that have no element."),
+    (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
+    (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
+    (r"not iterable.*_(ptr|row)\[|not subscriptable", "a pointer is no tensor: x_ptr + offsets, not x_ptr[offsets]."),
+    (r"no len\(\)|IndexError.*\.shape\[",
+     "a kernel sees a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
+    (r"Loop-carried", "what is a number before the loop must stay one: tl.sum(block, axis=0) or tl.max(block, axis=0); "
+     "or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
+    (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
+    (r"axis \[", "tl.max(block, axis=0) is the largest of one block; tl.maximum(a, b) is the larger of two."),
+    (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
+    (r"returned .*, not a tensor|returned None", "end the function with `return` and the output tensor."),
+    (r"multiple values for keyword", "autotune passes this one: leave it out of the launch."),
+    (r"^ZeroDivisionError", "the divisor is 0 in this case: treat it by itself."),
+    (r"returned None", "end the function with `return`, and what it made."),
+)  # fmt: skip
+
+
+def _advice(text: str, code: str, otherwise: str) -> str:
+    return next((advice for pattern, advice in _ADVICE if re.search(pattern, f"{text} {code}")), otherwise)
+
+
+def _readable(text: str) -> str:
+    """Without the numbers of a whole array, and without the name of the function that stands in for a launch."""
+    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
+    return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
+
+
+def _exception(o, t):
+    text = _readable(f"{t.type}: {t.message}".strip(": "))
+    short = text if len(text) < 600 else text[:600] + " …"
+    if t.type == "NotImplementedError":
+        happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
+        return Finding("not-attempted", happened, advice="write its body.")
+    if "CUDACachingAllocator" in text:  # confined, torch cannot ask the driver how much is left, and asserts
+        return _out_of_memory(o, t)
+    if _MEMORY.search(text):
+        return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
+    if GPU_FAULT.search(text):
+        return Finding(
+            "crash",
+            f"The GPU stopped the kernel: {short} ({o.case.name})",
+            "A lane followed a pointer that leads nowhere.",
+            "check every pointer: base + row * stride + column, with a mask.",
+        )
+    without_gpu = o.stage == "plan" and o.backend == "interpreter"
+    if without_gpu and re.search(r"cuda|hip\b", text, re.I) and _NO_DEVICE.search(text):
+        return Finding(
+            "wrong-device",
+            f"{short}",
+            "This machine has no GPU, and the input is on the CPU.",
+            "make tensors where the input is: torch.empty_like(x), or device=x.device.",
+            t.line,
+            t.code,
+        )
+    if o.stage == "replay":
+        return Finding(
+            "compile-error",
+            f"Triton does not accept the kernel: {short}",
+            advice=_advice(text, t.code, "read the message next to the line: which value is not what you took it for?"),
+            line=t.line,
+            code=t.code,
+        )
+    refused = o.stage == "plan" and re.match(r"\s*(raise|assert)\b", t.code)
+    return Finding(
+        "runtime-error",
+        f"{short} ({o.case.name})",
+        f"The function refused an input that it has to take: {o.case.name}." if refused else "",
+        "" if refused else _advice(text, t.code, "read the message: the line above raised it." if t.line else ""),
+        t.line,
+        t.code,
+    )
+
+
+def _fault(o, t):
+    f = t.fault
+    if f is None:
+        return _exception(o, t)
+    slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
+    lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
+    happened = (
+        f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}: {lanes}, the "
+        f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {shape_in_words(f.shape)} and strides "
+        f"{shape_in_words(f.stride)} ({o.case.name})."
+    )
+    return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
+
+
+def _why_outside(o, f: Fault):
+    if "ragged" in o.case.about and "gap" not in f.where and f.lane:
+        return (
+            "The last block reaches past the end. On a GPU such lanes touch memory of somebody else.",
+            "give every load and store a mask that is true only for elements of the tensor.",
+        )
+    if "strided" in o.case.about:
+        return (
+            "Rows lie further apart than they are long; between them is memory that is not yours.",
+            "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
+        )
+    return (
+        "Such lanes touch memory of somebody else.",
+        "check the pointer arithmetic and the mask of this access.",
+    )
