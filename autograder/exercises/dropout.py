@@ -63,7 +63,7 @@ EXERCISES = (
         reference=kept,
         kind="jax",
         bounds=BOUNDS,
-        limit_seconds=20.0,  # XLA compiles about twenty programs
+        limit_seconds=15.0,  # XLA compiles about twenty programs
     ),
     Exercise(
         name="leaky_dropout_grad",
@@ -76,6 +76,6 @@ EXERCISES = (
         kind="jax",
         bounds=BOUNDS,
         stretch=True,
-        limit_seconds=20.0,  # XLA compiles about twenty programs
+        limit_seconds=15.0,  # XLA compiles about twenty programs
     ),
 )
