@@ -17,7 +17,7 @@ from . import autotuning
 from .box import Box, BoxError, Outcome
 from .box.messages import Report, Trouble
 from .compare import Comparison
-from .diagnosis import EARLY, Observation, diagnose, overall
+from .diagnosis import Observation, diagnose, overall
 from .exercises import find
 from .exercises.spec import Blanks, Case, Exercise, Strided
 from .judge_jax import JaxJudgement, JaxMissing
@@ -253,7 +253,7 @@ class KernelJudgement:
     def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
         drawn = self.cases[index]
         if isinstance(planned, Outcome):
-            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.exit or EARLY)
+            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.death)
         if planned.error:
             return self._observation(drawn, stage="plan", trouble=planned.error)
         return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise, launches))
@@ -311,7 +311,7 @@ class KernelJudgement:
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         constants = _constants(trace)
         if isinstance(report, Outcome):
-            return self._observation(drawn, exceeded=report.exceeded, death=report.exit or EARLY, constants=constants)
+            return self._observation(drawn, exceeded=report.exceeded, death=report.death, constants=constants)
         if report.error:
             return self._observation(drawn, trouble=report.error, constants=constants)
         if report.result is None:
@@ -368,13 +368,8 @@ class KernelJudgement:
         for i in list(harmed)[:1]:
             job, _ = self._replay_job(self.source, [cases[i]])
             if access := self.judge.box.sanitize(*job):
-                code = self._line(access.line)
-                return {i: replace(o, access=access, code=code) for i, o in harmed.items()}
+                return {i: replace(o, access=access) for i, o in harmed.items()}
         return {}
-
-    def _line(self, number: int) -> str:
-        lines = self.source.splitlines()
-        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def _output_dtype(self, drawn: _Drawn) -> torch.dtype:
         return self.exercise.output_dtype or drawn.tensors[0].values.dtype

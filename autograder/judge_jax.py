@@ -230,7 +230,7 @@ class JaxJudgement:
         """What diagnosis says of a call that ended in an error."""
         seen = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.exit or 9))
+            return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.death))
         if report.error is None:
             return None if report.result else Finding("crash", f"No result came back ({case.name}).")
         trouble = report.error
@@ -282,7 +282,7 @@ class JaxJudgement:
             self._take(made, report, outcome.output, slots[index])
         if any(m.got is None for m in tried):
             return None
-        # on a GPU an output that nobody wrote is often zero, which could be a mask that drops everything
+        # an output that was zero before the launch stays so: as a mask it would drop everything
         same = all(m.mask.any() and not about_values(m) for m in tried if not m.call.grad)
         if self.gradients and same:
             same = not about_gradient(tried[1], tried[0])

@@ -47,7 +47,7 @@ class ValueJudgement:
         case = self.exercise.cases[index]
         observe = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.exit or 9))
+            return diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.death))
         if report.error:
             return diagnose(Observation(**observe, stage="plan", trouble=report.error))
         if not report.has_value:

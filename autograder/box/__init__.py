@@ -24,6 +24,7 @@ from . import lockdown, sanitizer
 from .messages import MAX_STATUS, ProtocolError, Report, parse
 
 START_SECONDS = 120
+EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
 MEMORY_BYTES = 6 << 30
 
 
@@ -44,6 +45,11 @@ class Outcome:
     exit: int = 0
     seconds: float = 0.0
     garbled: str = ""
+
+    @property
+    def death(self) -> int:
+        """The exit status of a process that ended before it was done; never 0."""
+        return self.exit or EARLY
 
 
 class Box:

@@ -6,8 +6,8 @@ output agrees with, what the box reported. `whole` makes one diagnosis out of th
 """
 
 from .conduct import wrong_program
-from .observation import EARLY, Observation
+from .observation import Observation
 from .rules import diagnose
 from .whole import PRIORITY, overall
 
-__all__ = ["EARLY", "PRIORITY", "Observation", "diagnose", "overall", "wrong_program"]
+__all__ = ["PRIORITY", "Observation", "diagnose", "overall", "wrong_program"]

@@ -16,7 +16,6 @@ from ..compare import Comparison, agrees
 from ..exercises.spec import Case, Exercise, Mistake, Strided
 from ..verdict import Finding
 
-EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
 GPU_FAULT = re.compile(
     r"illegal memory access|misaligned address|unspecified launch failure|illegal instruction|"
     r"memory access fault|HSA_STATUS_ERROR|AcceleratorError|(CUDA|HIP) error",
@@ -42,7 +41,6 @@ class Observation:
     constants: tuple[int, ...] = ()
     right_without_poison: bool = False
     access: Access | None = None
-    code: str = ""
 
     @property
     def values(self) -> tuple:

@@ -25,7 +25,6 @@ def invalid_access(o: Observation) -> Finding | None:
         "Such lanes touch memory of somebody else.",
         "check the pointer arithmetic and the mask of this access.",
         a.line,
-        o.code,
     )
 
 
