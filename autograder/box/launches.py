@@ -6,6 +6,7 @@ outside (a left-over benchmark, a print at the end of the file) does nothing.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from types import SimpleNamespace
@@ -60,11 +61,11 @@ class Launches:
             finally:
                 launches.tuned = None
 
-        InterpretedFunction.run = run
-        JITFunction.run = run
-        JITFunction.warmup = lambda kernel, *args, grid, **kw: run(kernel, *args, grid=grid, warmup=True, **kw)
         Autotuner.run = tuned_run
         for kind in (InterpretedFunction, JITFunction):
+            kind.run = _Run(run)
+            kind.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
+            kind.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
             kind.encode_for_trace = lambda kernel: {"kernel": kernel.fn.__name__}
         triton.language.dtype.encode_for_trace = _encode_dtype
         triton.language.constexpr.encode_for_trace = lambda c: c.value
@@ -83,6 +84,19 @@ class Launches:
             options,
             self.tuned,
         )
+
+
+class _Run:
+    """The method `run` of a kernel. Triton 3.5 and older give each kernel a `run` of its own, which this hides."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def __get__(self, kernel, kind=None):
+        return self if kernel is None else functools.partial(self.run, kernel)
+
+    def __set__(self, kernel, value):
+        pass
 
 
 class Compiled:
