@@ -1,4 +1,4 @@
-"""The command line: `autograder check`, `selftest`, `build`, `collect`, `grade`, `feedback`, `export`."""
+"""The command line: `autograder check`, `selftest`, `prove`, `build`, `collect`, `grade`, `feedback`, `export`."""
 
 from __future__ import annotations
 
@@ -52,6 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     _trust(selftest)
     selftest.set_defaults(run=_selftest)
 
+    prove = commands.add_parser("prove", help="judge known answers: can this installation judge?")
+    _trust(prove)
+    prove.set_defaults(run=_prove)
+
     build = commands.add_parser("build", help="write notebooks/ from solutions/")
     build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
     build.set_defaults(run=_build)
@@ -91,7 +95,7 @@ def _trust(command: argparse.ArgumentParser):
 
 
 def _check(options) -> int:
-    from .box import lockdown
+    from .box import BoxError, lockdown
     from .exercises import UnknownExercise, find
     from .judge import Judge
     from .judge_jax import JaxMissing
@@ -104,7 +108,7 @@ def _check(options) -> int:
     try:
         with Judge(confine=not options.trust_submissions) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)
-    except JaxMissing as error:
+    except (BoxError, JaxMissing) as error:
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
@@ -216,6 +220,29 @@ def _selftest(options) -> int:
     return PASSED if selftest.faultless(results) else NOT_PASSED
 
 
+def _prove(options) -> int:
+    from .box import BoxError, lockdown
+    from .exercises import EXERCISES
+    from .judge import Judge
+    from .judge_jax import JaxMissing
+    from .proof import stack
+
+    try:
+        with Judge(confine=not options.trust_submissions) as judge:
+            for name in EXERCISES:
+                try:
+                    judge.prove(name)
+                except JaxMissing as missing:
+                    print(f"not tried: {missing}")
+            versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+            print(f"This installation can judge ({versions}; {judge.backend}).")
+    except BoxError as error:
+        raise CallError(str(error)) from None
+    except lockdown.Unconfined as error:
+        raise CallError(f"cannot confine answers here: {error}. To judge your own code: --trust-submissions") from None
+    return PASSED
+
+
 # -- build and the course ----------------------------------------------------------------------------------------
 
 
@@ -229,12 +256,12 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
-    from .box import lockdown
+    from .box import BoxError, lockdown
     from .course import Course, CourseError
 
     try:
         report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
-    except (CourseError, OSError) as error:  # OSError: a folder without permission, a full disk
+    except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(

@@ -117,9 +117,12 @@ def grade(
     """Grade what was handed in, and write autograded/ and the gradebook. Grading again gives the same rows.
 
     `assignments` and `students` choose some; `workers` judge at the same time (as many as processors). Every
-    submission gets a row, however broken; CourseError is for a call that is itself wrong.
+    submission gets a row, however broken; CourseError is for a call that is itself wrong, and CannotJudge for an
+    installation that misjudges known answers: then nothing is graded.
     """
     todo = _chosen(course, assignments, students)
+    if new_judge is None:
+        _prove(course, {assignment for _, assignment in todo}, confine)
     workers = min(workers or os.cpu_count() or 1, len(todo))
     rows = []
     with _open(course) as gradebook:
@@ -161,6 +164,18 @@ def _confined_judge(confine: bool) -> contextlib.AbstractContextManager:
     from .judge import Judge
 
     return Judge(confine=confine)
+
+
+def _prove(course: Course, assignments: set[str], confine: bool) -> None:
+    """CannotJudge before the first submission, and not an error in each of its rows."""
+    from .exercises import EXERCISES
+    from .judge_jax import JaxMissing
+
+    cells = [cell for name in assignments & set(course.released) for cell in course.released[name]["cells"]]
+    with _confined_judge(confine) as judge:
+        for exercise in {_exercise(grade_id(cell)) for cell in filter(_is_check, cells)} & set(EXERCISES):
+            with contextlib.suppress(JaxMissing):  # its answers get rows that say so
+                judge.prove(exercise)
 
 
 class _SturdyJudge:

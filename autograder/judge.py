@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from . import autotuning
+from . import autotuning, proof
 from .box import Box, BoxError, Outcome
 from .box.messages import Report, Trouble
 from .compare import Comparison
@@ -58,6 +58,7 @@ class Judge:
         self.box = Box(self.backend, confine)
         self.template_traces: dict[str, dict[int, dict]] = {}
         self.seconds_left = math.inf
+        self.proven: set[str] = set()
         self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None
 
     def __enter__(self) -> Judge:
@@ -81,9 +82,22 @@ class Judge:
     def judge(self, name: str, source: str, seed: int | None = None) -> Verdict:
         """The verdict on `source` as an answer to exercise `name`. `seed` repeats an earlier draw of inputs.
 
-        Raises UnknownExercise, JaxMissing, and BoxError where the box does not work on this machine.
+        Raises UnknownExercise, JaxMissing, BoxError where the box does not work on this machine, and CannotJudge
+        where it works and misjudges.
         """
+        self.prove(name)
+        return self.verdict_on(find(name), source, seed)
+
+    def prove(self, name: str) -> None:
+        """Raises CannotJudge where known answers of the kind of exercise `name` get wrong verdicts here."""
         exercise = find(name)
+        for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
+            if kind not in self.proven:
+                proof.prove(self, kind)
+                self.proven.add(kind)
+
+    def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:
+        """As `judge`, for an exercise that need not be one of the course's, and without a proof."""
         try:
             return self._judge(exercise, source, seed)
         except (BoxError, JaxMissing):

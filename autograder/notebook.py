@@ -13,7 +13,7 @@ import sys
 import warnings
 
 from . import answer
-from .box import lockdown
+from .box import BoxError, lockdown
 from .exercises import UnknownExercise, find
 from .judge import Judge
 from .judge_jax import JaxMissing
@@ -36,7 +36,7 @@ def check(name: str) -> Verdict | None:
         return None
     try:
         verdict = judge().judge(name, _source_of(exercise.entry))
-    except JaxMissing as error:
+    except (BoxError, JaxMissing) as error:
         print(error)
         return None
     _remember(verdict)

@@ -7,10 +7,12 @@ Standard library only at import: it must run where torch or triton is missing.
 import html
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,8 +20,10 @@ from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
-TRITONS = ((3, 6), (3, 9))  # the oldest and the newest release the course was tried with
+TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
+TRITON_OF_NUMPY_2_4 = (3, 7)  # the interpreter of older ones fails with NumPy 2.4
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
+JUDGE_SECONDS = 120
 VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
@@ -67,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts that doctor judges. A version is None where the package is missing."""
+    """The facts that doctor judges. A version, or the judge, is None where the package is missing."""
 
     system: str = "Linux"
     architecture: str = "x86_64"
@@ -87,6 +91,7 @@ class Machine:
     cache: str = ""
     cache_writable: bool = True
     cache_free: int = DISK_NEEDED
+    judge: str | None = None  # why it cannot judge; "" where it can
     errors: dict[str, str] = field(default_factory=dict)
 
 
@@ -156,7 +161,7 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
 def check_numpy(machine: Machine) -> Iterator[Finding]:
     if not (machine.numpy and machine.triton):
         return
-    clash = _numbers(machine.numpy) >= (2, 4) and _numbers(machine.triton) < (3, 7)
+    clash = _numbers(machine.numpy) >= (2, 4) and _numbers(machine.triton) < TRITON_OF_NUMPY_2_4
     if clash and machine.accelerator is None:
         yield Finding(
             "bad",
@@ -280,6 +285,15 @@ def check_jax(machine: Machine) -> Iterator[Finding]:
         yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")
 
 
+def check_judge(machine: Machine) -> Iterator[Finding]:
+    if machine.judge is None:
+        return
+    if machine.judge:
+        yield Finding("bad", "the judge does not work here", machine.judge)
+    else:
+        yield Finding("ok", "the judge: known answers get their verdicts")
+
+
 CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
     check_platform,
     check_torch,
@@ -288,11 +302,12 @@ CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
     check_gpu,
     check_cache,
     check_jax,
+    check_judge,
 )
 
 
 def probe() -> Machine:
-    """The facts about this machine. Nothing is changed and no compiler or GPU is started."""
+    """The facts about this machine. The compiler and the GPU are started by the judge's own process alone."""
     errors: dict[str, str] = {}
     torch = _import("torch", errors)
     triton = _import("triton", errors)
@@ -319,6 +334,7 @@ def probe() -> Machine:
         cache=str(cache),
         cache_writable=os.access(existing, os.W_OK),
         cache_free=shutil.disk_usage(existing).free,
+        judge=_judge(),
         errors=errors,
     )
 
@@ -369,6 +385,18 @@ def _wanted_triton() -> str | None:
         return None
     names = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*==\s*([\d.]+)", line) for line in requirements)
     return next((match[1] for match in names if match), None)
+
+
+def _judge() -> str | None:
+    """What `autograder prove` has to say against this installation, from a process of its own."""
+    if importlib.util.find_spec("autograder") is None:
+        return None
+    command = [sys.executable, "-m", "autograder.cli", "prove"]
+    try:
+        proof = subprocess.run(command, capture_output=True, text=True, timeout=JUDGE_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return f"it did not judge known answers within {JUDGE_SECONDS} s"
+    return "" if proof.returncode == 0 else (proof.stderr.strip().splitlines() or ["it ended without a word"])[-1]
 
 
 def _version(distribution: str) -> str | None:

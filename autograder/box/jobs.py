@@ -269,6 +269,8 @@ def describe(error: BaseException) -> dict:
     }
     if kind == "not-allowed":
         described |= {"construct": root.construct, "instead": root.instead}
+    if kind == "exception" and (lacking := _lacking_in_triton(root)):
+        described |= {"kind": "not-in-triton", "construct": lacking[:80]}
     if kind == "fault":
         described["fault"] = _fault(root.fault)
     return described
@@ -283,6 +285,21 @@ def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
         seen.add(id(error))
         error = error.__cause__
     return error
+
+
+def _lacking_in_triton(error: BaseException) -> str:
+    """What this version of Triton lacks and another one has, where the exception says so."""
+    from ..kernel_language.versions import FUNCTIONS
+    from .launches import UnknownOption
+
+    if isinstance(error, UnknownOption):
+        return error.option if error.elsewhere else ""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        function = f"tl.{error.name}"
+        return function if error.obj.__name__.startswith("triton.language") and function in FUNCTIONS else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = isinstance(error, NotImplementedError) and frames and f"{os.sep}triton{os.sep}" in frames[-1].filename
+    return f"tl.{frames[-1].name}" if inside else ""
 
 
 def _fault(fault) -> dict:

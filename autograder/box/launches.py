@@ -9,21 +9,38 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+from dataclasses import fields
 from types import SimpleNamespace
 
 import torch
 import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
+from ..kernel_language.versions import LAUNCH_OPTIONS
 from .trace import TRITON_DTYPES, Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
-# Known to Triton, and without a meaning for a verdict.
-OTHER_OPTIONS = {"debug", "sanitize_overflow", "enable_fp_fusion", "instrumentation_mode", "launch_cooperative_grid"}
+# Every option of this Triton's compilers. Most have no meaning for a verdict.
+COMPILER_OPTIONS = {
+    option.name
+    for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
+    for option in fields(make_backend(target).parse_options({}))
+}
 # What a compiled kernel would report where nothing is compiled: enough for host code that computes a launch.
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
+
+
+class UnknownOption(TypeError):
+    """A launch names an option that is neither a parameter of the kernel nor known to this Triton's compilers."""
+
+    def __init__(self, kernel: str, option: str):
+        super().__init__(f"{kernel}() got an unexpected keyword argument {option!r}")
+        self.option = option
+        self.elsewhere = option in LAUNCH_OPTIONS  # another version knows it
 
 
 class Launches:
@@ -125,9 +142,9 @@ def _bind(function, args, kwargs) -> dict:
     """Arguments by name; constants that a launch option shares its name with belong to the kernel."""
     signature = inspect.signature(function)
     named = {k: v for k, v in kwargs.items() if k in signature.parameters}
-    unknown = set(kwargs) - set(named) - set(OPTIONS) - OTHER_OPTIONS
+    unknown = sorted(set(kwargs) - set(named) - set(OPTIONS) - COMPILER_OPTIONS)
     if unknown:
-        raise TypeError(f"{function.__name__}() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+        raise UnknownOption(function.__name__, unknown[0])
     bound = signature.bind(*args, **named)
     bound.apply_defaults()
     return dict(bound.arguments)

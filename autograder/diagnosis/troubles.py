@@ -8,6 +8,7 @@ from dataclasses import replace
 import triton.language
 
 from ..box.messages import Fault, Trouble
+from ..kernel_language.versions import when
 from ..verdict import Finding
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
@@ -61,6 +62,7 @@ def troubled(o: Observation) -> Finding | None:
     return {
         "syntax": _syntax,
         "not-allowed": _not_allowed,
+        "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
         "host-arithmetic": _host_arithmetic,
         "not-replayable": _not_replayable,
@@ -91,6 +93,17 @@ def _not_allowed(o, t):
         f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
         why,
         f"{t.instead.rstrip('.')}.",
+        t.line,
+        t.code,
+    )
+
+
+def _not_in_triton(o, t):
+    return Finding(
+        "not-in-this-triton",
+        f"Triton {triton.__version__}, which runs here, does not have {t.construct}. {when(t.construct)}",
+        "The answer may be right with another version of Triton. It cannot be judged here.",
+        "pointers with a mask, and the functions that the lessons use, work in every version.",
         t.line,
         t.code,
     )

@@ -73,6 +73,18 @@ def isa_numbers() -> dict[str, int]:
     }
 
 
+@triton.jit
+def copy_kernel(x_ptr, y_ptr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+def widths_of_a_copy() -> dict[str, int]:
+    """Bits of the widest load and store of a copy of float16: shows that the compiler can be asked at all."""
+    found = xray(copy_kernel, "*fp16", "*fp16", targets=TARGET, BLOCK_SIZE=4096, num_warps=4)[TARGET]
+    return {"load": max(found.loads, default=0), "store": max(found.stores, default=0)}
+
+
 def _misread(**changed: int):
     return lambda: isa_numbers() | changed
 
@@ -305,6 +317,7 @@ EXERCISES = (
         entry="read_the_isa",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
         cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
+        compiles=True,
         reference=isa_numbers,
         mistakes=READ_MISTAKES,
     ),
@@ -331,6 +344,7 @@ EXERCISES = (
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
         cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),
         reference=lambda: {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1},
+        compiles=True,
         accept=tuned,
     ),
 )

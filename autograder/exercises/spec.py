@@ -120,6 +120,7 @@ class Exercise:
     accept: Callable[[object], Finding | None] | None = None
     blanks: Blanks | None = None
     autotuned: bool = False
+    compiles: bool = False  # judging it compiles kernels for other GPUs
     stretch: bool = False
     output_dtype: torch.dtype | None = None
     limit_seconds: float = 10.0  # of computing, for all cases together
