@@ -2,7 +2,9 @@
 
 Each version is installed into a folder of its own, .stacks/triton-VERSION/site-packages, which is put before the
 packages of .venv: torch and everything else is shared. An older Triton gets a NumPy that its interpreter works with.
-Run by another Python, the same works with its torch: `other/bin/python tests/stacks.py --triton own`.
+Run by another Python, the same works with its torch: `other/bin/python tests/stacks.py --triton own`. Where the
+course is not installed (a machine with a GPU), `--gallery FOLDER` writes the answers, `autograder selftest --answers
+FOLDER --json FILE` judges them there, and `--read FILE` takes what it found into the table.
 
 Prints a table, versions by exercises. Exit status 1 where an answer is misjudged or a wrong one has another name.
 """
@@ -43,25 +45,26 @@ def install(version: str) -> Path:
     return folder
 
 
-def answers(reduced: bool, folder: Path) -> Path:
+def answers(folder: Path, most: dict[str, int]) -> Path:
     """A gallery with, beside the course's, each solution as a right answer and each starter as a wrong one.
 
-    reduced: of each exercise one right answer and one wrong one, and no starter.
+    most: how many answers of each kind, "right" and "wrong", an exercise has at most. Few: those of every version.
     """
-    for kind in ("right", "wrong"):
-        for exercise in sorted((ROOT / "tests" / kind).iterdir()):
-            files = sorted(exercise.glob("*.py"))
-            (folder / kind / exercise.name).mkdir(parents=True)
-            if reduced:  # not one that only some versions take
-                files = [file for file in files if not file.read_text().startswith("# needs")][:1]
-            for file in files:
-                shutil.copy(file, folder / kind / exercise.name)
     from test_promises import SOLUTIONS, STARTERS
 
-    for name, source in SOLUTIONS.items():
-        (folder / "right" / name / "the_solution.py").write_text(source)
-    for name, source in {} if reduced else STARTERS.items():
-        (folder / "wrong" / name / "any__the_starter.py").write_text(source)
+    for kind, own in (("right", SOLUTIONS), ("wrong", STARTERS)):
+        for exercise, source in own.items():
+            target = folder / kind / exercise
+            target.mkdir(parents=True)
+            files = sorted((ROOT / "tests" / kind / exercise).glob("*.py"))
+            if most[kind] < len(files):
+                files = [file for file in files if not file.read_text().startswith("# needs")][: most[kind]]
+            for file in files:
+                shutil.copy(file, target)
+            if kind == "right":
+                (target / "the_solution.py").write_text(source)
+            elif most[kind] > 1:
+                (target / "any__the_starter.py").write_text(source)
     return folder
 
 
@@ -95,7 +98,7 @@ def faults(found: dict) -> list[str]:
 
 def table(stacks: list[dict]) -> str:
     """Markdown: a row per exercise, a column per stack; in each, right answers that pass and wrong ones named."""
-    columns = [f"{found['versions']['triton']}" for found in stacks]
+    columns = [f"{number}: Triton {found['versions']['triton']}" for number, found in enumerate(stacks, 1)]
     lines = [f"| exercise | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for name in dict.fromkeys(result["exercise"] for found in stacks for result in found["results"]):
         lines.append(f"| {name} | {' | '.join(_cell(found, name) for found in stacks)} |")
@@ -121,16 +124,29 @@ def versions(found: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reduced", action="store_true", help="three versions, two answers of each exercise")
-    parser.add_argument("--triton", action="append", help="only this version, or `own` (may be repeated)")
+    parser.add_argument("--reduced", action="store_true", help="three versions; --right 1 --wrong 1")
+    parser.add_argument("--right", type=int, help="at most so many right answers of each exercise")
+    parser.add_argument("--wrong", type=int, help="at most so many wrong answers of each exercise")
+    parser.add_argument("--triton", action="append", help="this version, `own` or `none` (may be repeated)")
+    parser.add_argument("--gallery", type=Path, help="write the answers into this new folder, and keep them")
+    parser.add_argument("--read", type=Path, action="append", default=[], help="results of an earlier selftest")
+    parser.add_argument("--results", type=Path, help="write each version's results into this folder")
     parser.add_argument("--page", type=Path, help="write the table to this page")
     options = parser.parse_args()
+    few = 1 if options.reduced else 1000
+    most = {"right": options.right or few, "wrong": options.wrong or few}
+    stacks = []
     with tempfile.TemporaryDirectory() as folder:
-        gallery = answers(options.reduced, Path(folder))
-        stacks = []
+        gallery = answers(options.gallery or Path(folder, "gallery"), most)
         for version in options.triton or (REDUCED if options.reduced else TRITONS):
+            if version == "none":
+                continue
             stacks.append(judge(version, gallery))
             print(f"{versions(stacks[-1])}: {stacks[-1].get('seconds', 0):.0f} s", flush=True)
+            if options.results:
+                options.results.mkdir(exist_ok=True)
+                (options.results / f"{version}.json").write_text(json.dumps(stacks[-1]))
+    stacks += [json.loads(file.read_text()) for file in options.read]
     print(table(stacks))
     wrong = [line for found in stacks for line in faults(found)]
     print("\n".join(wrong))
@@ -140,7 +156,7 @@ def main() -> int:
 
 
 def page(stacks: list[dict]) -> str:
-    about = [f"- {versions(found)}; judged on: {found['backend']}" for found in stacks]
+    about = [f"{n}. {versions(found)}; judged on: {found['backend']}" for n, found in enumerate(stacks, 1)]
     return "\n".join(
         [
             "# The judge on each version of Triton",
