@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from .sanitise import visible, visible_json
+from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 
@@ -98,7 +98,7 @@ def _check(options) -> int:
     from .box import BoxError, lockdown
     from .exercises import UnknownExercise, find
     from .judge import Judge
-    from .judge_jax import JaxMissing
+    from .judge.jax import JaxMissing
 
     try:
         exercise = find(options.exercise)
@@ -200,18 +200,22 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 def _selftest(options) -> int:
     from . import selftest
+    from .box import BoxError
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
-    results = selftest.run(
-        folder,
-        exercises=options.exercise,
-        repeat=options.repeat,
-        workers=options.workers,
-        confine=not options.trust_submissions,
-        seed=1 if options.page else None,
-    )
+    try:
+        results = selftest.run(
+            folder,
+            exercises=options.exercise,
+            repeat=options.repeat,
+            workers=options.workers,
+            confine=not options.trust_submissions,
+            seed=1 if options.page else None,
+        )
+    except BoxError as error:
+        raise CallError(str(error)) from None
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")
@@ -224,8 +228,8 @@ def _prove(options) -> int:
     from .box import BoxError, lockdown
     from .exercises import EXERCISES
     from .judge import Judge
-    from .judge_jax import JaxMissing
-    from .proof import stack
+    from .judge.jax import JaxMissing
+    from .judge.proof import stack
 
     try:
         with Judge(confine=not options.trust_submissions) as judge:
@@ -247,7 +251,7 @@ def _prove(options) -> int:
 
 
 def _build(options) -> int:
-    from . import build
+    from . import lessons as build
 
     try:
         return build.build(check=options.check)
@@ -257,7 +261,7 @@ def _build(options) -> int:
 
 def _course_command(options) -> int:
     from .box import BoxError, lockdown
-    from .course import Course, CourseError
+    from .classroom.course import Course, CourseError
 
     try:
         report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
@@ -272,13 +276,13 @@ def _course_command(options) -> int:
 
 
 def _collect(course, options):
-    from .collect import collect
+    from .classroom.collect import collect
 
     return collect(options.source, course, options.student)
 
 
 def _grade(course, options):
-    from .gradebook import grade
+    from .classroom.grade import grade
 
     return grade(
         course,
@@ -291,13 +295,13 @@ def _grade(course, options):
 
 
 def _feedback(course, options):
-    from .gradebook import feedback
+    from .classroom.grade import feedback
 
     return feedback(course)
 
 
 def _export(course, options):
-    from .gradebook import export
+    from .classroom.grade import export
 
     return export(course, options.to)
 

@@ -17,7 +17,7 @@ from . import answer
 from .box import BoxError, lockdown
 from .exercises import UnknownExercise, find
 from .judge import Judge
-from .judge_jax import JaxMissing
+from .judge.jax import JaxMissing
 from .verdict import Verdict
 
 PROVEN_EARLY = "first_kernel"  # stands for all exercises whose answers are kernels

@@ -17,8 +17,8 @@ from queue import SimpleQueue
 
 from .exercises import EXERCISES
 from .judge import Judge
-from .judge_jax import JaxMissing
-from .proof import stack
+from .judge.jax import JaxMissing
+from .judge.proof import stack
 from .verdict import Verdict
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from classroom import RIGHT, filled, new_course, zip_of
 
-from autograder.collect import CourseError, collect, student_id
-from autograder.sanitise import MAX_NOTEBOOK_BYTES
+from autograder.classroom.collect import CourseError, collect, student_id
+from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
 NOTEBOOK = json.dumps(filled(ADD, **RIGHT))

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder import autotuning, selftest
-from autograder.box.messages import Evidence, Race, Result, Trouble
-from autograder.compare import Comparison
+from autograder import selftest
+from autograder.box.wire import Evidence, Race, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, overall
+from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import EXERCISES, find
+from autograder.judge import autotuning
 
 TESTS = Path(__file__).parent
 SOFTMAX = find("naive_softmax")

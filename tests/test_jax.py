@@ -23,8 +23,8 @@ if not interpreting():
 import jax.numpy as jnp  # noqa: E402
 import jax_triton as jt  # noqa: E402
 
-from autograder import judge_jax  # noqa: E402
 from autograder.exercises import find  # noqa: E402
+from autograder.judge import jax as judge_jax  # noqa: E402
 
 RIGHT = Path(__file__).parent / "right"
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.box import Box, messages
-from autograder.box.messages import ProtocolError, parse
+from autograder.box import Box
+from autograder.box import wire as messages
+from autograder.box.wire import ProtocolError, parse
 from autograder.cli import main
 from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
-from autograder.judge import Judge, by_case
+from autograder.judge import Judge
 
 CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
 
@@ -85,7 +86,7 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
         raise RuntimeError("no rule for this")
 
     with monkeypatch.context() as broken:
-        broken.setattr("autograder.judge.diagnose", fail)
+        broken.setattr("autograder.judge.kernels.diagnose", fail)
         verdict = judge.judge("vector_add", ADD_TEMPLATE)
     assert (verdict.diagnosis, verdict.score) == ("grader-error", 0) and "no rule for this" in verdict.to_text()
 
@@ -244,9 +245,9 @@ def test_a_report_is_charged_to_its_case():
 
     reports = parse(b'{"case": 0, "value": 1}\n{"case": 0, "value": 2}\n{"done": true}')
     outcome = Outcome(reports, b"")
-    assert by_case(outcome, 1)[0].value == 1  # the first word counts
+    assert outcome.by_case(1)[0].value == 1  # the first word counts
     died = Outcome(parse(b'{"case": 0, "value": 1}'), b"", exit=-11)
-    assert by_case(died, 3) == {0: died.reports[0], 1: died}
+    assert died.by_case(3) == {0: died.reports[0], 1: died}
 
 
 FLOOD = """

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from autograder import build
+from autograder import lessons as build
 from autograder.answer import from_history, from_notebook
 from autograder.exercises import EXERCISES
 from workshop.syllabus import SYLLABUS

@@ -9,13 +9,12 @@ import pytest
 from classroom import RIGHT as RIGHT_WORDS
 from classroom import filled, new_course, submit
 
-from autograder import proof
-from autograder.compare import Comparison
-from autograder.judge import Judge
+from autograder.diagnosis.comparison import Comparison
+from autograder.judge import Judge, proof
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = ROOT / "tests" / "right" / "vector_add"
-BREAKS = "import autograder.box.trace as trace\n\ntrace.REPLAYABLE = frozenset()\n"
+BREAKS = "import autograder.box.inside.trace as trace\n\ntrace.REPLAYABLE = frozenset()\n"
 
 
 @pytest.fixture
@@ -70,7 +69,7 @@ def test_grade_refuses_to_begin(broken, tmp_path):
 def test_a_wrong_comparison_is_seen_by_every_kind(cache, monkeypatch, kind):
     """A judge that takes wrong for right is as bad as one that takes right for wrong."""
     monkeypatch.setattr(Comparison, "right", property(lambda self: True))
-    monkeypatch.setattr("autograder.judge_values.same", lambda got, expected: True)
+    monkeypatch.setattr("autograder.judge.values.same", lambda got, expected: True)
     with Judge() as judge, pytest.raises(proof.CannotJudge, match=f"cannot judge {kind} exercises"):
         proof.prove(judge, kind)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from classroom import RIGHT, cell_of, filled, released
 
-from autograder.sanitise import (
+from autograder.classroom.submission import (
     MAX_CELLS,
     MAX_NOTEBOOK_BYTES,
     cells_of,

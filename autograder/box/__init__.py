@@ -20,8 +20,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from . import lockdown, sanitizer
-from .messages import MAX_STATUS, ProtocolError, Report, parse
+from . import compute_sanitizer, lockdown
+from .wire import MAX_STATUS, ProtocolError, Report, parse
 
 START_SECONDS = 120
 EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
@@ -50,6 +50,20 @@ class Outcome:
     def death(self) -> int:
         """The exit status of a process that ended before it was done; never 0."""
         return self.exit or EARLY
+
+
+    def by_case(self, count: int) -> dict[int, Report | Outcome]:
+        """The first report of each case. What ended the process is charged to the first case without a report."""
+        reports: dict[int, Report | Outcome] = {}
+        for report in self.reports:
+            if report.case is not None and report.case < count:
+                reports.setdefault(report.case, report)
+            elif report.error:  # before any case: the module itself failed
+                return dict.fromkeys(range(count), report)
+        missing = [case for case in range(count) if case not in reports]
+        if missing:  # whatever it says: code that ends its process may have said that it was done
+            reports[missing[0]] = self
+        return reports
 
 
 class Box:
@@ -99,7 +113,7 @@ class Box:
         self.channel, self.ready = ours, False
 
     def _command(self, descriptor: int) -> list[str]:
-        command = [sys.executable, "-m", "autograder.box.zygote", str(descriptor)]
+        command = [sys.executable, "-m", "autograder.box.inside.zygote", str(descriptor)]
         if not self.confine:
             return command
         nodes = lockdown.gpu_paths()[1] if self.backend != "interpreter" else []
@@ -166,12 +180,12 @@ class Box:
         except ProtocolError as error:
             return Outcome([], result, **end, garbled=str(error))
 
-    def sanitize(self, request: dict, tensors: bytes, output_size: int) -> sanitizer.Access | None:
+    def sanitize(self, request: dict, tensors: bytes, output_size: int) -> compute_sanitizer.Access | None:
         """The first access of a replay outside of its tensors. Only where nothing is confined, on a CUDA card."""
-        if self.confine or self.backend != "cuda" or not sanitizer.available():
+        if self.confine or self.backend != "cuda" or not compute_sanitizer.available():
             return None
         job = _job(request | {"guard": 0, "output_size": output_size}, tensors)
-        return sanitizer.invalid_access(job, self._environment())
+        return compute_sanitizer.invalid_access(job, self._environment())
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
         """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
@@ -226,7 +240,7 @@ class Box:
 
 
 def _job(request: dict, tensors: bytes) -> bytes:
-    """What jobs._read_request reads."""
+    """What inside.jobs reads."""
     text = json.dumps(request).encode()
     header = len(text).to_bytes(8, "little") + text
     return header + b"\0" * (-len(header) % 64) + tensors

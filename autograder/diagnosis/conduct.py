@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from ..box.messages import Race
-from ..compare import close
+from ..box.wire import Race
 from ..exercises.spec import Strided
 from ..verdict import Finding
+from .comparison import close
 from .observation import Observation, shape_in_words
 
 

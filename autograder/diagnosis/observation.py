@@ -10,11 +10,11 @@ from functools import cached_property
 
 import torch
 
-from ..box.messages import Evidence, Result, Trouble
-from ..box.sanitizer import Access
-from ..compare import Comparison, agrees
+from ..box.compute_sanitizer import Access
+from ..box.wire import Evidence, Result, Trouble
 from ..exercises.spec import Case, Exercise, Mistake, Strided
 from ..verdict import Finding
+from .comparison import Comparison, agrees
 
 GPU_FAULT = re.compile(
     r"illegal memory access|misaligned address|unspecified launch failure|illegal instruction|"

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import triton.language
 
-from ..box.messages import Fault, Trouble
+from ..box.wire import Fault, Trouble
 from ..kernel_language.versions import when
 from ..verdict import Finding
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words

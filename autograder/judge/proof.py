@@ -18,8 +18,8 @@ from pathlib import Path
 
 import torch
 
-from .box import BoxError
-from .exercises.spec import Bound, Case, Exercise, Mistake, Strided
+from ..box import BoxError
+from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
 
 PACKAGES = {  # whose versions a verdict depends on, and the distributions that may bring them
     "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
@@ -189,7 +189,7 @@ def _values() -> list[Known]:
 
 def _compiled() -> list[Known]:
     """A copy of 16-bit numbers: for an MI300X, its loads and stores are as wide as they can be, 128 bits."""
-    from .exercises.amd import TARGET, widths_of_a_copy
+    from ..exercises.amd import TARGET, widths_of_a_copy
 
     exercise = Exercise(
         name="widths",

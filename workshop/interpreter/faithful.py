@@ -17,7 +17,7 @@ Inside `with faithful():` and nowhere else:
 * errors in a kernel reach the caller as they were raised, not wrapped in InterpreterError;
 * the language is prepared once, and not again at every call of `tl.max` or `tl.sum`.
 
-It rests on private names of Triton 3.6 to 3.9; `autograder.memcheck.self_test` says when they do not fit.
+It rests on private names of Triton 3.4 to 3.9; `memory_checker.self_test` says when they do not fit.
 """
 
 from __future__ import annotations

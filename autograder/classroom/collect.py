@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from ..text import BLANK_LETTERS, visible
 from .course import Course, CourseError, write_atomically
-from .sanitise import BLANK_LETTERS, MAX_NOTEBOOK_BYTES, cells_of, grade_id, is_answer, visible
+from .submission import MAX_NOTEBOOK_BYTES, cells_of, grade_id, is_answer
 
 MAX_NOTEBOOKS = 100_000
 MAX_NAME = 1000  # characters of a path in a zip

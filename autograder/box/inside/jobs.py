@@ -24,7 +24,8 @@ from dataclasses import replace
 from types import ModuleType
 
 ANSWER = "<answer>"
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NEEDED = {"box", "kernel_language", "answer", "text"}  # of the package, by what runs beside learners' code
 MAX_REPORT = 20_000
 unchecked = ""  # why the memory checker does not work here, if it does not
 MAX_TRACE = 400_000
@@ -57,19 +58,21 @@ def prepare(settings: dict):
     torch.set_num_threads(1)
     import workshop
     from workshop import explore, stand_in  # noqa: F401
+    from workshop.interpreter import faithful, memory_checker
 
-    from .. import answer, interp_fixes, kernel_language, memcheck  # noqa: F401
-    from . import launches, lockdown, memory, trace  # noqa: F401
+    from ... import answer, kernel_language  # noqa: F401
+    from .. import lockdown  # noqa: F401
+    from . import launches, memory, trace  # noqa: F401
 
     if settings["backend"] == "interpreter":
         stand_in.install()
         namespace = load(WARM_UP, "<warm-up>")
         global unchecked
-        unchecked = memcheck.self_test() or ""
+        unchecked = memory_checker.self_test() or ""
         with watched("nan"):
             namespace["warm_up"][(1,)](torch.ones(16), 16, BLOCK=16)
         if not unchecked:
-            interp_fixes.warm_up()
+            faithful.warm_up()
         workshop.device()
     else:
         _build_driver(settings)
@@ -83,9 +86,9 @@ def prepare(settings: dict):
 
 def watched(poison: str, backwards: bool = False):
     """The memory checker; where it does not fit this Triton, nothing: guards around the tensors remain."""
-    from .. import memcheck
+    from workshop.interpreter import memory_checker
 
-    return contextlib.nullcontext() if unchecked else memcheck.watch(poison, backwards)
+    return contextlib.nullcontext() if unchecked else memory_checker.watch(poison, backwards)
 
 
 def _build_driver(settings: dict):
@@ -105,7 +108,7 @@ def _build_driver(settings: dict):
 def prepare_for(kind: str):
     """Imports JAX for the first job that needs it. No thread runs before its backend starts, in the child."""
     if kind == "jax":
-        from . import jax_job  # noqa: F401
+        from . import jax  # noqa: F401
 
 
 def run(settings: dict, job: int, output: int, status: int):
@@ -154,7 +157,7 @@ def _read_request(descriptor: int) -> tuple[dict, int]:
 
 def _confine(settings: dict, request: dict, scratch: str | None, keep: tuple[int, ...]):
     """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
-    from . import lockdown
+    from .. import lockdown
 
     reserved = settings["memory"]
     if request["kind"] == "jax":
@@ -186,7 +189,7 @@ def _without_references(readable: list[str], kind: str) -> list[str]:
     """
     import workshop
 
-    hidden = ["autograder.exercises", "autograder.judge"]
+    hidden = [f"autograder.{name}" for name in _modules_of(PACKAGE) - NEEDED]
     if kind == "value":
         hidden.append("workshop.occupancy")
         # not only their names: whoever imported them keeps them, and a search of the heap finds them
@@ -195,6 +198,10 @@ def _without_references(readable: list[str], kind: str) -> list[str]:
         workshop.occupancy = workshop.num_programs = None
     sys.modules.update(dict.fromkeys(hidden))
     return [path for path in readable if path not in (PACKAGE, os.path.dirname(workshop.__file__))]
+
+
+def _modules_of(package: str) -> set[str]:
+    return {entry.removesuffix(".py") for entry in os.listdir(package) if not entry.startswith("_")}
 
 
 def _hidden(*_, **__):
@@ -222,7 +229,7 @@ def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
 
 def learner_namespace(source: str, entry: str) -> dict:
     """The definitions that `entry` needs, executed. Left-over prints and benchmarks are not run."""
-    from ..answer import from_history
+    from ...answer import from_history
 
     return load(from_history([source], [entry]) or source)
 
@@ -240,8 +247,9 @@ class MissingEntry(Exception):
 
 def describe(error: BaseException) -> dict:
     """An exception as data: its class, its message, and the learner's line that it came from."""
-    from ..kernel_language import NotAllowed, Restructured
-    from ..memcheck import OutOfBounds
+    from workshop.interpreter.memory_checker import OutOfBounds
+
+    from ...kernel_language import NotAllowed, Restructured
     from .trace import HostArithmetic, NotReplayable, WrongDevice
 
     root = _root(error, (NotAllowed, OutOfBounds))
@@ -289,7 +297,7 @@ def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
 
 def _lacking_in_triton(error: BaseException) -> str:
     """What this version of Triton lacks and another one has, where the exception says so."""
-    from ..kernel_language.versions import FUNCTIONS
+    from ...kernel_language.versions import FUNCTIONS
     from .launches import UnknownOption
 
     if isinstance(error, UnknownOption):
@@ -482,7 +490,7 @@ class Answers(dict):
         self.request = request
 
     def __missing__(self, blank: str | None):
-        from .. import kernel_language
+        from ... import kernel_language
 
         source, template = self.request["source"], self.request.get("template")
         if blank:
@@ -614,6 +622,6 @@ def _plain_result(result, depth: int = 0):
 
 
 def jax_call(settings, request, job_input, out, report):
-    from . import jax_job
+    from . import jax
 
-    jax_job.run(settings, request, job_input, out, report)
+    jax.run(settings, request, job_input, out, report)

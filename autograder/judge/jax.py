@@ -15,13 +15,13 @@ from itertools import combinations
 
 import torch
 
-from .box.memory import is_poison
-from .box.messages import Report
-from .compare import Comparison, close
-from .diagnosis import PRIORITY, Observation, diagnose, wrong_program
-from .exercises.dropout import BOUNDS, SLOPE, gradient, kept
-from .exercises.spec import Case, Exercise
-from .verdict import CaseResult, Finding, Verdict
+from ..box.inside.memory import is_poison
+from ..box.wire import Report
+from ..diagnosis import PRIORITY, Observation, diagnose, wrong_program
+from ..diagnosis.comparison import Comparison, close
+from ..exercises.dropout import BOUNDS, SLOPE, gradient, kept
+from ..exercises.spec import Case, Exercise
+from ..verdict import CaseResult, Finding, Verdict
 
 ALPHA = 1e-12  # how often a right mask exceeds one bound, or one family of bounds
 SEEDS = 1 << 30
@@ -156,10 +156,8 @@ class JaxJudgement:
 
     def _run(self) -> Finding | None:
         """Fills in what every call made. Returns the finding about what was launched, if there is one."""
-        from .judge import by_case
-
         outcome, slots = self._box(self.made)
-        reports = by_case(outcome, len(self.made) + 1)
+        reports = outcome.by_case(len(self.made) + 1)
         for index, made in enumerate(self.made):
             self._take(made, reports.get(index), outcome.output, slots[index])
         return self._about_launches(reports.get(len(self.made)))

@@ -23,7 +23,7 @@ import torch
 from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 
-from .. import kernel_language
+from ... import kernel_language
 from . import jobs
 from .memory import poison
 

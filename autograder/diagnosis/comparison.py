@@ -7,8 +7,8 @@ from functools import cached_property
 
 import torch
 
-from .box.memory import is_poison
-from .exercises.spec import Bound
+from ..box.inside.memory import is_poison
+from ..exercises.spec import Bound
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import torch
 
-from .exercises.spec import Case, Strided
-from .verdict import Finding
+from ..exercises.spec import Case, Strided
+from ..verdict import Finding
 
 SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
 TOLERANCE = 1.05  # of the best configuration's time

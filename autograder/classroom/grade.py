@@ -42,12 +42,13 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from traitlets import Bool
 
-from .answer import from_notebook
+from ..answer import from_notebook
+from ..text import visible, visible_json
+from ..verdict import GRADER_ERROR, Finding, Verdict
 from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, write_atomically
 from .feedback import ExerciseFeedback, overview, page
-from .sanitise import clean_notebook, grade_id, is_answer, read_submission, visible, visible_json
-from .verdict import GRADER_ERROR, Finding, Verdict
+from .submission import clean_notebook, grade_id, is_answer, read_submission
 
 NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
@@ -161,15 +162,15 @@ def _chosen(
 
 
 def _confined_judge(confine: bool) -> contextlib.AbstractContextManager:
-    from .judge import Judge
+    from ..judge import Judge
 
     return Judge(confine=confine)
 
 
 def _prove(course: Course, assignments: set[str], confine: bool) -> None:
     """CannotJudge before the first submission, and not an error in each of its rows."""
-    from .exercises import EXERCISES
-    from .judge_jax import JaxMissing
+    from ..exercises import EXERCISES
+    from ..judge.jax import JaxMissing
 
     cells = [cell for name in assignments & set(course.released) for cell in course.released[name]["cells"]]
     with _confined_judge(confine) as judge:
@@ -273,7 +274,7 @@ def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
 
 def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
     """The verdict on an exercise, and the source that it is about."""
-    from .exercises import find
+    from ..exercises import find
 
     source = ""
     try:
@@ -285,7 +286,7 @@ def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Ve
 
 def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
     """Put `source` into the answer cell where the student wrote the function in another one."""
-    from .exercises import find
+    from ..exercises import find
 
     starter, cell = (
         next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})
@@ -640,7 +641,7 @@ class MakeRelease(NbGraderPreprocessor):
     """What `nbgrader generate_assignment` makes of source/: the build's student notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        from .build import release
+        from ..lessons import release
 
         return release(nb), resources
 

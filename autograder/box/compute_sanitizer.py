@@ -73,7 +73,7 @@ def parse(log: str) -> Access | None:
 
 
 def main(path: str):
-    from . import jobs
+    from .inside import jobs
 
     job = os.open(path, os.O_RDONLY)
     request, base = jobs._read_request(job)

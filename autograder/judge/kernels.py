@@ -1,155 +1,24 @@
-"""The judge: draws inputs, asks the box, compares, explains.
-
-It never imports, unpickles or executes anything of a learner's. The learner's source goes into the box as text;
-traces, bytes and short reports come back, after the process that made them is dead. See autograder/box.
-"""
+"""Exercises whose function takes tensors and launches Triton kernels: plan, replay, compare, and judge the blanks."""
 
 from __future__ import annotations
 
-import math
-import os
-import secrets
 from dataclasses import dataclass, replace
 
 import torch
 
-from . import autotuning, proof
-from .box import Box, BoxError, Outcome
-from .box.messages import Report, Trouble
-from .compare import Comparison
-from .diagnosis import Observation, diagnose, overall
-from .exercises import find
-from .exercises.spec import Blanks, Case, Exercise, Strided
-from .judge_jax import JaxJudgement, JaxMissing
-from .judge_values import ValueJudgement
-from .verdict import GRADER_ERROR, CaseResult, Finding, Verdict
+from ..box import Outcome
+from ..box.wire import Report, Trouble
+from ..diagnosis import Observation, diagnose, overall
+from ..diagnosis.comparison import Comparison
+from ..exercises.spec import Blanks, Case, Exercise, Strided
+from ..verdict import CaseResult, Finding, Verdict
+from . import autotuning
 
-MAX_SOURCE = 200_000
-ANSWER_LIMITS = 4  # all jobs of an answer together, in limits of the exercise
-MASK64 = (1 << 63) - 1
 # Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
 TELLING = {"ragged", "ascending", "descending", "negative", "strided"}
 REPEATING = {"half", "short", "huge", "many", "masked", "drawn"}
-# The interpreter's compiler, clock and devices are not the card's.
-CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 _NOT_REACHED = Finding("crash", "The kernel did not end.")
-
-
-def this_backend() -> str:
-    """What kernels run on here: "interpreter", "cuda" or "hip"."""
-    if os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available():
-        return "interpreter"
-    return "hip" if torch.version.hip else "cuda"
-
-
-class Judge:
-    """A context manager that owns its boxes. Not for several threads at once: make one judge each.
-
-    On a GPU an answer is tried on the interpreter first: there every lane of every access is checked, which
-    no card does. What it finds is final; what it cannot know, the card decides.
-
-    confine=False runs the code with the caller's rights: for one's own code only. Raises lockdown.Unconfined
-    where confinement is asked for and this machine has none.
-    """
-
-    def __init__(self, confine: bool = True, backend: str | None = None):
-        self.backend = backend or this_backend()
-        self.box = Box(self.backend, confine)
-        self.template_traces: dict[str, dict[int, dict]] = {}
-        self.seconds_left = math.inf
-        self.proven: set[str] = set()
-        self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None
-
-    def __enter__(self) -> Judge:
-        self.start()
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def start(self):
-        """Starts the boxes without waiting for them."""
-        self.box.start()
-        if self.checker:
-            self.checker.start()
-
-    def close(self):
-        self.box.close()
-        if self.checker:
-            self.checker.close()
-
-    def judge(self, name: str, source: str, seed: int | None = None) -> Verdict:
-        """The verdict on `source` as an answer to exercise `name`. `seed` repeats an earlier draw of inputs.
-
-        Raises UnknownExercise, JaxMissing, BoxError where the box does not work on this machine, and CannotJudge
-        where it works and misjudges.
-        """
-        self.prove(name)
-        return self.verdict_on(find(name), source, seed)
-
-    def prove(self, name: str) -> None:
-        """Raises CannotJudge where known answers of the kind of exercise `name` get wrong verdicts here."""
-        exercise = find(name)
-        for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
-            if kind not in self.proven:
-                proof.prove(self, kind)
-                self.proven.add(kind)
-
-    def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:
-        """As `judge`, for an exercise that need not be one of the course's, and without a proof."""
-        try:
-            return self._judge(exercise, source, seed)
-        except (BoxError, JaxMissing):
-            raise
-        except Exception as error:
-            finding = Finding(
-                GRADER_ERROR,
-                f"The judge failed: {type(error).__name__}: {str(error)[:300]}",
-                "This is a fault of the judge, whatever the answer is.",
-                "send the answer to the authors of the course.",
-            )
-            return self._verdict(exercise, finding)
-
-    def _judge(self, exercise: Exercise, source: str, seed: int | None) -> Verdict:
-        if len(source) > MAX_SOURCE:
-            finding = Finding("runtime-error", f"The answer is longer than {MAX_SOURCE} characters.")
-            return self._verdict(exercise, finding)
-        if not source.strip():
-            finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
-            return self._verdict(exercise, finding)
-        seed = secrets.randbits(62) if seed is None else seed
-        self.seconds_left = ANSWER_LIMITS * exercise.limit_seconds
-        if self.checker and exercise.kind != "value" and (found := self._found_by_checker(exercise, source, seed)):
-            return found
-        return _KINDS[exercise.kind](self, exercise, source, seed).verdict()
-
-    def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
-        """The interpreter's verdict, where it is one that the card would not overrule."""
-        try:
-            verdict = self.checker._judge(exercise, source, seed)
-        except BoxError:  # a Triton whose interpreter does not run here: the card alone decides
-            self.checker.close()
-            self.checker = None
-            return None
-        if verdict.passed or verdict.diagnosis in CARD_DECIDES:
-            return None
-        return replace(verdict, backend=self.backend, note="found by the memory checker, on the interpreter")
-
-    def run(self, exercise: Exercise, request: dict, tensors: bytes = b"", output_size: int = 0) -> Outcome:
-        """One job of an answer, in what is left of the answer's time.
-
-        What is limited is computing time, where a loaded machine must not change a verdict.
-        """
-        limit = exercise.limit_seconds
-        seconds, cpu_seconds = (3 * limit, limit) if self.backend == "interpreter" else (2 * limit, math.inf)
-        outcome = self.box.run(request, tensors, output_size, min(seconds, self.seconds_left), cpu_seconds)
-        self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
-        return outcome
-
-    def _verdict(self, exercise: Exercise, finding: Finding) -> Verdict:
-        blanks = dict.fromkeys(exercise.blanks.names, False) if exercise.blanks else {}
-        return Verdict(exercise.name, False, 0, exercise.points, self.backend, finding, (), blanks)
 
 
 @dataclass
@@ -179,7 +48,7 @@ class _Drawn:
 class KernelJudgement:
     """One answer to an exercise whose function takes tensors and launches Triton kernels."""
 
-    def __init__(self, judge: Judge, exercise: Exercise, source: str, seed: int):
+    def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
@@ -188,7 +57,7 @@ class KernelJudgement:
         self.cases = [self._draw(case, seed + i, backwards=i % 2 == 1) for i, case in enumerate(cases)]
 
     def _draw(self, case: Case, seed: int, **how) -> _Drawn:
-        generator = torch.Generator().manual_seed(seed & MASK64)
+        generator = torch.Generator().manual_seed(seed)
         arguments = case.make(generator)
         values = [a.values if isinstance(a, Strided) else a for a in arguments]
         return _Drawn(case, arguments, self.exercise.reference(*values), **how)
@@ -262,7 +131,7 @@ class KernelJudgement:
                 "cases": [{"arguments": drawn.described()} for drawn in cases],
             },
         )
-        return by_case(outcome, len(cases))
+        return outcome.by_case(len(cases))
 
     def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
         drawn = self.cases[index]
@@ -289,7 +158,7 @@ class KernelJudgement:
             blanks = [key[0] for key in order] if template else None
             job, slots = self._replay_job(source, [waiting[key] for key in order], template, blanks)
             outcome = self.judge.run(self.exercise, *job)
-            reports = by_case(outcome, len(order))
+            reports = outcome.by_case(len(order))
             for position, report in reports.items():
                 drawn, trace = waiting.pop(order[position])
                 seen[order[position]] = self._seen(drawn, trace, report, outcome, slots[position])
@@ -473,20 +342,6 @@ class KernelJudgement:
         return autotuning.about_the_choice(same_key, times[:half], times[half:])
 
 
-def by_case(outcome: Outcome, count: int) -> dict[int, Report | Outcome]:
-    """The last report of each case. What ended the process is charged to the first case without a report."""
-    reports: dict[int, Report | Outcome] = {}
-    for report in outcome.reports:
-        if report.case is not None and report.case < count:
-            reports.setdefault(report.case, report)
-        elif report.error:  # before any case: the module itself failed
-            return {i: report for i in range(count)}
-    missing = [i for i in range(count) if i not in reports]
-    if missing:  # whatever it says: code that ends its process may have said that it was done
-        reports[missing[0]] = outcome
-    return reports
-
-
 def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
     kind = str((trace or {}).get("returned", "nothing"))[:80]
     if kind == "NoneType" and not launches:
@@ -511,6 +366,3 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 def _dtype(tensor: torch.Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
-
-
-_KINDS = {"kernel": KernelJudgement, "value": ValueJudgement, "jax": JaxJudgement}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from ..sanitise import visible
+from ..text import visible
 
 MAX_STATUS = 8 << 20
 MAX_LINES = 512

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, is_dataclass, replace
 
-from .box.messages import Report, Trouble
-from .diagnosis import Observation, diagnose
-from .exercises.spec import Exercise
-from .verdict import CaseResult, Finding, Verdict
+from ..box.wire import Report, Trouble
+from ..diagnosis import Observation, diagnose
+from ..exercises.spec import Exercise
+from ..verdict import CaseResult, Finding, Verdict
 
 
 class ValueJudgement:
@@ -18,8 +18,6 @@ class ValueJudgement:
         self.arguments = [case.make(None) for case in exercise.cases]
 
     def verdict(self) -> Verdict:
-        from .judge import by_case
-
         outcome = self.judge.run(
             self.exercise,
             {
@@ -29,7 +27,7 @@ class ValueJudgement:
                 "cases": [{"arguments": [_plain(a) for a in arguments]} for arguments in self.arguments],
             },
         )
-        reports = by_case(outcome, len(self.exercise.cases))
+        reports = outcome.by_case(len(self.exercise.cases))
         findings = [self._finding(i, reports[i]) for i in range(len(self.exercise.cases)) if i in reports]
         finding = self._one_mistake(reports) or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.exercise.cases)

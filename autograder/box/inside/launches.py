@@ -6,6 +6,7 @@ outside (a left-over benchmark, a print at the end of the file) does nothing.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import operator
@@ -20,16 +21,22 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from ..kernel_language.versions import LAUNCH_OPTIONS
+from ...kernel_language.versions import LAUNCH_OPTIONS
 from .trace import TRITON_DTYPES, Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
-# Every option of this Triton's compilers. Most have no meaning for a verdict.
-COMPILER_OPTIONS = {
-    option.name
-    for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64))
-    for option in fields(make_backend(target).parse_options({}))
-}
+
+
+def _compiler_options() -> set[str]:
+    """Every option of this Triton's compilers; a build for one vendor may have one compiler only."""
+    options = set()
+    for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
+        with contextlib.suppress(RuntimeError):
+            options |= {option.name for option in fields(make_backend(target).parse_options({}))}
+    return options
+
+
+COMPILER_OPTIONS = _compiler_options()  # most have no meaning for a verdict
 # What a compiled kernel would report where nothing is compiled: enough for host code that computes a launch.
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
