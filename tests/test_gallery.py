@@ -147,6 +147,6 @@ def test_a_space_of_tiny_blocks_is_poor():
 
 def test_a_key_without_n_keeps_the_choice_of_the_small_size():
     small, large = [1.0, 2.0], [5.0, 4.0]
-    assert autotuning.about_the_choice(True, small, large).slug == "poor-configurations"
-    assert autotuning.about_the_choice(False, small, large) is None
-    assert autotuning.about_the_choice(True, small, [4.1, 4.0]) is None
+    assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, large).slug == "poor-configurations"
+    assert autotuning.about_the_choice(False, "n = 1", "n = 2", small, large) is None
+    assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, [4.1, 4.0]) is None

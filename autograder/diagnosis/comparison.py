@@ -34,6 +34,11 @@ class Comparison:
         return wrong | self.unwritten  # memory that nobody wrote may hold anything, also where NaN is right
 
     @cached_property
+    def made_not_finite(self) -> torch.Tensor:
+        """Elements that are NaN or infinite where the reference is finite."""
+        return ~torch.isfinite(self.value) & torch.isfinite(self.expected)
+
+    @cached_property
     def row_sum_error(self) -> float:
         """The largest relative error of a row's sum; 0 where rows have no meaning or are not finite."""
         if self.expected.ndim != 2 or not self.expected.numel():

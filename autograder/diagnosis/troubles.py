@@ -8,6 +8,7 @@ from dataclasses import replace
 import triton.language
 
 from ..box.wire import Fault, Trouble
+from ..exercises.spec import Tag
 from ..kernel_language.versions import when
 from ..verdict import Finding
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
@@ -264,12 +265,12 @@ def _fault(o, t):
 
 
 def _why_outside(o, f: Fault):
-    if "ragged" in o.case.about and "gap" not in f.where and f.lane:
+    if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
         return (
             "The last block reaches past the end. On a GPU such lanes touch memory of somebody else.",
             "give every load and store a mask that is true only for elements of the tensor.",
         )
-    if "strided" in o.case.about:
+    if Tag.STRIDED in o.case.about:
         return (
             "Rows lie further apart than they are long; between them is memory that is not yours.",
             "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",

@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from workshop.occupancy import occupancy
+from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
 from ..verdict import Finding
@@ -310,9 +311,7 @@ def _once(arguments) -> tuple:
 
 EXERCISES = (
     Exercise(
-        name="read_the_isa",
-        notebook="06_amd_optimization",
-        points=3,
+        lesson=find("read_the_isa"),
         kind="value",
         entry="read_the_isa",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
@@ -322,9 +321,7 @@ EXERCISES = (
         mistakes=READ_MISTAKES,
     ),
     Exercise(
-        name="occupancy",
-        notebook="06_amd_optimization",
-        points=3,
+        lesson=find("occupancy"),
         kind="value",
         entry="occupancy",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
@@ -336,9 +333,7 @@ EXERCISES = (
         mistakes=OCCUPANCY_MISTAKES,
     ),
     Exercise(
-        name="tune_for_mi300x",
-        notebook="06_amd_optimization",
-        points=4,
+        lesson=find("tune_for_mi300x"),
         kind="value",
         entry="tune_for_mi300x",
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",

@@ -10,16 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import torch
-
-from ..exercises.spec import Case, Strided
 from ..verdict import Finding
 
 SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
 TOLERANCE = 1.05  # of the best configuration's time
 MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
 MAX_ENTRIES = 64  # of a configuration
-SIZES = (98_432, 1 << 25)
 # What an entry of a configuration says about the launch instead of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
@@ -89,16 +85,6 @@ def _constants(launch: dict) -> set[tuple[str, int]]:
     }
 
 
-def timing_cases(make_pair, configurations: int) -> list[Case]:
-    """Cases that enumerate the space at both sizes: planning takes one configuration after the other."""
-    return [Case(f"n = {n}, timed", make_pair(n)) for n in SIZES for _ in range(configurations)]
-
-
-def empty_pair(n: int):
-    """Arguments of a timed case; their values do not matter."""
-    return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
-
-
 def key_of(trace: dict) -> list:
     """The values that the autotuner remembers a choice under."""
     return [
@@ -107,16 +93,15 @@ def key_of(trace: dict) -> list:
     ]
 
 
-def about_the_choice(same_key: bool, small: list[float], large: list[float]) -> Finding | None:
-    """`small` and `large` are the times of the configurations at the two sizes, in milliseconds."""
+def about_the_choice(same_key: bool, size: str, larger: str, small: list[float], large: list[float]) -> Finding | None:
+    """Is the choice right at the larger size? `small` and `large` are the times of the configurations, in ms."""
     chosen = small.index(min(small)) if same_key else large.index(min(large))
     slower = large[chosen] / min(large)
     if slower <= TOLERANCE:
         return None
     return Finding(
         "poor-configurations",
-        f"At n = {SIZES[1]:,} the configuration that was chosen takes {slower:.2f} times as long as the best of the "
-        "space.",
-        f"The key does not change with n: the choice made at n = {SIZES[0]:,} is kept for every size.",
-        'put the number of elements into the key: key=["n_elements"].',
+        f"At {larger} the configuration that was chosen takes {slower:.2f} times as long as the best of the space.",
+        f"The key does not change with the size: the choice made at {size} is kept for every size.",
+        'put into the key what the best choice depends on, such as the number of elements: key=["n_elements"].',
     )

@@ -10,13 +10,13 @@ from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Blanks, Case, Exercise, Strided
+from ..exercises.spec import Blanks, Case, Exercise, Strided, Tag
 from ..verdict import CaseResult, Finding, Verdict
 from . import autotuning
 
-# Blanks are judged on the cases that tell them apart; what others add (precision, extremes) is the whole kernel's.
-TELLING = {"ragged", "ascending", "descending", "negative", "strided"}
-REPEATING = {"half", "short", "huge", "many", "masked", "drawn"}
+# Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
+TELLING = {Tag.RAGGED, Tag.ASCENDING, Tag.DESCENDING, Tag.NEGATIVE, Tag.STRIDED}
+REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.DRAWN}
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 _NOT_REACHED = Finding("crash", "The kernel did not end.")
 
@@ -312,17 +312,19 @@ class KernelJudgement:
 
     def _about_the_space(self) -> Finding | None:
         """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
-        if not self.exercise.autotuned:
+        if not self.exercise.timing_cases:
             return None
         traces = [trace for i, trace in self.traces.items() if self.cases[i].expected.numel()]
         return autotuning.about_the_space(traces) or (self._about_the_choice(traces) if self.on_gpu else None)
 
     def _about_the_choice(self, traces: list[dict]) -> Finding | None:
-        """Times every configuration at two sizes. What could not be measured is held against nobody."""
+        """Times every configuration at two sizes. What could not be measured costs nobody points."""
         count = max(len(step["tuned"]["space"]) for trace in traces for step in autotuning.tuned_launches(trace))
         if count > autotuning.MAX_CONFIGURATIONS:
             return None
-        cases = [_Drawn(c, c.make(None), None) for c in autotuning.timing_cases(autotuning.empty_pair, count)]
+        small, large = self.exercise.timing_cases
+        # planning takes one configuration after the other, so each size is planned as often as there are
+        cases = [_Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
         plans = self._plan(self.source, cases)
         found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
         if len(found) < len(cases):
@@ -339,7 +341,7 @@ class KernelJudgement:
             return None
         half = len(times) // 2
         same_key = autotuning.key_of(found[0]) == autotuning.key_of(found[half])
-        return autotuning.about_the_choice(same_key, times[:half], times[half:])
+        return autotuning.about_the_choice(same_key, small.name, large.name, times[:half], times[half:])
 
 
 def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import torch
 
+from workshop.syllabus import Lesson
+
 from ..box import BoxError
 from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
 
@@ -59,8 +61,6 @@ def prove(judge, kind: str) -> None:
 
     judge: a Judge. kind: one of KINDS. Nothing is run where this machine has shown it with these versions before.
     """
-    if kind not in KINDS:
-        return
     remembered = _remembered(judge.backend, judge.box.confine, kind)
     if remembered.exists():
         return
@@ -145,14 +145,12 @@ def _drawn(columns: int, row_stride: int | None = None):
 
 
 _ROWS_EXERCISE = Exercise(
-    name="rows",
-    notebook="",
-    points=1,
+    lesson=Lesson("rows", "", 1),
     entry="rows",
     signature="rows(x)",
     cases=(
-        Case("3 × 21, ragged", _drawn(21), frozenset({"ragged"})),
-        Case("3 × 16, row stride 19", _drawn(16, 19), frozenset({"strided"})),
+        Case("3 × 21, ragged", _drawn(21), "ragged"),
+        Case("3 × 16, row stride 19", _drawn(16, 19), "strided"),
     ),
     reference=lambda x: torch.softmax(x.double(), dim=1),
     bounds={torch.float32: Bound(1e-5)},
@@ -171,9 +169,7 @@ def _kernels() -> list[Known]:
 
 
 _VALUE_EXERCISE = Exercise(
-    name="double",
-    notebook="",
-    points=1,
+    lesson=Lesson("double", "", 1),
     kind="value",
     entry="double",
     signature="double(n)",
@@ -192,9 +188,7 @@ def _compiled() -> list[Known]:
     from ..exercises.amd import TARGET, widths_of_a_copy
 
     exercise = Exercise(
-        name="widths",
-        notebook="",
-        points=1,
+        lesson=Lesson("widths", "", 1),
         kind="value",
         entry="widths",
         signature="widths()",
@@ -205,4 +199,38 @@ def _compiled() -> list[Known]:
     return [Known(exercise, right, None), Known(exercise, wrong, "wrong-value")]
 
 
-KINDS: dict[str, Callable[[], list[Known]]] = {"kernel": _kernels, "value": _values, "compiler": _compiled}
+_JAX = """
+import jax
+import jax_triton as jt
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, n, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, 2 * x, mask=offsets < n)
+
+
+def twice(x):
+    out = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    grid = (triton.cdiv(x.size, 16),)
+    return jt.triton_call(x, x.size, kernel=double_kernel, out_shape=out, grid=grid, BLOCK=16)
+"""
+
+
+def _jax() -> list[Known]:
+    exercise = Exercise(
+        lesson=Lesson("twice", "", 1),
+        kind="jax",
+        entry="twice",
+        signature="twice(x)",
+        cases=(Case("3 × 21, ragged", _drawn(21), "ragged"),),
+        reference=lambda x: 2 * x.double(),
+        bounds={torch.float32: Bound(1e-6)},
+    )
+    return [Known(exercise, _JAX, None), Known(exercise, _JAX.replace("2 * x", "3 * x"), "constant-factor")]
+
+
+KINDS: dict[str, Callable[[], list[Known]]] = {"kernel": _kernels, "value": _values, "jax": _jax, "compiler": _compiled}

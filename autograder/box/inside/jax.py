@@ -57,11 +57,11 @@ def run(settings, request, job_input, out, report):
 
 
 class _Calls:
-    """The learner's function, plain, under jit, and differentiated. p is a Python number, the seed is traced."""
+    """The learner's function, plain, under jit, and differentiated in its first argument."""
 
     def __init__(self, function, source: str, job_input):
-        def gradient(x, p, seed, w):
-            return jax.grad(lambda x: (function(x, p, seed).astype(w.dtype) * w).sum())(x)
+        def gradient(w, x, *rest):
+            return jax.grad(lambda x: (function(x, *rest).astype(w.dtype) * w).sum())(x)
 
         self.plain = {False: function, True: gradient}
         self.compiled = {}
@@ -69,20 +69,23 @@ class _Calls:
         self.kernels, self.arithmetic, self.bare = set(), set(), False
 
     def __call__(self, call):
-        x, p, *rest = arguments = self._arguments(call)
+        arguments = [self._array(call["cotangent"])] if call["grad"] else []
+        first = len(arguments)
+        arguments += [self._array(a["array"]) if "array" in a else next(iter(a.values())) for a in call["arguments"]]
         if not call["jit"]:
             return self.plain[call["grad"]](*arguments)
-        key = (call["grad"], x.shape, str(x.dtype), p)
+        static = [i for i, a in enumerate(call["arguments"], first) if "static" in a]
+        shapes = [(a.shape, str(a.dtype)) for a in arguments if isinstance(a, jax.Array)]
+        key = (call["grad"], *shapes, *(arguments[i] for i in static))
         if key not in self.compiled:
-            traced = jax.jit(self.plain[call["grad"]], static_argnums=1).trace(*arguments)
-            if x.size and not call["grad"]:
-                self._look(traced.jaxpr.jaxpr, needs_kernel=0 < p < 1)
+            traced = jax.jit(self.plain[call["grad"]], static_argnums=static).trace(*arguments)
+            if arguments[first].size and not call["grad"]:
+                self._look(traced.jaxpr.jaxpr, call["needs_kernel"])
             self.compiled[key] = traced.lower().compile()
-        return self.compiled[key](x, *rest)
+        return self.compiled[key](*(a for i, a in enumerate(arguments) if i not in static))
 
-    def _arguments(self, call) -> list:
-        x, *w = (jnp.asarray(jobs._tensor(spec, self.job_input).numpy()) for spec in call["arrays"])
-        return [x, call["p"], call["seed"], *(w if call["grad"] else [])]
+    def _array(self, spec):
+        return jnp.asarray(jobs._tensor(spec, self.job_input).numpy())
 
     def _look(self, jaxpr, needs_kernel: bool):
         """What is between the input and the output of a program that is about to run."""
