@@ -15,12 +15,14 @@ from itertools import combinations
 
 import torch
 
-from ..box.inside.memory import is_poison
 from ..box.wire import Report
+from ..box.wire.layout import Packer, read_result
+from ..box.wire.requests import Array, JaxCall, JaxRequest, Static, Traced
 from ..diagnosis import PRIORITY, Observation, diagnose, wrong_program
-from ..diagnosis.comparison import Comparison, close
+from ..diagnosis.comparison import Comparison
 from ..exercises.dropout import BOUNDS, SLOPE, gradient, kept
 from ..exercises.spec import Case, Exercise
+from ..tensors import close, dtype_name, is_poison
 from ..verdict import CaseResult, Finding, Verdict
 
 ALPHA = 1e-12  # how often a right mask exceeds one bound, or one family of bounds
@@ -163,25 +165,21 @@ class JaxJudgement:
         return self._about_launches(reports.get(len(self.made)))
 
     def _box(self, calls: list[Made], empty_kernels: bool = False):
-        blob, described, slots, size = bytearray(), [], [], 0
-        where: dict[int, dict] = {}
-        for made in calls:
-            arrays = [a for a in (made.x, made.w) if a is not None]
-            for array in arrays:
-                if id(array) not in where:
-                    raw = array.reshape(-1).view(torch.uint8).numpy().tobytes() if array.numel() else b""
-                    where[id(array)] = {"shape": list(array.shape), "dtype": _dtype(array), "offset": len(blob),
-                                        "bytes": len(raw)}  # fmt: skip
-                    blob += raw + b"\0" * (-len(raw) % 64)
-            slots.append((size, made.x.nbytes))
-            size += made.x.nbytes + (-made.x.nbytes % 64)
-            described.append(
-                {"arrays": [where[id(a)] for a in arrays], "p": made.p, "seed": self.seeds[made.call.seed],
-                 "jit": made.call.jit, "grad": made.call.grad, "slot": slots[-1]}  # fmt: skip
-            )
-        request = {"kind": "jax", "source": self.source, "entry": self.exercise.entry, "calls": described}
-        request["empty_kernels"] = empty_kernels
-        return self.judge.run(self.exercise, request, bytes(blob), size), slots
+        packer = Packer()
+        described = tuple(self._described(made, packer) for made in calls)
+        request = JaxRequest(self.source, self.exercise.entry, described, empty_kernels)
+        outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
+        return outcome, [call.slot for call in described]
+
+    def _described(self, made: Made, packer: Packer) -> JaxCall:
+        return JaxCall(
+            arguments=(Array(packer.tensor(made.x)), Static(made.p), Traced(self.seeds[made.call.seed])),
+            slot=packer.slot(made.x.nbytes),
+            jit=made.call.jit,
+            grad=made.call.grad,
+            cotangent=packer.tensor(made.w) if made.call.grad else None,
+            needs_kernel=0 < made.p < 1,
+        )
 
     def _take(self, made: Made, report, output: bytes, slot) -> None:
         if report is None:  # an earlier call ended the process
@@ -191,7 +189,7 @@ class JaxJudgement:
         if made.finding:
             return
         result = report.result
-        dtype = _dtype(made.x)
+        dtype = dtype_name(made.x.dtype)
         what = "The gradient" if made.call.grad else "The output"
         if result.shape != tuple(made.x.shape):
             made.finding = Finding(
@@ -206,8 +204,7 @@ class JaxJudgement:
                 advice="let out_shape have x.dtype; tl.store converts on the way out.",
             )
         else:
-            raw = bytearray(output[slot[0] : slot[0] + slot[1]])
-            made.got = torch.frombuffer(raw, dtype=made.x.dtype).reshape(made.x.shape) if raw else made.x.clone()
+            made.got = read_result(slot, output, made.x.dtype, made.x.shape)
             if race := self._about_races(made, report):
                 made.got, made.finding = None, race
 
@@ -292,10 +289,6 @@ class JaxJudgement:
             "The kernel runs, but what it computes is not used.",
             "return what jt.triton_call gives.",
         )
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _device(judgement: JaxJudgement) -> str:
