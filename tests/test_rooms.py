@@ -24,6 +24,10 @@ ALONE = {
 }
 
 
+FILES = sorted([*(ROOT / "autograder").rglob("*.py"), *(ROOT / "workshop").rglob("*.py")])
+MODULES = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in FILES}
+
+
 def room_of(module: str) -> str:
     parts = module.split(".")
     return parts[0] if parts[0] == "workshop" else ".".join(parts[:2])
@@ -38,15 +42,13 @@ def imports(file: Path):
         elif isinstance(node, ast.ImportFrom):
             above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
-            yield from (f"{base}.{name.name}" if base in ("autograder", "workshop") else base for name in node.names)
+            yield from (whole if (whole := f"{base}.{name.name}") in MODULES else base for name in node.names)
 
 
 def edges():
-    for file in sorted([*(ROOT / "autograder").rglob("*.py"), *(ROOT / "workshop").rglob("*.py")]):
-        module = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        module = "autograder.__init__" if module == "autograder" else module
+    for module, file in MODULES.items():
         for name in set(imports(file)):
-            yield module, name
+            yield "autograder.__init__" if module == "autograder" else module, name
 
 
 def test_no_room_enters_one_above_it():
@@ -74,11 +76,9 @@ def test_slow_and_rare_packages_are_imported_in_their_rooms_only():
 
 def test_no_circles():
     """Modules that import each other, directly or around a corner."""
-    files = [*(ROOT / "autograder").rglob("*.py"), *(ROOT / "workshop").rglob("*.py")]
-    modules = {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for f in files}
-    needs: dict[str, set[str]] = {module: set() for module in modules}
+    needs: dict[str, set[str]] = {module: set() for module in MODULES}
     for module, name in edges():
-        needs[module.removesuffix(".__init__")] |= {name} & modules
+        needs[module.removesuffix(".__init__")] |= {name} & MODULES.keys()
     while ends := [m for m in needs if not needs[m] - {m} or not any(m in needs[n] for n in needs if n != m)]:
         for end in ends:
             del needs[end]

@@ -1,15 +1,13 @@
 """A closer look at a kernel that harmed the card: NVIDIA's compute-sanitizer, where it is installed.
 
 It names the kernel, the line and the program of an access outside of every tensor. It watches a process through
-sockets that the box refuses, so it is asked about one's own code only, where nothing is confined.
-
-    python -m autograder.box.sanitizer JOB      inside: replays the job that lies in a file
+sockets that the box refuses, so it is asked about one's own code only, where nothing is confined. This is the
+judge's end; the process that it watches runs `inside.sanitized`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import re
 import shutil
@@ -42,14 +40,17 @@ def available() -> bool:
     return shutil.which(TOOL) is not None
 
 
-def invalid_access(job: bytes, environment: dict[str, str]) -> Access | None:
-    """The first one of a replay on a CUDA card; None where there is none, or the tool does not work."""
+def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) -> Access | None:
+    """The first one of a replay on a CUDA card; None where there is none, or the tool does not work.
+
+    job: the memory of a replay, see wire.requests.encode_job.
+    """
     with tempfile.TemporaryDirectory() as folder:
         request, log = os.path.join(folder, "job"), os.path.join(folder, "log")
         with open(request, "wb") as file:
             file.write(job)
         command = [TOOL, "--log-file", log, "--print-limit", "1", "--show-backtrace", "no"]
-        command += [sys.executable, "-m", __spec__.name, request]
+        command += [sys.executable, "-m", f"{__package__}.inside.sanitized", request, str(output_size)]
         # each tensor an allocation of its own: in torch's large ones a step outside is not seen
         own = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "HOME": folder, "TMPDIR": folder, "TRITON_CACHE_DIR": folder}
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -62,6 +63,7 @@ def invalid_access(job: bytes, environment: dict[str, str]) -> Access | None:
 
 
 def parse(log: str) -> Access | None:
+    """The first access that a log of compute-sanitizer names."""
     found = _INVALID.search(log)
     return found and Access(
         kind="load" if found["kind"] == "read" else "store",
@@ -70,18 +72,3 @@ def parse(log: str) -> Access | None:
         line=int(found["line"]),
         program=tuple(map(int, found["program"].split(","))),
     )
-
-
-def main(path: str):
-    from .inside import jobs
-
-    job = os.open(path, os.O_RDONLY)
-    request, base = jobs._read_request(job)
-    tensors = memoryview(mmap.mmap(job, 0, access=mmap.ACCESS_READ))[base:]
-    jobs._silence()
-    out = mmap.mmap(-1, max(request["output_size"], 1))
-    jobs.replay({"backend": "cuda"}, request, tensors, out, jobs.Reporter(os.open(os.devnull, os.O_WRONLY)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import torch
 
-from ..box.inside.memory import is_poison
 from ..exercises.spec import Bound
+from ..tensors import close, is_poison
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,6 @@ class Comparison:
         scale = self.expected.abs().clamp(min=1e-6)
         error = ((self.value - self.expected).abs() / scale).nan_to_num(0.0)
         return float(error.max()) if error.numel() else 0.0
-
-
-def close(got: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> torch.Tensor:
-    """Elementwise agreement; NaN agrees with NaN, an infinity with the same infinity."""
-    return torch.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)
 
 
 def agrees(got: torch.Tensor, expected: torch.Tensor, relative: float) -> bool:

@@ -70,6 +70,7 @@ def troubled(o: Observation) -> Finding | None:
         "memory": _out_of_memory,
         "wrong-device": _wrong_device,
         "fault": _fault,
+        "garbled": _garbled,
     }.get(t.kind, _exception)(o, t)
 
 
@@ -160,6 +161,15 @@ def _out_of_memory(o, t):
         "allocate one output of the input's shape, and walk long rows block by block.",
         t.line,
         t.code,
+    )
+
+
+def _garbled(o, t):
+    return Finding(
+        "crash",
+        f"The process that ran your code sent something that is not a report: {t.message} ({o.case.name}).",
+        "The process writes its reports to a file descriptor of its own. Code that writes to it spoils them.",
+        "write to no file descriptor that your code did not open.",
     )
 
 

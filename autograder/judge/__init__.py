@@ -14,6 +14,7 @@ from dataclasses import replace
 import torch
 
 from ..box import Box, BoxError, Outcome
+from ..box.wire.requests import Request
 from ..exercises import find
 from ..exercises.spec import Exercise
 from ..verdict import GRADER_ERROR, Finding, Verdict
@@ -131,7 +132,7 @@ class Judge:
             return None
         return replace(verdict, backend=self.backend, note="found by the memory checker, on the interpreter")
 
-    def run(self, exercise: Exercise, request: dict, tensors: bytes = b"", output_size: int = 0) -> Outcome:
+    def run(self, exercise: Exercise, request: Request, tensors: bytes = b"", output_size: int = 0) -> Outcome:
         """One job of an answer, in what is left of the answer's time.
 
         What is limited is computing time, where a loaded machine must not change a verdict.

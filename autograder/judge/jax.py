@@ -14,10 +14,12 @@ from importlib import metadata
 import torch
 
 from ..box.wire import Report
+from ..box.wire.layout import Packer, read_result
+from ..box.wire.requests import Array, JaxCall, JaxRequest, Static, Traced
 from ..diagnosis import Observation, diagnose, overall, wrong_program
 from ..diagnosis.comparison import Comparison
 from ..exercises.spec import UNUSUAL, Call, Case, Cotangent, Exercise, Strided, Tag, Varying
-from ..tensors import bytes_of, dtype_name, is_poison
+from ..tensors import dtype_name, is_poison
 from ..verdict import CaseResult, Finding, Slug, Verdict
 
 OLDEST_TRITON = (3, 6)  # that jax-triton launches on a GPU
@@ -158,33 +160,11 @@ class JaxJudgement:
         return self._about_launches(reports.get(len(self.made)))
 
     def _box(self, calls: list[Made], empty_kernels: bool = False):
-        blob, described, slots, size = bytearray(), [], [], 0
-        where: dict[int, dict] = {}
-
-        def packed(array: torch.Tensor) -> dict:
-            nonlocal blob
-            if id(array) not in where:
-                raw = bytes_of(array)
-                where[id(array)] = {"shape": list(array.shape), "dtype": dtype_name(array), "offset": len(blob),
-                                    "bytes": len(raw)}  # fmt: skip
-                blob += raw + b"\0" * (-len(raw) % 64)
-            return where[id(array)]
-
-        for made in calls:
-            arguments = [
-                {"array": packed(a)} if isinstance(a, torch.Tensor) else {"traced" if type(a) is int else "static": a}
-                for a in made.arguments
-            ]
-            slots.append((size, made.like.nbytes))
-            size += made.like.nbytes + (-made.like.nbytes % 64)
-            call = made.call
-            described.append(
-                {"arguments": arguments, "cotangent": packed(made.cotangent) if call.grad else None, "jit": call.jit,
-                 "grad": call.grad, "needs_kernel": call.needs_kernel, "slot": slots[-1]}  # fmt: skip
-            )
-        request = {"kind": "jax", "source": self.source, "entry": self.exercise.entry, "calls": described}
-        request["empty_kernels"] = empty_kernels
-        return self.judge.run(self.exercise, request, bytes(blob), size), slots
+        packer = Packer()
+        described = tuple(_described(made, packer) for made in calls)
+        request = JaxRequest(self.source, self.exercise.entry, described, empty_kernels)
+        outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
+        return outcome, [call.slot for call in described]
 
     def _take(self, made: Made, report, output: bytes, slot) -> None:
         if report is None:  # an earlier call ended the process
@@ -197,8 +177,7 @@ class JaxJudgement:
         if (wrong := _wrong_form(made)) is not None:
             made.finding = wrong
             return
-        raw = bytearray(output[slot[0] : slot[0] + slot[1]])
-        made.got = torch.frombuffer(raw, dtype=made.like.dtype).reshape(made.like.shape) if raw else made.like.clone()
+        made.got = read_result(slot, output, made.like.dtype, made.like.shape)
         if race := self._about_races(made):
             made.got, made.finding = None, race
 
@@ -284,6 +263,22 @@ class JaxJudgement:
         )
 
 
+def _described(made: Made, packer: Packer) -> JaxCall:
+    """A call for the box. Whole numbers are traced under jit, as the course's seeds are; other numbers are static."""
+    call = made.call
+    return JaxCall(
+        arguments=tuple(
+            Array(packer.tensor(a)) if isinstance(a, torch.Tensor) else Traced(a) if type(a) is int else Static(a)
+            for a in made.arguments
+        ),
+        slot=packer.slot(made.like.nbytes),
+        jit=call.jit,
+        grad=call.grad,
+        cotangent=packer.tensor(made.cotangent) if call.grad else None,
+        needs_kernel=call.needs_kernel,
+    )
+
+
 def _value(argument, variant: int):
     if isinstance(argument, Varying):
         return argument.values[variant]
@@ -300,7 +295,7 @@ def _gradient(reference, arguments: tuple, cotangent: torch.Tensor) -> torch.Ten
 
 def _wrong_form(made: Made) -> Finding | None:
     result = made.report.result
-    shape, dtype = tuple(made.like.shape), dtype_name(made.like)
+    shape, dtype = tuple(made.like.shape), dtype_name(made.like.dtype)
     what = "The gradient" if made.call.grad else "The output"
     if result.shape != shape:
         return Finding(

@@ -8,9 +8,23 @@ import torch
 
 from ..box import Outcome
 from ..box.wire import Report, Trouble
+from ..box.wire.layout import Packer, read_result
+from ..box.wire.requests import (
+    Decoy,
+    PlanCase,
+    PlanRequest,
+    ReplayCase,
+    ReplayRequest,
+    Scalar,
+    Slot,
+    TemplateRequest,
+    TuneCase,
+    TuneRequest,
+)
 from ..diagnosis import Observation, diagnose, overall
 from ..diagnosis.comparison import Comparison
 from ..exercises.spec import Blanks, Case, Exercise, Strided, Tag
+from ..tensors import dtype_name
 from ..verdict import CaseResult, Finding, Verdict
 from . import autotuning
 
@@ -35,14 +49,12 @@ class _Drawn:
     def tensors(self) -> list[Strided]:
         return [a for a in self.arguments if isinstance(a, Strided)]
 
-    def described(self) -> list[dict]:
+    def described(self) -> tuple[Decoy | Scalar, ...]:
         """The arguments without their values: what the planning process gets to know."""
-        return [
-            {"shape": list(a.values.shape), "stride": list(a.stride), "dtype": _dtype(a.values)}
-            if isinstance(a, Strided)
-            else {"scalar": a}
+        return tuple(
+            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype)) if isinstance(a, Strided) else Scalar(a)
             for a in self.arguments
-        ]
+        )
 
 
 class KernelJudgement:
@@ -122,15 +134,8 @@ class KernelJudgement:
 
     def _plan(self, source: str, cases: list[_Drawn]) -> dict[int, Report | Outcome]:
         """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        outcome = self.judge.run(
-            self.exercise,
-            {
-                "kind": "plan",
-                "source": source,
-                "entry": self.exercise.entry,
-                "cases": [{"arguments": drawn.described()} for drawn in cases],
-            },
-        )
+        described = tuple(PlanCase(drawn.described()) for drawn in cases)
+        outcome = self.judge.run(self.exercise, PlanRequest(source, self.exercise.entry, described))
         return outcome.by_case(len(cases))
 
     def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
@@ -166,30 +171,24 @@ class KernelJudgement:
                 break
         return seen
 
-    def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list]:
+    def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list[Slot]]:
         """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
-        blob, slots, described, size = bytearray(), [], [], 0
-        for drawn, trace in cases:
-            inputs = []
-            for argument in drawn.tensors:
-                raw = _bytes(argument.values)
-                inputs.append(
-                    {"shape": list(argument.values.shape), "stride": list(argument.stride),
-                     "dtype": _dtype(argument.values), "offset": len(blob), "bytes": len(raw)}  # fmt: skip
-                )
-                blob += raw + b"\0" * (-len(raw) % 64)
-            capacity = drawn.expected.numel() * self._output_dtype(drawn).itemsize
-            slots.append((size, capacity))
-            described.append({"trace": trace, "inputs": inputs, "slot": [size, capacity],
-                              "poison": drawn.poison, "backwards": drawn.backwards})  # fmt: skip
-            size += capacity + (-capacity % 64)
-        request = {"kind": "replay", "source": source, "cases": described}
+        packer = Packer()
+        described = tuple(
+            ReplayCase(
+                trace=trace,
+                inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
+                slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
+                poison=drawn.poison,
+                backwards=drawn.backwards,
+                blank=blank,
+            )
+            for (drawn, trace), blank in zip(cases, blanks or [None] * len(cases), strict=True)
+        )
         if template:
-            names = list(template.names)
-            request["template"] = {"source": template.template, "kernel": template.kernel, "names": names}
-            for case, blank in zip(described, blanks):
-                case["blank"] = blank
-        return (request, bytes(blob), size), slots
+            template = TemplateRequest(template.template, template.kernel, tuple(template.names))
+        request = ReplayRequest(source, described, template)
+        return (request, packer.tensors, packer.output_size), [case.slot for case in described]
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         constants = _constants(trace)
@@ -208,12 +207,9 @@ class KernelJudgement:
         )
 
     def _compare(self, drawn: _Drawn, report: Report, output: bytes, slot) -> Comparison:
-        offset, capacity = slot
         dtype = self._output_dtype(drawn)
         expected = drawn.expected.double()
-        got = torch.zeros(expected.shape, dtype=dtype)
-        if capacity:
-            got = torch.frombuffer(bytearray(output[offset : offset + capacity]), dtype=dtype).reshape(expected.shape)
+        got = read_result(slot, output, dtype, expected.shape)
         finite = [a.values[torch.isfinite(a.values)].abs() for a in drawn.tensors]
         largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
         return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest))
@@ -329,11 +325,8 @@ class KernelJudgement:
         found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
         if len(found) < len(cases):
             return None
-        described = [
-            {"trace": trace, "arguments": drawn.described()} for drawn, trace in zip(cases, found, strict=True)
-        ]
-        request = {"kind": "tune", "source": self.source, "cases": described}
-        reports = self.judge.run(self.exercise, request).reports
+        described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
+        reports = self.judge.run(self.exercise, TuneRequest(self.source, described)).reports
         times = next((report.value for report in reports if report.has_value), None)
         if not isinstance(times, list) or len(times) != len(cases):
             return None
@@ -359,12 +352,3 @@ def _constants(trace: dict) -> tuple[int, ...]:
         if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
             found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
     return tuple(dict.fromkeys(found))[:8]
-
-
-def _bytes(tensor: torch.Tensor) -> bytes:
-    flat = tensor.contiguous().reshape(-1)
-    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-
-
-def _dtype(tensor: torch.Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, is_dataclass, replace
 
 from ..box.wire import Report, Trouble
+from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict
@@ -18,15 +19,8 @@ class ValueJudgement:
         self.arguments = [case.make(None) for case in exercise.cases]
 
     def verdict(self) -> Verdict:
-        outcome = self.judge.run(
-            self.exercise,
-            {
-                "kind": "value",
-                "source": self.source,
-                "entry": self.exercise.entry,
-                "cases": [{"arguments": [_plain(a) for a in arguments]} for arguments in self.arguments],
-            },
-        )
+        cases = tuple(ValueCase(tuple(map(_described, arguments))) for arguments in self.arguments)
+        outcome = self.judge.run(self.exercise, ValueRequest(self.source, self.exercise.entry, cases))
         reports = outcome.by_case(len(self.exercise.cases))
         findings = [self._finding(i, reports[i]) for i in range(len(self.exercise.cases)) if i in reports]
         finding = self._one_mistake(reports) or next((f for f in findings if f), None)
@@ -85,9 +79,9 @@ class ValueJudgement:
         return None
 
 
-def _plain(argument):
+def _described(argument) -> Plain | Device:
     """A device goes into the box as its fields."""
-    return {"device": asdict(argument)} if is_dataclass(argument) else argument
+    return Device(asdict(argument)) if is_dataclass(argument) else Plain(argument)
 
 
 def same(got, expected) -> bool:

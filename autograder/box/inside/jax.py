@@ -1,9 +1,10 @@
-"""Inside the box: calls a learner's function of JAX arrays, on the real inputs, and hands back bytes.
+"""The job "jax": calls a learner's function of JAX arrays, on the real inputs, and hands back bytes.
 
-JAX cannot be planned on decoys and replayed, as kernels on torch tensors are. So the learner's Python runs
-here beside its own results, and what JAX traced between the input and the output of the very programs that are
-run is reported. On the interpreter what is launched is the clean copy of its kernels, and two more things are
-reported: every access that leaves its array, and, in a job of its own, what comes out when every kernel is emptied.
+Runs in a child of the zygote, beside the learner's Python. JAX cannot be planned on decoys and replayed, as kernels
+on torch tensors are. So the learner's Python runs beside its own results. What JAX traced between the input and the
+output of the programs that run is reported. On the interpreter the clean copies of the learner's kernels are launched,
+and two more things are reported: every access that leaves its array, and, in a job of its own, what comes out when
+every kernel is emptied.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import linecache
 import math
 import os
 from collections import Counter
+from dataclasses import replace
 from types import FunctionType
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,8 +27,13 @@ from triton.runtime.autotuner import Autotuner, Heuristics
 from triton.runtime.interpreter import InterpretedFunction
 
 from ... import kernel_language
-from . import jobs
-from .memory import poison
+from ...tensors import poison
+from ..wire import Evidence, Report, Result, Trouble
+from ..wire.layout import read_bytes, write_result
+from ..wire.requests import Array, JaxCall, Static, TensorSpec, Traced
+from .job import Job
+from .learner import ANSWER, describe, learner_function, load
+from .reports import race_records
 
 SMALL = 64  # elements in all: numbers made of p and the seed, such as 1 / (1 - p), may be computed anywhere
 MOVES = {
@@ -36,59 +44,68 @@ MOVES = {
 CALLS = {"closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 
 
-def run(settings, request, job_input, out, report):
+def run(job: Job) -> None:
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
     jax.config.update("jax_traceback_filtering", "off")
-    kernels = _Kernels(request["source"], request["empty_kernels"])
-    launches = _watch_launches(kernels) if settings["backend"] == "interpreter" else _Launches()
-    function = jobs.learner_function(request["source"], request["entry"])
-    calls = _Calls(function, request["source"], job_input)
-    for index, call in enumerate(request["calls"]):
+    request = job.request
+    launches = _watch_launches(job) if job.interpreted else _Launches()
+    function = learner_function(request.source, request.entry)
+    calls = _Calls(function, request.source, job.tensors)
+    for index, call in enumerate(request.calls):
         launches.begin()
         try:
-            result = _array(calls(call), request["entry"])
-            jobs._put(out, call["slot"], torch.from_numpy(result.reshape(-1).view(np.uint8)))
-            evidence = {"launched": launches.names, "races": launches.races, "damage": []}
-            report({"case": index, "result": _describe(result), "evidence": evidence})
+            result = _checked(calls(call), request.entry)
+            write_result(call.slot, job.output, result.tobytes())
+            evidence = Evidence(tuple(launches.names), tuple(launches.races))
+            job.report(Report(index, result=_describe(result), evidence=evidence))
         except BaseException as error:
-            report({"case": index, "error": launches.describe(error)})
-    if not request["empty_kernels"]:
-        report({"case": len(request["calls"]), "value": calls.traced()})
+            job.report(Report(index, error=launches.describe(error)))
+    if not request.empty_kernels:
+        job.report(Report(len(request.calls), has_value=True, value=calls.traced()))
 
 
 class _Calls:
-    """The learner's function, plain, under jit, and differentiated in its first argument."""
+    """The learner's function: plain, under jit, and differentiated in its first argument."""
 
-    def __init__(self, function, source: str, job_input):
-        def gradient(w, x, *rest):
-            return jax.grad(lambda x: (function(x, *rest).astype(w.dtype) * w).sum())(x)
+    def __init__(self, function, source: str, tensors: memoryview):
+        def gradient(*arguments):
+            first, *others, cotangent = arguments
+            return jax.grad(lambda x: (function(x, *others).astype(cotangent.dtype) * cotangent).sum())(first)
 
         self.plain = {False: function, True: gradient}
-        self.compiled = {}
-        self.source, self.job_input = source, job_input
-        self.kernels, self.arithmetic, self.bare = set(), set(), False
+        self.compiled: dict[tuple, Any] = {}
+        self.source, self.tensors = source, tensors
+        self.kernels: set[str] = set()
+        self.arithmetic: set[str] = set()
+        self.bare = False  # a program that needs a kernel has none
 
-    def __call__(self, call):
-        arguments = [self._array(call["cotangent"])] if call["grad"] else []
-        first = len(arguments)
-        arguments += [self._array(a["array"]) if "array" in a else next(iter(a.values())) for a in call["arguments"]]
-        if not call["jit"]:
-            return self.plain[call["grad"]](*arguments)
-        static = [i for i, a in enumerate(call["arguments"], first) if "static" in a]
-        shapes = [(a.shape, str(a.dtype)) for a in arguments if isinstance(a, jax.Array)]
-        key = (call["grad"], *shapes, *(arguments[i] for i in static))
+    def __call__(self, call: JaxCall):
+        arguments = [self._argument(each) for each in call.arguments]
+        static = [i for i, each in enumerate(call.arguments) if isinstance(each, Static)]
+        if call.grad:
+            arguments.append(self._array(call.cotangent))
+        if not call.jit:
+            return self.plain[call.grad](*arguments)
+        signature = tuple(map(_signature, call.arguments))
+        key = (call.grad, call.needs_kernel, signature)
         if key not in self.compiled:
-            traced = jax.jit(self.plain[call["grad"]], static_argnums=static).trace(*arguments)
-            if arguments[first].size and not call["grad"]:
-                self._look(traced.jaxpr.jaxpr, call["needs_kernel"])
+            traced = jax.jit(self.plain[call.grad], static_argnums=static).trace(*arguments)
+            if not call.grad and all(each.size for each in arguments if isinstance(each, jax.Array)):
+                self._look(traced.jaxpr.jaxpr, call.needs_kernel)
             self.compiled[key] = traced.lower().compile()
-        return self.compiled[key](*(a for i, a in enumerate(arguments) if i not in static))
+        return self.compiled[key](*(each for i, each in enumerate(arguments) if i not in static))
 
-    def _array(self, spec):
-        return jnp.asarray(jobs._tensor(spec, self.job_input).numpy())
+    def _argument(self, argument: Array | Static | Traced):
+        if isinstance(argument, Array):
+            return self._array(argument.array)
+        return argument.static if isinstance(argument, Static) else argument.traced
 
-    def _look(self, jaxpr, needs_kernel: bool):
-        """What is between the input and the output of a program that is about to run."""
+    def _array(self, spec: TensorSpec) -> jax.Array:
+        raw = read_bytes(spec, self.tensors)
+        return jnp.asarray(np.ndarray(spec.shape, jnp.dtype(spec.dtype), buffer=raw))
+
+    def _look(self, jaxpr, needs_kernel: bool) -> None:
+        """Notes what is between the input and the output of a program that is about to run."""
         kernels, arithmetic = set(), Counter()
         _walk(jaxpr, kernels, arithmetic)
         kernel_language.kernels_of(self.source, sorted(kernels))
@@ -98,7 +115,16 @@ class _Calls:
             self.arithmetic |= set(arithmetic)
 
     def traced(self) -> dict:
+        """What the programs that ran launch, and what they compute beside it. See JaxRequest."""
         return {"kernels": [] if self.bare else sorted(self.kernels)[:16], "arithmetic": sorted(self.arithmetic)[:16]}
+
+
+def _signature(argument: Array | Static | Traced) -> tuple:
+    """What decides whether a compiled program fits an argument."""
+    if isinstance(argument, Array):
+        return "array", argument.array.shape, argument.array.dtype
+    value = argument.static if isinstance(argument, Static) else None
+    return type(argument).__name__, type(value).__name__, value
 
 
 def _walk(jaxpr, kernels: set, arithmetic: Counter, times: float = 1):
@@ -153,30 +179,31 @@ class _Launches:
     def begin(self):
         self.names, self.races, self.failure = [], [], None
 
-    def describe(self, error: BaseException) -> dict:
+    def describe(self, error: BaseException) -> Trouble:
         """An error of a kernel under jit reaches us as one of XLA's; what was raised says more."""
         if self.failure is None:
-            return jobs.describe(error)
-        described = jobs.describe(self.failure)
-        return described if described["kind"] in ("fault", "not-allowed") else {**described, "construct": "kernel"}
+            return describe(error)
+        described = describe(self.failure)
+        return described if described.kind in ("fault", "not-allowed") else replace(described, construct="kernel")
 
 
-def _watch_launches(kernels: _Kernels) -> _Launches:
-    """Runs the interpreter's launches under memcheck, on outputs that show where nobody wrote."""
+def _watch_launches(job: Job) -> _Launches:
+    """Runs the interpreter's launches under the memory checker, on outputs that show where nobody wrote."""
     from workshop import jax_cpu
 
+    kernels = _Kernels(job.request.source, job.request.empty_kernels)
     launches, interpret, fresh = _Launches(), jax_cpu.run, jax_cpu.unwritten
 
     def watched(kernel, grid, arguments, metaparams):
         launches.names = [*launches.names, _name(kernel)][:16]
         try:
-            with jobs.watched("nan") as memory:
+            with job.watched("nan") as memory:
                 interpret(kernels[_name(kernel)], grid, arguments, _constants(kernel, arguments, metaparams))
         except BaseException as error:
             launches.failure = error
             raise
         if memory:
-            launches.races += [race for launch in memory.launches for race in jobs._races(launch)][:4]
+            launches.races += race_records(memory.launches)
 
     jax_cpu.run = watched
     jax_cpu.unwritten = lambda shape: poison(fresh(shape))
@@ -208,12 +235,12 @@ class _Kernels(dict):
 
     def __missing__(self, name: str):
         source = kernel_language.kernels_of(self.source, [name]).source
-        learners = linecache.cache[jobs.ANSWER]
-        namespace = jobs.load(_emptied(source) if self.empty else source, name="kernels")
+        learners = linecache.cache[ANSWER]
+        namespace = load(_emptied(source) if self.empty else source, name="kernels")
         for function in list(namespace.values()):
             if isinstance(function, InterpretedFunction):
                 function.rewrite()  # while its own text stands in linecache; errors quote the learner's
-        linecache.cache[jobs.ANSWER] = learners
+        linecache.cache[ANSWER] = learners
         self[name] = namespace[name]
         return self[name]
 
@@ -226,7 +253,7 @@ def _emptied(source: str) -> str:
     return ast.unparse(tree)
 
 
-def _array(result, entry: str) -> np.ndarray:
+def _checked(result, entry: str) -> np.ndarray:
     if result is None:
         raise NotImplementedError
     if not isinstance(result, jax.Array):
@@ -234,11 +261,5 @@ def _array(result, entry: str) -> np.ndarray:
     return np.ascontiguousarray(result)
 
 
-def _describe(result: np.ndarray) -> dict:
-    return {
-        "shape": list(result.shape),
-        "dtype": result.dtype.name[:40],
-        "device": "cpu",
-        "contiguous": True,
-        "aliases_input": False,
-    }
+def _describe(result: np.ndarray) -> Result:
+    return Result(tuple(result.shape), result.dtype.name[:40], "cpu", contiguous=True, aliases_input=False)

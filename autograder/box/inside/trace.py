@@ -4,6 +4,9 @@ The learner's host function is called once on decoy tensors, in a process that h
 tensor operation and every kernel launch is written down; kernels do not run. The judge then replays the
 list on the real data with the learner's kernels and without the learner's Python. So a host function can
 allocate, copy, cast, view and launch, and nothing that it computes itself can reach the result.
+
+Runs in children of the zygote: `Recorder` beside the learner's Python, `Replay` in a later process without it.
+autograder.box.wire.answers describes a trace.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...tensors import DTYPES, dtype_name
+
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
         "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
@@ -23,11 +28,6 @@ VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t",
         "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
 REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
 
-DTYPES = {
-    str(d).removeprefix("torch."): d
-    for d in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-              torch.int8, torch.uint8, torch.bool)  # fmt: skip
-}
 MAX_STEPS = 4096
 MAX_CONSTANT = 64  # numbers of the host function's own that may go into one result
 MAX_ELEMENTS = 1 << 30
@@ -167,10 +167,10 @@ class Recorder(TorchDispatchMode):
     def _number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor; one that we have not seen made is a constant, if it is small."""
         if id(tensor) not in self.numbers:
-            if tensor.numel() <= MAX_CONSTANT and str(tensor.dtype).removeprefix("torch.") in DTYPES:
+            if tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
                     step = {"op": "constant", "values": tensor.detach().cpu().reshape(-1).tolist(),
-                            "shape": list(tensor.shape), "dtype": _dtype_name(tensor.dtype)}  # fmt: skip
+                            "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}  # fmt: skip
             else:
                 step = {"op": "a tensor made outside the function", "opaque": True}
             self._define(tensor, step, reads=set())
@@ -180,7 +180,7 @@ class Recorder(TorchDispatchMode):
         if isinstance(value, torch.Tensor):
             return {"t": self._number(value)}
         if isinstance(value, torch.dtype):
-            return {"dtype": _dtype_name(value)}
+            return {"dtype": dtype_name(value)}
         if isinstance(value, torch.device):
             return {"device": True}
         if isinstance(value, torch.memory_format):
@@ -227,10 +227,6 @@ def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
 
 def _storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
-
-
-def _dtype_name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 def _tensors(value) -> list[torch.Tensor]:

@@ -1,15 +1,17 @@
 """What comes out of the box, checked before anybody believes it.
 
-A child that ran the learner's code may send anything. `parse` accepts lines of JSON of the known shapes and
-turns everything else into a ProtocolError, whatever it is.
+The child that runs the learner's code writes reports, one line of JSON each, with `encode`. The judge reads them
+with `parse` after that child is dead. The learner's code may have written anything: `parse` accepts lines of the
+known shapes and raises ProtocolError for everything else.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..text import visible
+from ...text import visible
+from . import codec
 
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
@@ -18,12 +20,32 @@ MAX_NESTING = 16  # of a trace; ours have five levels, and JSON that parses may 
 
 
 class ProtocolError(Exception):
-    pass
+    """The bytes that came out of the box are not reports."""
+
+
+# What a host function did, as JSON. A planning process records it, the judge hands it back in, and a replaying
+# process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain JSON:
+# `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
+#
+#   {"steps": [step, ...], "result": t, "launches": n}   the result is tensor t; n launches were recorded
+#   {"returned": "list", "launches": n}                  the function returned no tensor, but a list
+#
+# A step makes tensors and names them by numbers, "out": [t, ...]. `op` says which kind of step it is:
+#
+#   {"op": "input", "index": i, "out": [t]}                                       the i-th tensor argument
+#   {"op": "constant", "values": [...], "shape": [...], "dtype": "...", "out"}    a few numbers of the learner's
+#   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
+#   {"op": "launch", "kernel": "...", "grid": [...], "args": {}, "options": {}}   a launch; "tuned" is added where
+#       an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...]}
+#
+# A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
+# {"device": true}, {"memory_format": name}, {"text": short string}, {"triton_dtype": name}, {"kernel": name}.
+Trace = dict
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A lane that left its tensor: see autograder.memcheck."""
+    """A lane that left its tensor: see workshop.interpreter.memory_checker."""
 
     kind: str
     kernel: str
@@ -75,6 +97,11 @@ class Race:
 
 @dataclass(frozen=True)
 class Evidence:
+    """What was seen beside the result: the kernels that were launched, races, and damage to tensors.
+
+    `unchecked` says why the memory checker does not work here; it is empty where it works.
+    """
+
     launched: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     damage: tuple[str, ...] = ()
@@ -84,6 +111,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Result:
+    """What a result is; its bytes are in the output."""
+
     shape: tuple[int, ...]
     dtype: str
     device: str
@@ -93,14 +122,33 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
+    """What became of one case: a trace, a result, a value or an error. Without a case: the end, or an early error."""
+
     case: int | None
     done: bool = False
-    trace: dict | None = None
+    trace: Trace | None = None
     result: Result | None = None
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: Evidence = Evidence()
     error: Trouble | None = None
     has_value: bool = False
     value: object = None
+
+
+def encode(report: Report) -> bytes:
+    """A report as `parse` reads it, without the line's end."""
+    if report.done:
+        message: dict = {"done": True}
+    elif report.error:
+        message = {"error": report.error}
+    elif report.trace is not None:
+        message = {"trace": report.trace}
+    elif report.result:
+        message = {"result": report.result, "evidence": report.evidence}
+    else:
+        message = {"value": report.value}
+    if report.case is not None:
+        message["case"] = report.case
+    return codec.to_json(message).encode()
 
 
 def parse(status: bytes) -> list[Report]:
@@ -137,8 +185,8 @@ def _report(message) -> Report:
     raise ProtocolError("a report of an unknown kind")
 
 
-def _trace(trace: dict) -> dict:
-    """The box checks every step when it replays them; here only that they are steps."""
+def _trace(trace: dict) -> Trace:
+    """Checks that the steps are objects. The box checks their fields when it replays them."""
     if "steps" in trace:
         for step in _list(trace["steps"], MAX_STEPS):
             _dict(step)
