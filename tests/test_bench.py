@@ -10,9 +10,9 @@ import torch
 import workshop
 from workshop import DEVICE, compare, count_bytes, matches, recorded
 from workshop.bench import Counted, Gbps, Results
-from workshop.traffic import OutOfBounds
+from workshop.traffic import OutOfBounds, recording
 
-bench = sys.modules["workshop.bench"]
+bench, timing = sys.modules["workshop.bench"], sys.modules["workshop.timing"]
 interpreted = pytest.mark.skipif(DEVICE.type != "cpu", reason="counting needs Triton's interpreter")
 
 
@@ -49,6 +49,30 @@ def test_bytes_per_element_are_counted(times, expected):
     assert (traffic["x_ptr"].reads == times).all() and (traffic["x_ptr"].writes == 0).all()
     assert traffic["out_ptr"].writes.shape == x.shape and (traffic["out_ptr"].writes == 1).all()
     assert f"read {'once' if times == 1 else f'{times} times'}" in str(traffic)
+
+
+@interpreted
+def test_a_tensor_given_twice_is_counted_once():
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def double(x_ptr, y_ptr, out_ptr, BLOCK_SIZE: tl.constexpr):
+        offsets = tl.arange(0, BLOCK_SIZE)
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))
+
+    def call(x):
+        out = torch.empty_like(x)
+        double[(1,)](x, x, out, 8)
+        return out
+
+    x = torch.rand(8)
+    with recording() as traffic:
+        call(x)
+        call(x)
+    assert traffic.launches == 2 and traffic.bytes_read == 4 * x.nbytes
+    assert (traffic["x_ptr"].reads == 4).all()
+    assert traffic.tensors[0].name == "x_ptr" and "y_ptr" not in [tensor.name for tensor in traffic.tensors]
 
 
 @interpreted
@@ -129,8 +153,8 @@ def pretend_gpu(monkeypatch):
     """compare measures, with CPU tensors and a clock that is set by the test."""
     about = dict(name="Pretend GPU", arch="x", driver="1", torch="2", triton="3", interpreting=False)
     monkeypatch.setattr(bench, "device", lambda: SimpleNamespace(**about))
-    monkeypatch.setattr(bench, "torch_device", lambda: torch.device("cpu"))
-    monkeypatch.setattr(bench, "_Timer", Clock)
+    monkeypatch.setattr(timing, "torch_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(bench, "Timer", Clock)
     Clock.calls = []
 
 
@@ -214,7 +238,7 @@ def test_a_provider_that_refuses_a_size_does_not_stop_the_others(pretend_gpu):
 
 
 def test_quantiles():
-    assert bench._gbps(10**9, [1.0, 2.0, 4.0, 5.0, 8.0]) == Gbps(
+    assert timing.gbps(10**9, [1.0, 2.0, 4.0, 5.0, 8.0]) == Gbps(
         250.0, pytest.approx(185.0), pytest.approx(600)
     )
 
@@ -234,7 +258,7 @@ def test_what_is_saved_can_be_read_again(pretend_gpu, tmp_path, monkeypatch):
 
     results = measure({"fine": torch.clone, "refuses": refuses}, sizes=(256, 512))
     results.save(tmp_path / "pretend_copy.csv")
-    monkeypatch.setattr(bench, "RECORDED", tmp_path)
+    monkeypatch.setattr(sys.modules["workshop.results"], "RECORDED", tmp_path)
     again = recorded("copy")
     assert again.about == results.about and again.title == "Copy"
     assert [(r.size, r.provider, r.note) for r in again.rows] == [

@@ -134,7 +134,7 @@ def test_a_backend_of_another_vendor_is_taken_from_the_driver(monkeypatch):
 
     module = type("Module", (), {"get_device_properties": staticmethod(lambda where: object())})
     described = sys.modules["workshop.device"]
-    monkeypatch.setattr(described, "_driver", lambda: Driver)
+    monkeypatch.setattr(described, "driver", lambda: Driver)
     monkeypatch.setattr(torch, "get_device_module", lambda where: module)
     found = described._accelerator()
     assert (found.backend, found.arch, found.multiprocessors) == ("npu", "Ascend910B", 24)

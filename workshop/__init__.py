@@ -53,9 +53,7 @@ __all__ = [
 
 def __getattr__(name: str):
     if name == "DEVICE" and _missing is None:
-        from workshop.device import torch_device
-
-        return torch_device()
+        return backend.torch_device()
     if name in __all__:
         raise ImportError(f"{_missing}. Run `workshop doctor`: it says what to install.")
     raise AttributeError(f"module 'workshop' has no attribute {name!r}")
