@@ -3,13 +3,26 @@
 Import it before triton: on a machine without a GPU it turns Triton's interpreter on.
 """
 
+import sys
+from pathlib import Path
+
 from workshop import backend
 from workshop.doctor import doctor
 from workshop.progress import progress, record
 
+
+def _is_command() -> bool:
+    """Whether this process is the `workshop` command, which imports what each subcommand needs by itself."""
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    return program == "workshop" or (program == "-m" and "workshop.cli" in sys.orig_argv)
+
+
+_missing: Exception | None = None
 try:
+    if _is_command():  # `workshop --help` answers before torch and triton are imported
+        raise ImportError("the `workshop` command does not load the whole package")
     backend.choose()
-    import triton as _triton  # noqa: F401  the doctor below must also work where it is missing
+    import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 
     from workshop import jax_import
 
@@ -18,16 +31,14 @@ try:
         from workshop import stand_in
 
         stand_in.install()
-except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
-    _missing = error
-else:
-    _missing = None
     from workshop.bench import compare, matches, recorded
     from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
     from workshop.hints import hint, ladder, solution
     from workshop.occupancy import num_programs, occupancy
     from workshop.traffic import count_bytes
     from workshop.xray import xray
+except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
+    _missing = error
 
 __all__ = [
     "DEVICE",
