@@ -197,7 +197,7 @@ def test_faster_than_the_copy_is_a_measuring_error(pretend_gpu):
 def test_little_traffic_is_said_to_be_little(pretend_gpu):
     results = measure({"fine": torch.clone}, sizes=(1 << 10, 1 << 20, 1 << 27), repeats=1)
     assert results.notes() == [
-        "up to N = 1,048,576 a call moves less than 1 GiB: the launch and the caches weigh in"
+        "up to N = 1,048,576, a call moves less than 1 GiB: launch overhead and caches affect the number"
     ]
 
 

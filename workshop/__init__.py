@@ -1,6 +1,6 @@
-"""The learner's bench: what this device is, how fast it can be, and what a kernel becomes on it.
+"""What a lesson's notebook imports: facts about this device, measuring, looking inside a compiled kernel, hints.
 
-Import it before triton: on a machine without a GPU it turns Triton's interpreter on.
+Import it before triton. On a machine without a GPU it turns Triton's interpreter on.
 """
 
 import sys

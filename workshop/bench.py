@@ -136,7 +136,7 @@ def _measure_size(size, providers, inputs, nbytes, check, repeats) -> list[Row]:
 
 
 def _poison(output, inputs: tuple) -> None:
-    """Spoil an output that was checked, so that a later call cannot pass with this memory left as it is."""
+    """Overwrite an output after its check. A later call that writes nothing then fails the check."""
     given = {tensor.data_ptr() for tensor in inputs if hasattr(tensor, "data_ptr")}
     if hasattr(output, "data_ptr") and output.data_ptr() not in given:
         output.fill_(float("nan") if output.is_floating_point() else -1)

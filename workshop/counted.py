@@ -1,4 +1,4 @@
-"""What can be known about speed without a GPU: the bytes that each kernel asks memory for, and recorded curves."""
+"""Speed without a GPU: the bytes that each kernel asks memory for, and curves that were recorded elsewhere."""
 
 import html
 from collections.abc import Callable
@@ -23,8 +23,7 @@ class Count:
 
 @dataclass
 class Counted:
-    """What can be known without a GPU: bytes counted from each kernel's loads and stores, and recorded
-    curves.
+    """Bytes counted from each kernel's loads and stores, and recorded curves.
 
     `least` is what a perfect kernel moves, in bytes per element of the output.
     """
@@ -82,11 +81,11 @@ class Counted:
         return "moves less than the work needs" if self._unfinished(count) else count.note
 
     def _unfinished(self, count: Count) -> bool:
-        """A kernel that moves less than a perfect one has left work undone: its share would mean nothing."""
+        """Whether a kernel moves less than a perfect one. It has left out work, so its share means nothing."""
         return count.read is not None and self._total(count) < 0.999 * self.least
 
     def _repr_html_(self) -> str:
-        table = self.table().rename_axis(None)  # a named index costs a line of its own
+        table = self.table().rename_axis(None)  # a named index would add a line to the table
         table = table.to_html(na_rep="–", float_format=lambda value: f"{value:.3g}")
         words = (
             "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
@@ -103,7 +102,7 @@ def count(providers, inputs: tuple, bytes_moved: Callable, name: str | None, tit
     for provider, function in providers.items():
         try:
             traffic = count_bytes(function, *inputs)
-        except Exception as error:  # an unfinished kernel must not hide the others
+        except Exception as error:  # one unfinished kernel must not hide the others
             counts.append(Count(provider, None, None, first_line(error)))
             continue
         elements = traffic.result.numel()
@@ -122,7 +121,7 @@ def first_line(error: Exception) -> str:
 
 
 def _few(value):
-    """A small part of an input: the interpreter is slow, and bytes per element stay the same."""
+    """A small part of an input. The interpreter is slow, and a part gives the same bytes per element."""
     if not hasattr(value, "ndim") or value.ndim == 0:
         return value
     return value[:MOST_ROWS] if value.ndim > 1 else value[:MOST_ELEMENTS]

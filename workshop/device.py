@@ -1,7 +1,7 @@
-"""What this machine's accelerator is, in facts that lessons and exercises can compute with.
+"""Facts about this machine's accelerator, for lessons and exercises to compute with.
 
-The backend is whatever Triton's active driver says it is (cuda, hip, xpu, npu, ...). Everything that needs to
-know the device asks here.
+Triton's active driver names the backend (cuda, hip, xpu, npu, ...). Everything that needs to know the device
+asks here.
 """
 
 import functools
@@ -23,7 +23,7 @@ class DeviceFacts:
 
     registers, shared_memory (bytes), warp_size (threads) and max_threads are per multiprocessor (NVIDIA) or
     compute unit (AMD), as Triton's driver reports them. On CDNA `registers` counts half of the register file:
-    the other half are the accumulation registers. 0 stands for what a driver does not report.
+    the other half are the accumulation registers. A driver that does not report a number leaves it 0.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Device(DeviceFacts):
         if self.interpreting:
             return [
                 f"No GPU here: your kernels run on Triton's interpreter, on the CPU ({self.name}).",
-                "They compute the same values as on a GPU, but slowly, so nothing is timed here.",
+                "They compute the same values as on a GPU, but slowly, so this machine times nothing.",
                 "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
             ]
         return [

@@ -121,7 +121,7 @@ def check_numpy(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "bad",
             f"numpy {machine.numpy} with triton {machine.triton}",
-            "This interpreter fails: 'only 0-dimensional arrays can be converted to Python scalars'.",
+            "Triton's interpreter fails: 'only 0-dimensional arrays can be converted to Python scalars'.",
             "pip install 'numpy<2.4'",
         )
     else:
@@ -151,7 +151,7 @@ def check_gpu(machine: Machine) -> Iterator[Finding]:
     if not causes:
         what = f"found {found}, but torch does not see it"
         todo = "Look at the output of `nvidia-smi` or `rocminfo`."
-        causes = [Finding("warn", what, "The cause is not one known here.", todo)]
+        causes = [Finding("warn", what, "The doctor does not know the cause.", todo)]
     yield from causes
 
 
@@ -234,7 +234,7 @@ def check_jax(machine: Machine) -> Iterator[Finding]:
             "warn",
             f"{' and '.join(missing)} not installed",
             "Only notebook 05 needs it.",
-            "`make jax`, or `make lab` without what turned it off.",
+            "Run `make jax`. (`make lab` installs it too where there is no GPU.)",
         )
     else:
         yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")

@@ -138,7 +138,7 @@ def _wanted_triton() -> str | None:
 
 
 def _judge() -> str | None:
-    """What `autograder prove` has to say against this installation, from a process of its own."""
+    """Why the judge does not work here, "" where it does, None where it is not installed. Asked in another process."""
     if importlib.util.find_spec("autograder") is None:
         return None
     command = [sys.executable, "-m", "autograder.cli", "prove"]
@@ -146,7 +146,7 @@ def _judge() -> str | None:
         proof = subprocess.run(command, capture_output=True, text=True, timeout=JUDGE_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return f"it did not judge known answers within {JUDGE_SECONDS} s"
-    return "" if proof.returncode == 0 else (proof.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+    return "" if proof.returncode == 0 else (proof.stderr.strip().splitlines() or ["it ended without a message"])[-1]
 
 
 def _version(distribution: str) -> str | None:

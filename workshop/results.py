@@ -114,8 +114,8 @@ class Results:
             if speeds:
                 ends.append(f"{provider} from {speeds[0]:.0f} to {speeds[-1]:.0f}")
         sizes = [row.size for row in self.rows]
-        span = f"GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}"
-        return f"{self.title}, {span}: {'; '.join(ends)}. {self.caption()}"
+        sizes_shown = f"GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}"
+        return f"{self.title}, {sizes_shown}: {'; '.join(ends)}. {self.caption()}"
 
     def notes(self) -> list[str]:
         """Why numbers are missing or not to be trusted, one line for each."""
@@ -123,7 +123,7 @@ class Results:
         little = [row.size for row in self.rows if row.nbytes and row.nbytes < TRUSTED]
         if little:
             upto = f"up to {self.x_label} = {max(little):,}"
-            lines.append(f"{upto} a call moves less than 1 GiB: the launch and the caches weigh in")
+            lines.append(f"{upto}, a call moves less than 1 GiB: launch overhead and caches affect the number")
         return lines
 
     def _line(self, axes, provider: str, **look) -> None:

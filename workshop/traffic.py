@@ -1,7 +1,7 @@
 """Counts, on Triton's interpreter, how often a kernel reads and writes each element of its tensors.
 
-The count is exact and the same on every machine: it is what the kernel asks memory for, whatever caches do. The
-interpreter's memory checker does the counting; here its record becomes totals and one entry per tensor.
+The count is exact and the same on every machine. It is what the kernel asks memory for; caches play no part. The
+interpreter's memory checker counts. This module turns its record into totals and one entry per tensor.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""What a kernel becomes: registers, shared memory, memory instructions and assembly, for any GPU, without
-one.
+"""What the compiler makes of a kernel: registers, shared memory, memory instructions and assembly, for any GPU.
 
-Triton's compiler needs no GPU. It runs in a child process, because an interpreting session cannot compile.
+No GPU is needed. The compiler runs in a child process, because an interpreting session cannot compile.
 """
 
 import difflib
@@ -97,7 +96,7 @@ class Report:
         return iter(self._compiled.values())
 
     def isa(self, target: str | None = None) -> "Text":
-        """The assembly for one target, the first one unless named."""
+        """The assembly for one target; without a name, for the first."""
         return Text(self._one(target).isa)
 
     def ttgir(self, target: str | None = None) -> "Text":
@@ -162,7 +161,7 @@ _LABELS = (
 
 
 class Text(str):
-    """Text that a notebook shows as it is, in a frame that scrolls."""
+    """Text that a notebook shows unchanged, in a frame that scrolls."""
 
     def _repr_html_(self) -> str:
         style = "max-height:30em;overflow:auto;line-height:1.25;font-family:monospace"

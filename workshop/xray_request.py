@@ -1,4 +1,4 @@
-"""What the compiler's process is asked: a kernel's source and its parameters, from the call that would launch it."""
+"""The request to the compiler's process: a kernel's source and parameters, from the call that would launch it."""
 
 import ast
 import inspect

@@ -114,7 +114,7 @@ def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: b
         )
     now = steps[step - 1]
     if now.m == now.m_old:
-        return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum stays as it is."
+        return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum does not change."
     if step == 1:
         return f"Block 0: the first maximum is {short(now.m)}."
     old, new = short(now.m_old), short(now.m)

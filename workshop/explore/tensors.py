@@ -91,7 +91,7 @@ def _heat(label: str, counts: np.ndarray, color: str, must_be_one: bool) -> str:
         return drawing.html()
     tile = " × ".join(str(-(-size // shown)) for size, shown in zip(counts.shape, highest.shape, strict=True))
     return drawing.html() + paragraph(
-        f"A cell stands for up to {tile} elements and shows their largest count."
+        f"One cell shows up to {tile} elements: the largest of their counts."
     )
 
 

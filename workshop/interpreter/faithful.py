@@ -1,4 +1,4 @@
-"""Triton's interpreter, made faithful where it silently computes something else than a GPU, and faster.
+"""Repairs Triton's interpreter where it silently computes something else than a GPU, and makes it faster.
 
 Inside `with faithful():` and nowhere else:
 
@@ -7,17 +7,17 @@ Inside `with faithful():` and nowhere else:
 * a scalar comparison can be combined with a block's (in 3.9 the interpreter's own labels do not let it);
 * a constant to the left of an operator gives a block (the interpreter wraps the block into a constant);
 * `max` and `min` of blocks work lane by lane (Python's take one of the blocks);
-* reductions and scans with a combine function of one's own work on whole blocks (element by element, one of
-  9000 numbers takes the interpreter seconds);
-* a loop that makes a block of a number is refused, as the compiler does;
+* reductions and scans with a user's combine function work on whole blocks (the interpreter goes element by
+  element, and takes seconds for 9000 numbers);
+* a loop that turns a number into a block is refused, as the compiler does;
 * `and`, `or`, `not` on blocks work lane by lane, and a block as a condition is refused, as the compiler does
-  (the interpreter takes every block for true);
+  (the interpreter treats every block as true);
 * `libdevice` functions compute (the interpreter returns None);
 * numpy's warnings about infinities and NaN are silent;
 * errors in a kernel reach the caller as they were raised, not wrapped in InterpreterError;
 * the language is prepared once, and not again at every call of `tl.max` or `tl.sum`.
 
-It rests on private names of Triton 3.4 to 3.9; `memory_checker.self_test` says when they do not fit.
+It uses private names of Triton 3.4 to 3.9. `memory_checker.self_test` says when another version lacks them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["bfloat16_bits", "bfloat16_values", "faithful", "replaced", "warm_up"
 
 @contextlib.contextmanager
 def faithful() -> Iterator[None]:
-    """Run interpreted kernels inside; everything is put back at the end. Not for use in several threads."""
+    """Run interpreted kernels inside. Everything is restored at the end. Do not use it in several threads."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_prepared_language())
         for owner, replacements in _replacements():

@@ -8,7 +8,7 @@ pointer came from, before memory is touched; the gaps between the rows of a stri
 The first lane outside raises OutOfBounds, whose `fault` says what, where and by whom.
 
 Kernels do not see real addresses: each tensor argument gets an address range of its own, far from the others,
-so a pointer always names its tensor, and an address that was computed wrongly can reach nothing.
+so a pointer always names its tensor, and a wrong address reaches no memory.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def _garbage(scalar: tl.dtype, dtype: np.dtype):
         return 0x7FC0  # NaN
     if dtype.kind == "b":
         return True
-    return np.iinfo(dtype).max // 3  # far away, and odd enough to be recognised
+    return np.iinfo(dtype).max // 3  # far from every tensor, and easy to recognise
 
 
 def _from_the_end(set_grid_idx):
@@ -359,14 +359,14 @@ def probe(x, y, n, past, B: tl.constexpr):
 
 
 def self_test() -> str | None:
-    """None when this Triton's interpreter has the internals that `watch` rests on, else what it has not."""
+    """None when this Triton's interpreter has the internals that `watch` needs, else what is missing."""
     if not triton.knobs.runtime.interpret:
         return (
             "Triton was imported to compile kernels: TRITON_INTERPRET=1 was not set before `import triton`."
         )
     try:
         problem = _missing or _probe()
-    except Exception as error:  # whatever another Triton may raise
+    except Exception as error:  # another Triton may raise anything
         problem = f"{type(error).__name__}: {error}"
     return problem and (
         f"Memory cannot be checked in the interpreter of this Triton, {triton.__version__} ({problem})."
@@ -399,5 +399,5 @@ def _probe() -> str | None:
         if y[4].item() != 1.0:
             return "masked-off lanes were not poisoned"
         if memory.launches[0].arguments["y"].writes.tolist() != [1, 1, 1, 0, 1, 0, 0, 0]:
-            return "stores were not counted rightly"
+            return "stores were miscounted"
     return None

@@ -66,7 +66,7 @@ class Race:
     """One element that two programs of a launch touched without atomics, at least one of them writing.
 
     `kind` is "write-write", "read-write" (read first) or "write-read" (written first). `same_value` says of a
-    write-write race whether both wrote the same bits. A program of None stands for several.
+    write-write race whether both wrote the same bits. None means several programs.
     """
 
     kind: str
@@ -138,7 +138,7 @@ class Argument:
         return np.argwhere(self.writes == 0)
 
     def index(self, element: int) -> tuple[int, ...] | None:
-        """Coordinates of the element that is `element` elements behind the first; None before the start."""
+        """Coordinates of the element at that distance from the first; None before the start."""
         if element < 0:
             return None
         coordinates = [0] * len(self.shape)
@@ -148,7 +148,7 @@ class Argument:
         return tuple(coordinates)
 
     def locate(self, offset: int) -> dict:
-        """What a Fault says of the place `offset` bytes behind the first element."""
+        """The fields of a Fault for the place `offset` bytes after the first element."""
         element, last = offset // self.itemsize, self.bytes // self.itemsize - 1
         if 0 <= element <= last:
             place, distance = "gap", 0

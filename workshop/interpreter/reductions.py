@@ -1,4 +1,4 @@
-"""Reductions and scans with a combine function of one's own, on whole blocks."""
+"""Reductions and scans with a user's combine function, on whole blocks at once."""
 
 from __future__ import annotations
 
