@@ -194,6 +194,12 @@ def test_faster_than_the_copy_is_a_measuring_error(pretend_gpu):
     assert any("measuring error" in note for note in results.notes())
 
 
+def test_a_kernel_that_reads_more_than_it_writes_may_be_faster_than_the_copy(pretend_gpu):
+    half = takes(1.0, lambda x: x[: x.numel() // 2].clone())
+    note = row(measure({"half": half}), "half").note
+    assert "it writes 25% of its bytes, a copy 50%" in note and "error" not in note
+
+
 def test_little_traffic_is_said_to_be_little(pretend_gpu):
     results = measure({"fine": torch.clone}, sizes=(1 << 10, 1 << 20, 1 << 27), repeats=1)
     assert results.notes() == [
@@ -282,11 +288,54 @@ def test_recorded_plot_names_its_gpu_and_its_ceiling():
     curves = recorded("h200_softmax_float32").only("torch", "Liger")
     figure = curves.plot()
     assert "NVIDIA H200" in figure.get_supxlabel()
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["torch", "Liger", "copy: this card's ceiling"]
+    labels = [text.get_text() for text in figure.axes[0].texts]
+    assert set(labels) == {"torch", "Liger", "copy on NVIDIA H200"}
     assert curves.providers == ["copy", "torch", "Liger"]
     shown = figure._repr_html_()
-    assert 'alt="Softmax, float32, GB/s for N from 781 to 131,072: copy from 3894 to 4172; torch' in shown
+    assert 'aria-label="Softmax, float32, GB/s for N from 781 to 131,072: copy from 3894 to 4172; torch' in shown
+
+
+def test_a_plot_takes_the_pages_colours_and_paints_no_background():
+    shown = recorded("h200_softmax_float32").plot()._repr_html_()
+    assert "currentColor" in shown and "#ffffff" not in shown.lower() and "<text" in shown
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    from matplotlib.text import Text  # an Annotation's own extent includes its line
+
+    figure = recorded("h200_course_softmax_float32").plot()
+    figure.canvas.draw()
+    names = sorted(figure.axes[0].texts, key=lambda text: text.xyann[1])
+    assert len(names) == 7
+    height = figure.axes[0].get_window_extent().height
+    for lower, upper in zip(names, names[1:], strict=False):
+        assert (upper.xyann[1] - lower.xyann[1]) * height > Text.get_window_extent(upper).height
+
+
+@pytest.mark.parametrize("name", ["h200_course_softmax_float32", "h200_vector_add_float32"])
+def test_ticks_are_powers_of_two_without_collisions(name):
+    figure = recorded(name).plot()
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    ticks = [int(tick) for tick in axes.get_xticks()]
+    assert len(ticks) >= 4 and all(tick & (tick - 1) == 0 for tick in ticks)
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:], strict=False))
+
+
+@interpreted
+def test_a_counted_kernel_is_a_bound_among_recorded_curves():
+    result = compare(
+        {"thrice": triton_kernels()(3)},
+        lambda n: (torch.rand(n),),
+        [512],
+        lambda x: 2 * x.nbytes,
+        recorded="h200_course_softmax_float32",
+    )
+    axes = result.only("torch").plot().axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    copy, bound = lines["copy on NVIDIA H200"], lines["thrice: at most 50%"]
+    assert bound.get_ydata()[0] == pytest.approx(copy.get_ydata()[0] / 2)
 
 
 @pytest.mark.gpu

@@ -2,7 +2,7 @@
 
 import html
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from workshop import style
 from workshop.results import Results, recorded
@@ -44,10 +44,19 @@ class Counted:
         columns = ["provider", "read", "written", "bytes per element", "at most, of copy", "note"]
         return pandas.DataFrame(rows, columns=columns).set_index("provider")
 
+    def only(self, *providers: str) -> "Counted":
+        """The same counts with these recorded curves only. Raises ValueError for a name that is not there."""
+        return replace(self, curves=self.curves.only(*providers)) if self.curves else self
+
     def plot(self):
-        """The recorded curves where there are any, else the counted bytes as bars. Returns the figure."""
+        """The recorded curves where there are any, else the counted bytes as bars. Returns the figure.
+
+        Among recorded curves a kernel that was counted here appears as a bound: the share of a copy's speed that
+        its bytes allow when no cache helps.
+        """
         if self.curves:
-            return self.curves.plot()
+            bounds = {f"{c.provider}: at most {self._share(c)}": self.least / self._total(c) for c in self._finished()}
+            return self.curves.plot(bounds)
         counted = [count for count in self.counts if count.read is not None]
         alt = "; ".join(f"{count.provider}: {self._total(count):g} bytes per element" for count in counted)
         with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
@@ -57,7 +66,7 @@ class Counted:
             axes.barh(
                 names, [c.written for c in counted], left=reads, color=style.PALETTE[4], label="written"
             )
-            axes.axvline(self.least, color=style.CEILING, linestyle="--", label="least possible")
+            axes.axvline(self.least, color=style.INK, linestyle="--", label="least possible")
             axes.invert_yaxis()
             axes.grid(axis="y", visible=False)
             figure.legend(loc="outside right upper")
@@ -79,6 +88,9 @@ class Counted:
 
     def _note(self, count: Count) -> str:
         return "moves less than the work needs" if self._unfinished(count) else count.note
+
+    def _finished(self) -> list[Count]:
+        return [count for count in self.counts if count.read is not None and not self._unfinished(count)]
 
     def _unfinished(self, count: Count) -> bool:
         """Whether a kernel moves less than a perfect one. It has left out work, so its share means nothing."""

@@ -68,21 +68,28 @@ class Results:
             columns=columns,
         ).astype({"GB/s": float})
 
-    def plot(self):
-        """GB/s over size, one line per provider, with this card's copy as the ceiling. Returns the figure."""
+    def plot(self, bounds: dict[str, float] | None = None):
+        """GB/s over size, one line per provider, and the copy on the same GPU. Returns the figure.
+
+        bounds: name -> share of the copy's speed that this kernel cannot exceed; drawn dotted.
+        """
         with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
+            ends = []
             lines = [provider for provider in self.providers if provider != "copy"]
             for number, provider in enumerate(lines):
-                self._line(axes, provider, **style.look(number))
-            self._line(axes, "copy", color=style.CEILING, linestyle="--", label="copy: this card's ceiling")
-            axes.set_xscale("log", base=2)
-            sizes = sorted({row.size for row in self.rows})
-            axes.set_xticks(sizes, [f"{size:,}" for size in sizes], rotation=45, ha="right")
-            axes.minorticks_off()
+                ends += self._line(axes, provider, **style.look(number))
+            ends += self._line(axes, "copy", color=style.INK, linestyle="--", label=self.copy_label())
+            for number, (name, share) in enumerate((bounds or {}).items(), len(lines)):
+                ends += self._bound(axes, name, share, style.look(number)["color"])
+            style.size_ticks(axes, [row.size for row in self.rows])
             axes.set_ylim(bottom=0)
-            figure.legend(loc="outside right upper")
-            figure.supxlabel(self.caption(), fontsize=8.5, color=style.CEILING)
+            style.label_ends(axes, ends)
+            figure.supxlabel(self.caption(), fontsize=8.5, color=style.INK)
             return figure
+
+    def copy_label(self) -> str:
+        """The name of the copy's line: the GPU that copied is part of it."""
+        return f"copy on {self.about['gpu']}"
 
     def save(self, path) -> Path:
         """Write a CSV, one row per size and provider, each with the GPU, versions and date."""
@@ -126,14 +133,26 @@ class Results:
             lines.append(f"{upto}, a call moves less than 1 GiB: launch overhead and caches affect the number")
         return lines
 
-    def _line(self, axes, provider: str, **look) -> None:
+    def _line(self, axes, provider: str, **look) -> list[tuple[float, float, str, str]]:
+        """Draw one provider; returns where its line ends, its name and its colour, or nothing without numbers."""
         rows = [row for row in self.rows if row.provider == provider and row.gbps]
-        if rows:
-            sizes = [row.size for row in rows]
-            look.setdefault("label", provider)
-            axes.plot(sizes, [row.gbps.median for row in rows], **look)
-            lows, highs = ([row.gbps.low for row in rows], [row.gbps.high for row in rows])
-            axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
+        if not rows:
+            return []
+        sizes, speeds = [row.size for row in rows], [row.gbps.median for row in rows]
+        look.setdefault("label", provider)
+        axes.plot(sizes, speeds, **look)
+        lows, highs = ([row.gbps.low for row in rows], [row.gbps.high for row in rows])
+        axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
+        return [(sizes[-1], speeds[-1], look["label"], look["color"])]
+
+    def _bound(self, axes, name: str, share: float, color: str) -> list[tuple[float, float, str, str]]:
+        """Draw a share of the copy's speed, dotted; returns as `_line` does."""
+        copies = [row for row in self.rows if row.provider == "copy" and row.gbps]
+        if not copies:
+            return []
+        sizes, speeds = [row.size for row in copies], [share * row.gbps.median for row in copies]
+        axes.plot(sizes, speeds, color=color, linestyle=":", linewidth=2.4, label=name)
+        return [(sizes[-1], speeds[-1], name, color)]
 
     def __str__(self) -> str:
         return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
