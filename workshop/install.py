@@ -232,7 +232,7 @@ def install_group(group, python, pins, jax):
         pip("jax-triton", python, "--constraint", constraints, "--no-deps", "jax-triton")
 
 
-# --- the whole --------------------------------------------------------------------------------------------
+# --- everything --------------------------------------------------------------------------------------------
 
 
 class Stamps:

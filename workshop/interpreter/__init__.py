@@ -1,1 +1,2 @@
-"""Triton's interpreter: made faithful to a GPU (`faithful`), and every access to memory checked (`memory_checker`)."""
+"""Triton's interpreter: repaired to compute what a GPU computes (`faithful`), with every memory access checked
+(`memory_checker`)."""

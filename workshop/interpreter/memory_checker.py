@@ -8,7 +8,7 @@ pointer came from, before memory is touched; the gaps between the rows of a stri
 The first lane outside raises OutOfBounds, whose `fault` says what, where and by whom.
 
 Kernels do not see real addresses: each tensor argument gets an address range of its own, far from the others,
-so a pointer always names its tensor, and an address that was computed wrongly can reach nothing.
+so a pointer always names its tensor, and a wrong address reaches no memory.
 """
 
 from __future__ import annotations
@@ -17,13 +17,26 @@ import contextlib
 import linecache
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
 import triton
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
+
+from .memory_record import (
+    ATOMIC,
+    NOBODY,
+    NOWHERE,
+    SEVERAL,
+    WINDOW,
+    Argument,
+    Fault,
+    Launch,
+    OutOfBounds,
+    Race,
+    Storage,
+)
 
 try:  # private names of Triton, which another version may not have; every access passes `_native`
     from triton.runtime.interpreter import _interpreter as _native
@@ -34,180 +47,7 @@ except (AttributeError, ImportError) as error:
 else:
     _missing = None
 
-WINDOW = 48  # bits of address space per tensor argument, half of it before the tensor
 MAX_RACES = 32  # described one by one, per launch; all are counted
-NOBODY, SEVERAL, ATOMIC = -1, -2, -3  # who wrote or read an element, beside the numbers of programs
-
-
-class OutOfBounds(Exception):
-    """A load, store or atomic reached outside its tensor. `fault` describes it."""
-
-    def __init__(self, fault: Fault):
-        super().__init__(str(fault))
-        self.fault = fault
-
-
-@dataclass(frozen=True)
-class Fault:
-    """The first access outside a tensor.
-
-    `element` counts elements of the tensor's dtype from its first one; `index` is its position in the tensor,
-    where a coordinate past `shape` is outside (None: before the start). `place` is "gap" (between the rows of
-    a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
-    (the pointer belongs to no argument; then `argument` is None).
-    """
-
-    kind: str  # "load", "store" or "atomic"
-    kernel: str
-    program: tuple[int, int, int]
-    argument: str | None
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    block: tuple[int, ...]  # shape of the block of pointers
-    lane: tuple[int, ...]  # first lane that is outside
-    lanes: int  # how many are
-    element: int
-    index: tuple[int, ...] | None
-    place: str
-    distance: int
-    line: int | None
-    code: str
-
-    def to_json(self) -> dict:
-        return asdict(self)
-
-    def __str__(self) -> str:
-        where = f"line {self.line}: {self.code}" if self.line else "unknown line"
-        who = f"{self.kernel}, program {self.program}, lane {_short(self.lane)}"
-        many = f" and {self.lanes - 1} more lanes" if self.lanes > 1 else ""
-        if self.argument is None:
-            return f"out-of-bounds {self.kind} in {who}{many}: a pointer to no tensor at all — {where}"
-        place = "in the gap between its rows" if self.place == "gap" else f"{self.distance} {self.place}"
-        what = f"'{self.argument}' of shape {self.shape}, stride {self.stride}"
-        return (
-            f"out-of-bounds {self.kind} in {who}{many}: element {self.element} of {what}, {place} — {where}"
-        )
-
-
-@dataclass(frozen=True)
-class Race:
-    """One element that two programs of a launch touched without atomics, at least one of them writing.
-
-    `kind` is "write-write", "read-write" (read first) or "write-read" (written first). `same_value` says of a
-    write-write race whether both wrote the same bits. A program of None stands for several.
-    """
-
-    kind: str
-    kernel: str
-    argument: str
-    index: tuple[int, ...]
-    first: tuple[int, int, int] | None
-    second: tuple[int, int, int]
-    same_value: bool | None
-    line: int | None
-    code: str
-
-    def to_json(self) -> dict:
-        return asdict(self)
-
-
-class _Storage:
-    """One block of memory during one launch. Arrays count at the first byte of each element."""
-
-    def __init__(self, start: int, size: int):
-        self.start = start
-        self.reads = np.zeros(size, np.int32)
-        self.writes = np.zeros(size, np.int32)
-        self.reader = np.full(size, NOBODY, np.int64)
-        self.writer = np.full(size, NOBODY, np.int64)
-
-
-class Argument:
-    """A tensor argument of a launch: name, shape, stride (in elements), dtype and per-element counts."""
-
-    def __init__(self, name: str, tensor: torch.Tensor, storage: _Storage, window: int):
-        self.name, self.dtype, self._storage = name, tensor.dtype, storage
-        self.shape, self.stride = tuple(tensor.shape), tuple(tensor.stride())
-        self.itemsize = tensor.element_size()
-        self.real = tensor.data_ptr()
-        self.virtual = (window + 1 << WINDOW) | (
-            self.real & 0xFFF
-        )  # the low bits: alignment is part of the language
-        extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-        self.bytes = extent * self.itemsize if tensor.numel() else 0
-        self.within = np.zeros(self.bytes, bool)
-        if self.bytes:
-            for byte in range(self.itemsize):
-                self._view(self.within[byte:])[...] = True
-        self.bytes_loaded = self.bytes_stored = 0
-
-    def _view(self, per_byte: np.ndarray) -> np.ndarray:
-        strides = [stride * self.itemsize * per_byte.itemsize for stride in self.stride]
-        return np.lib.stride_tricks.as_strided(per_byte, self.shape, strides)
-
-    def _counts(self, per_byte: np.ndarray) -> np.ndarray:
-        if not self.bytes:
-            return np.zeros(self.shape, per_byte.dtype)
-        return self._view(per_byte[self.real - self._storage.start :]).copy()
-
-    @property
-    def reads(self) -> np.ndarray:
-        """How often this launch read each element, through any argument: int32, the tensor's shape."""
-        return self._counts(self._storage.reads)
-
-    @property
-    def writes(self) -> np.ndarray:
-        """How often this launch wrote each element, through any argument: int32, the tensor's shape."""
-        return self._counts(self._storage.writes)
-
-    @property
-    def unwritten(self) -> np.ndarray:
-        """Indices of the elements that this launch never wrote: one row each, one column a dimension."""
-        return np.argwhere(self.writes == 0)
-
-    def index(self, element: int) -> tuple[int, ...] | None:
-        """Coordinates of the element that is `element` elements behind the first; None before the start."""
-        if element < 0:
-            return None
-        coordinates = [0] * len(self.shape)
-        for dim in sorted(range(len(self.shape)), key=lambda dim: -self.stride[dim]):
-            if self.stride[dim] > 0:
-                coordinates[dim], element = divmod(element, self.stride[dim])
-        return tuple(coordinates)
-
-    def locate(self, offset: int) -> dict:
-        """What a Fault says of the place `offset` bytes behind the first element."""
-        element, last = offset // self.itemsize, self.bytes // self.itemsize - 1
-        if 0 <= element <= last:
-            place, distance = "gap", 0
-        elif element > last:
-            place, distance = "past the end", element - last
-        else:
-            place, distance = "before the start", -element
-        where = {"element": element, "index": self.index(element), "place": place, "distance": distance}
-        return {"argument": self.name, "shape": self.shape, "stride": self.stride, **where}
-
-
-_NOWHERE = {"argument": None, "shape": (), "stride": (), "element": 0, "index": None}
-_NOWHERE |= {"place": "nowhere", "distance": 0}
-
-
-@dataclass
-class Launch:
-    """What one launch did. Bytes count active lanes; `masked_lanes` are the others."""
-
-    kernel: str
-    filename: str
-    grid: tuple[int, int, int] = (0, 0, 0)
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    loads: int = 0
-    stores: int = 0
-    atomics: int = 0
-    bytes_loaded: int = 0
-    bytes_stored: int = 0
-    masked_lanes: int = 0
-    races: list[Race] = field(default_factory=list)
-    race_count: int = 0
 
 
 class Memory:
@@ -240,17 +80,17 @@ class Memory:
         launch = Launch(function.__name__, function.__code__.co_filename)
         self.launches.append(launch)
         self._windows, self._addresses, self._kept = [], {}, []
-        storages: dict[int, _Storage] = {}
+        storages: dict[int, Storage] = {}
         for name, value in zip(names, values, strict=False):
             for label, tensor in _tensors(name, value):
                 self._register(launch, label, tensor, storages)
 
-    def _register(self, launch: Launch, name: str, wrapped: object, storages: dict[int, _Storage]) -> None:
+    def _register(self, launch: Launch, name: str, wrapped: object, storages: dict[int, Storage]) -> None:
         tensor = interpreter._unwrap_tensor(wrapped)
         memory = tensor.untyped_storage()
         start = memory.data_ptr()
         if start not in storages:
-            storages[start] = _Storage(start, memory.nbytes())
+            storages[start] = Storage(start, memory.nbytes())
         argument = Argument(name, tensor, storages[start], len(self._windows))
         launch.arguments[name] = argument
         self._windows.append(argument)
@@ -315,7 +155,7 @@ class Memory:
             "line": line,
             "code": code,
         }
-        self.fault = Fault(**about, **(argument.locate(offset) if argument else _NOWHERE))
+        self.fault = Fault(**about, **(argument.locate(offset) if argument else NOWHERE))
         raise OutOfBounds(self.fault)
 
     def _where(self) -> tuple[int | None, str]:
@@ -329,7 +169,7 @@ class Memory:
     # -- counting and races
 
     def _count(self, kind: str, argument: Argument, offsets: np.ndarray, itemsize: int, new) -> None:
-        launch, storage = self.launches[-1], argument._storage
+        launch, storage = self.launches[-1], argument.storage
         at = offsets + (argument.real - storage.start)
         program = _program_number()
         if kind != "store":
@@ -364,17 +204,13 @@ class Memory:
         line, code = self._where()
         program = tuple(interpreter.interpreter_builder.grid_idx)
         for lane in lanes[: MAX_RACES - len(launch.races)]:
-            element = int(at[lane] - (argument.real - argument._storage.start)) // argument.itemsize
+            element = int(at[lane] - (argument.real - argument.storage.start)) // argument.itemsize
             equal = bool(same[lane]) if same is not None else None
             first = _program_at(int(other[lane]))
             race = Race(
                 kind, launch.kernel, argument.name, argument.index(element), first, program, equal, line, code
             )
             launch.races.append(race)
-
-
-def _short(lane: tuple[int, ...]) -> str:
-    return str(lane[0]) if len(lane) == 1 else str(lane)
 
 
 def _tensors(name: str, value: object) -> Iterator[tuple[str, object]]:
@@ -460,7 +296,7 @@ def _garbage(scalar: tl.dtype, dtype: np.dtype):
         return 0x7FC0  # NaN
     if dtype.kind == "b":
         return True
-    return np.iinfo(dtype).max // 3  # far away, and odd enough to be recognised
+    return np.iinfo(dtype).max // 3  # far from every tensor, and easy to recognise
 
 
 def _from_the_end(set_grid_idx):
@@ -523,14 +359,14 @@ def probe(x, y, n, past, B: tl.constexpr):
 
 
 def self_test() -> str | None:
-    """None when this Triton's interpreter has the internals that `watch` rests on, else what it has not."""
+    """None when this Triton's interpreter has the internals that `watch` needs, else what is missing."""
     if not triton.knobs.runtime.interpret:
         return (
             "Triton was imported to compile kernels: TRITON_INTERPRET=1 was not set before `import triton`."
         )
     try:
         problem = _missing or _probe()
-    except Exception as error:  # whatever another Triton may raise
+    except Exception as error:  # another Triton may raise anything
         problem = f"{type(error).__name__}: {error}"
     return problem and (
         f"Memory cannot be checked in the interpreter of this Triton, {triton.__version__} ({problem})."
@@ -563,5 +399,5 @@ def _probe() -> str | None:
         if y[4].item() != 1.0:
             return "masked-off lanes were not poisoned"
         if memory.launches[0].arguments["y"].writes.tolist() != [1, 1, 1, 0, 1, 0, 0, 0]:
-            return "stores were not counted rightly"
+            return "stores were miscounted"
     return None
