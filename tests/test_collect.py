@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from classroom import RIGHT, filled, new_course, zip_of
 
-from autograder.classroom.collect import CourseError, collect, student_id
+from autograder.classroom.collect import collect
+from autograder.classroom.course import CourseError
+from autograder.classroom.identity import student_id
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
