@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "collect":
             command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
             command.add_argument("--student", default="", help="whose it is, where no name says so")
+            command.add_argument("--roster", type=Path, help="the class as CSV, as your LMS exports it; the course keeps it")
         if name == "grade":
             command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
             command.add_argument("--student", action="append", help="only this student (may be repeated)")
@@ -276,7 +277,7 @@ def _course_command(options) -> int:
 def _collect(course, options):
     from .classroom.collect import collect
 
-    return collect(options.source, course, options.student)
+    return collect(options.source, course, options.student, options.roster)
 
 
 def _grade(course, options):

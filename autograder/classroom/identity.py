@@ -2,65 +2,59 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from ..text import BLANK_LETTERS
+from ..text import visible
 from .course import Course, CourseError
+from .people import ClassList, student_id
+from .roster import Unclear
 from .sources import CollectReport, Found, ignored, shown
 from .submission import cells_of, grade_id, is_answer
+from .systems import Named, gradescope, name_by_system, split_titles
 
 MAX_NOTEBOOKS = 100_000
 LAYOUTS = (
     "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
-    "or the zip of Moodle, Canvas, Blackboard or Brightspace"
+    "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
 )
 
-# How learning-management systems name what they pack. `student` is who; `key` tells namesakes apart, and is
-# part of the student's id where the system keeps it from one assignment to the next; `time` is the attempt's.
-_SYSTEMS = (
-    ("Moodle", False, r"(?P<student>[^/]+?)_(?P<key>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)"),
-    ("Canvas", True, r"(?P<student>[^\W\d_][^\W_]*)_(?:(?i:LATE)_)?(?P<key>\d+)_\d+_(?P<file>.+)"),
-    (
-        "Blackboard",
-        False,
-        r"(?P<key>.*?)_(?P<student>[^_]+)_attempt_(?P<time>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
-    ),
-    (
-        "Brightspace",
-        False,
-        r"(?P<key>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?"
-        r"(?P<time>\w+ \d+, ?\d{4}(?: \d+ [AP]M)?)[ -]*(?P<file>.*)",
-    ),
-)
-_SYSTEMS = tuple((name, stable, re.compile(pattern, re.DOTALL)) for name, stable, pattern in _SYSTEMS)
-_ATTEMPT_TIMES = ("%Y-%m-%d-%H-%M-%S", "%b %d, %Y %I%M %p")
-_NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work"}
+_NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
+_NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
 
 
 @dataclass
 class _Candidate:
-    """A notebook on its way to a student. `rest` is what its name says beside the assignment.
+    """A file on its way to a student. `rest` is what its name says beside the assignment.
 
-    A system that named it gave `student` and `key`; `outside` are then the folders around that name.
+    `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
+    cannot be graded; `unclear` why nobody can be said to have handed it in.
     """
 
     found: Found
     assignment: str
     rest: str
-    student: str
-    key: str
+    named: Named
     outside: tuple[str, ...]
+    problem: str = ""
     unclear: str = "nothing says whose"
+
+
+@dataclass
+class Identified:
+    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none."""
+
+    found: Found
+    student: str
+    assignment: str
+    late: bool = False
+    problem: str = ""
 
 
 def answers_of(course: Course) -> dict[str, set[str]]:
@@ -72,97 +66,138 @@ def answers_of(course: Course) -> dict[str, set[str]]:
 
 
 def identified(
-    files: Iterator[Found], assignments: dict[str, set[str]], student: str, report: CollectReport
-) -> Iterator[tuple[Found, str, str]]:
-    candidates, others = [], defaultdict(list)
+    files: Iterator[Found],
+    assignments: dict[str, set[str]],
+    classlist: ClassList,
+    student: str,
+    report: CollectReport,
+) -> Iterator[Identified]:
+    """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem."""
+    candidates = _candidates(files, assignments, report)
+    _split_blackboard(candidates, assignments, classlist)
+    _name_students(candidates, set(assignments))
+    usual = {c.named.system: c.assignment for c in candidates if c.assignment}
+    claims = [
+        (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
+        for c in candidates
+    ]
+    ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
+    report.notes += notes
+    for c, claim in zip(candidates, claims):
+        who = student_id(student) if student else ids.get(claim, "")
+        if isinstance(who, Unclear):
+            c.unclear, who = str(who), ""
+        if not who and not c.problem:
+            c.problem = f"is {c.assignment}, but {c.unclear}; expected {LAYOUTS}; or say it with --student"
+        yield Identified(c.found, who, c.assignment, c.named.late, c.problem)
+
+
+def _candidates(
+    files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
+) -> list[_Candidate]:
+    candidates, others, submitters = [], defaultdict(list), {}
     for found in files:
         if any(map(ignored, found.parts)):
             continue
-        if not found.path.lower().endswith(".ipynb"):
+        if found.parts[-1] == "submission_metadata.yml":
+            _read_gradescope(found, submitters, report)
+        elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
+            archive = replace(found, problem="is an archive, but no zip; unpack it first")
+            candidates.append(_candidate(archive, assignments, report))
+        elif found.problem or _might_be_notebook(found, assignments):
+            candidates.append(_candidate(found, assignments, report))
+        else:
             others["/".join(found.parts[:-1][:1])].append(found.path)
-        elif candidate := _candidate(found, assignments, report):
-            candidates.append(candidate)
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     _say_what_is_no_notebook(others, report)
-    _name_students(candidates, set(assignments))
-    ids = _student_ids(candidates, report)
-    for c in candidates:
-        who = student_id(student) if student else ids.get((c.student, c.key), "")
-        if who:
-            yield c.found, who, c.assignment
-        else:
-            report.not_understood.append(
-                f"{shown(c.found.path)}: is {c.assignment}, but {c.unclear}; expected {LAYOUTS}; "
-                "or say it with --student"
-            )
+    return [named for c in candidates for named in _by_gradescope(c, submitters)]
+
+
+def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
+    """A notebook by its ending, or a Python file that is named like an assignment."""
+    name = found.path.lower()
+    return name.endswith((".ipynb", ".ipynb.txt")) or (
+        name.endswith(".py") and bool(_by_name(_stem(found.parts[-1]), assignments)[0])
+    )
 
 
 def _say_what_is_no_notebook(others: dict[str, list[str]], report: CollectReport) -> None:
-    """A line for each archive, and one for all else in a folder: it may be a copy of a whole repository."""
+    """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
     for folder, paths in others.items():
-        rest = []
-        for path in paths:
-            if path.lower().endswith((".zip", ".7z", ".gz", ".rar")):
-                report.not_understood.append(f"{shown(path)}: is an archive inside; unpack it first")
-            else:
-                rest.append(path)
-        if len(rest) == 1:
-            report.not_understood.append(f"{shown(rest[0])}: is not a notebook (.ipynb)")
-        elif rest:
+        if len(paths) == 1:
+            report.notes.append(f"left out {shown(paths[0])}: it is not a notebook (.ipynb)")
+        else:
             where = f" in {shown(folder)}/" if folder else ""
-            report.not_understood.append(
-                f"{shown(rest[0])} and {len(rest) - 1} more{where}: are not notebooks (.ipynb)"
+            report.notes.append(
+                f"left out {shown(paths[0])} and {len(paths) - 1} more{where}: they are not notebooks (.ipynb)"
             )
 
 
-def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate | None:
+def _read_gradescope(found: Found, submitters: dict[str, list[Named]], report: CollectReport) -> None:
+    folder = "/".join(found.parts[:-1])
+    try:
+        for name, people in gradescope(found.read()).items():
+            submitters["/".join(filter(None, (folder, name)))] = people
+    except (ValueError, OSError) as error:
+        report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+
+
+def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
+    """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
+    parts = candidate.found.parts
+    people = next((p for n in range(len(parts)) if (p := submitters.get("/".join(parts[: n + 1])))), None)
+    for named in people or [candidate.named]:
+        found = replace(candidate.found, modified=named.time or candidate.found.modified)
+        yield replace(candidate, found=found, named=named, outside=() if people else candidate.outside)
+
+
+def _split_blackboard(
+    candidates: list[_Candidate], assignments: dict[str, set[str]], classlist: ClassList
+) -> None:
+    """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
+    mine = [c for c in candidates if c.named.system == "Blackboard"]
+    users = split_titles((c.named.student for c in mine), lambda title: _is_title(title, assignments))
+    for c in mine:
+        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
+        c.named = replace(c.named, student=listed or users[c.named.student])
+
+
+def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
+    assignment, rest = _by_name(title, assignments)
+    return bool(assignment) and not rest
+
+
+def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
     *folders, name = found.parts
-    at, said = _by_system(found.parts)
-    stem = said["file"] if said and at == len(folders) else name
-    stem = _COPY_MARK.sub("", re.sub(r"\.ipynb$", "", stem, flags=re.IGNORECASE))
+    at, named = name_by_system(found.parts)
+    stem = _stem(named.file if named.system and at == len(folders) else name)
     assignment, rest = _by_name(stem, assignments)
     if not assignment:
         assignment = next((a for f in reversed(folders) if (a := _by_name(f, assignments)[0])), "")
-    if not assignment:
+    problem = found.problem
+    if not assignment and not problem:
         assignment = _by_answers(found, assignments)
         if assignment:
             rest = ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-    if not assignment:
-        expected = ", ".join(assignments)
-        report.not_understood.append(
-            f"{shown(found.path)}: neither name nor answers say which of {expected}"
-        )
-        return None
-    found = replace(found, modified=_attempt_time(said.get("time")) or found.modified)
-    student = unicodedata.normalize("NFC", said.get("student", ""))
-    return _Candidate(found, assignment, rest, student, said.get("key", ""), tuple(folders[:at]))
+        else:
+            problem = f"neither name nor answers say which of {', '.join(assignments)}"
+    found = replace(found, modified=named.time or found.modified)
+    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
 
 
-def _attempt_time(text: str | None) -> datetime | None:
-    """The time of an attempt, by the local clock, where a system's name says it."""
-    text = re.sub(r" (\d{3} [AP]M)", r" 0\1", text or "")  # 115 PM
-    for form in _ATTEMPT_TIMES:
-        with contextlib.suppress(ValueError, OverflowError):
-            return datetime.strptime(text, form).astimezone(UTC)
-    return None
+def _stem(name: str) -> str:
+    """A file's name without its ending and without the marks of a copy."""
+    stem = re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE)
+    return _COPY_MARK.sub("", stem)
 
 
-def _by_system(parts: tuple[str, ...]) -> tuple[int, dict[str, str]]:
-    """Which part of a path a learning-management system named, and what the name says.
-
-    The outermost name counts: what is inside was named by the student, who may have taken another's name.
-    """
-    for at, part in enumerate(parts):
-        for _, stable, pattern in _SYSTEMS:
-            match = pattern.fullmatch(part)
-            if match:
-                said = match.groupdict()
-                if stable:
-                    said["student"] = f"{said['student']}_{said['key']}"
-                return at, said
-    return len(parts), {}
+def _person_in(rest: str) -> str:
+    """What of a name's rest may be a person: "final v2" is none."""
+    rest = re.sub(r"\bcopy of\b", " ", rest, flags=re.IGNORECASE)
+    words = re.findall(r"[^\W_]+", rest.lower())
+    return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
 
 
 def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
@@ -188,69 +223,54 @@ def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
 
 
 def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
-    """Fill in the student of those that no learning-management system named."""
-    plain = [c for c in candidates if not c.student]
-    folders = {
-        id(c): [
-            f
-            for f in (c.outside if c.student else c.found.parts[:-1])
-            if f.lower() not in _NO_STUDENT and not _by_name(f, dict.fromkeys(assignments, set()))[0]
-        ]
-        for c in candidates
-    }
+    """Fill in the student of those that no system named, from the folders that tell them apart."""
+    known = dict.fromkeys(assignments, set())
+    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
+    plain = [c for c in candidates if not c.named.student and not c.problem]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
     deepest = max(map(len, theirs), default=0)
     depth = len(os.path.commonprefix(ends))
     split = deepest > depth
-    together = defaultdict(list)
+    together = defaultdict(set)
     for c in plain:
-        together[c.assignment].append(c.rest)
-    # One folder cannot be one student's when an assignment is there twice and every name says more.
-    flat = not split and all(rest for rests in together.values() for rest in rests)
-    flat = flat and any(len(set(rests)) > 1 for rests in together.values())
+        together[c.assignment].add(c.rest)
+    # One folder cannot be one student's when an assignment is there twice under two people's names.
+    flat = not split and any(len(rests - {""}) > 1 for rests in together.values())
     for c in candidates:
         mine = folders[id(c)]
-        if c.student:
+        if c.named.student:
             # Beside folders that are students, one's files may be named as a system would name another's.
             beside = len(os.path.commonprefix([mine, *ends]))
             if len(mine) > beside and deepest > beside:
-                c.unclear = f"its name says {shown(c.student)}, and its folder {shown(mine[beside])}"
-                c.student = ""
-        elif len(mine) > depth:
-            c.student = mine[depth]
+                c.unclear = f"its name says {shown(c.named.student)}, and its folder {shown(mine[beside])}"
+                c.named = replace(c.named, student="")
+            continue
+        at = min(depth, len(os.path.commonprefix([mine, *ends])))
+        if len(mine) > at:
+            student = mine[at]
         elif mine and not split and not flat:
-            c.student = mine[-1]
+            student = mine[-1]
         else:
-            c.student = c.rest
-        c.student = unicodedata.normalize("NFC", c.student)
+            student = "" if c.problem else c.rest
+        c.named = Named(student=unicodedata.normalize("NFC", student))
 
 
-def _student_ids(candidates: list[_Candidate], report: CollectReport) -> dict[tuple[str, str], str]:
-    """An id for each (student, key). Whose ids would be the same get their number or a mark in them."""
-    people = defaultdict(set)
-    for c in candidates:
-        if c.student:
-            people[student_id(c.student), c.assignment].add((c.student, c.key))
-    shared = {student for (student, _), names in people.items() if len(names) > 1}
-    for student in sorted(shared):
-        report.notes.append(f"{student}: several people have this name; their ids end in a number or a mark")
-
-    def own_id(name: str, key: str) -> str:
-        if student_id(name) not in shared or student_id(name) == name and not key:
-            return student_id(name)
-        return student_id(f"{name}_{key}") if key else f"{student_id(name)}-{_mark(name, 8)}"
-
-    return {(c.student, c.key): own_id(c.student, c.key) for c in candidates if c.student}
-
-
-def student_id(name: str) -> str:
-    """An id that is safe as a folder, in a URL and in a spreadsheet: blanks become "_", further changes a mark."""
-    composed = re.sub(r"\s+", "_", unicodedata.normalize("NFC", name).strip())
-    cleaned = re.sub(rf"[^\w.@-]|[{BLANK_LETTERS}]", "_", unicodedata.normalize("NFKC", composed))
-    cleaned = re.sub(r"^[^\w]+|^_+|[.]+$", "", cleaned)[:60]
-    return cleaned if cleaned == composed else f"{cleaned or 'student'}-{_mark(composed, 4)}"
-
-
-def _mark(name: str, length: int) -> str:
-    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
+def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
+    """The folders that may be named after a person, without what GitHub Classroom writes before the user name."""
+    persons = []
+    zips = [at for at, folder in enumerate(folders) if folder.lower().endswith(".zip")]
+    if zips:  # a student's own zip may be named after the student; what is inside was named by the student
+        folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
+    for at, folder in enumerate(folders):
+        outer = folders[at - 1] if at else ""
+        slug = outer.removesuffix("-submissions")
+        if slug != outer and folder.startswith(f"{slug}-"):  # gh classroom clone student-repos
+            persons.append(folder.removeprefix(f"{slug}-"))
+            continue
+        assignment, rest = _by_name(folder, assignments)
+        if assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
+            persons.append(_person_in(rest))
+        elif not assignment and folder.lower() not in _NO_STUDENT:
+            persons.append(folder)
+    return persons

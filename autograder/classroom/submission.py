@@ -88,6 +88,12 @@ def cells_of(content: bytes) -> list[dict]:
     return [_plain(cell) for cell in cells if isinstance(cell, dict)]
 
 
+def notebook_of(source: bytes) -> bytes:
+    """A notebook file with the text of a Python file as its only cell."""
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source.decode("utf-8-sig", "replace")}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}).encode()
+
+
 def _plain(cell: dict) -> dict:
     """A cell of a submission with nothing but its type, ids and text, each of the right type."""
     metadata = cell.get("metadata")
