@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "collect":
             command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
             command.add_argument("--student", default="", help="whose it is, where no name says so")
+            command.add_argument("--roster", type=Path, help="the class as CSV, as your LMS exports it; the course keeps it")
         if name == "grade":
             command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
             command.add_argument("--student", action="append", help="only this student (may be repeated)")
@@ -119,29 +120,27 @@ def _check(options) -> int:
 
 def _read_answer(path: Path, exercise) -> str:
     """The answer's source: a Python file, or the notebook's cells for this exercise."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
-    if path.suffix == ".ipynb":
-        source = _from_notebook(path, text, exercise)
-    elif path.suffix == ".py":
-        source = text
-    else:
+    from .classroom.submission import read_bounded
+
+    if path.suffix not in (".ipynb", ".py"):
         raise CallError(f"{path.name} is neither .py nor .ipynb; give a Python file or a notebook")
+    try:
+        content = read_bounded(path)
+        source = content.decode("utf-8-sig") if path.suffix == ".py" else _from_notebook(path, content, exercise)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text"
+        raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
     _require_entry(path, source, exercise)
     return source
 
 
-def _from_notebook(path: Path, text: str, exercise) -> str:
+def _from_notebook(path: Path, content: bytes, exercise) -> str:
     from . import answer
+    from .classroom.submission import cells_of
 
-    try:
-        notebook = json.loads(text)
-    except (ValueError, RecursionError):
-        raise CallError(f"{path.name} is not a notebook: it is not JSON; download it again as .ipynb") from None
-    source = answer.from_notebook(notebook, exercise) if isinstance(notebook, dict) else None
+    source = answer.from_notebook({"cells": cells_of(content)}, exercise)
     if not source:
         raise CallError(f"{path.name} has no answer to {exercise.name}; it should define {exercise.signature}")
     return source
@@ -278,7 +277,7 @@ def _course_command(options) -> int:
 def _collect(course, options):
     from .classroom.collect import collect
 
-    return collect(options.source, course, options.student)
+    return collect(options.source, course, options.student, options.roster)
 
 
 def _grade(course, options):
@@ -295,13 +294,13 @@ def _grade(course, options):
 
 
 def _feedback(course, options):
-    from .classroom.grade import feedback
+    from .classroom.feedback import feedback
 
     return feedback(course)
 
 
 def _export(course, options):
-    from .classroom.grade import export
+    from .classroom.export import export
 
     return export(course, options.to)
 

@@ -6,18 +6,18 @@ first line is `# needs triton<3.9` must be told so by other versions: not-in-thi
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from queue import SimpleQueue
 
 from .exercises import EXERCISES
 from .judge import Judge
 from .judge.jax import JaxMissing
+from .judge.pool import JudgePool, SturdyJudge
 from .judge.proof import stack
 from .verdict import Verdict
 
@@ -88,28 +88,18 @@ def run(
     With a seed the inputs are the same in every run, so that the page of verdicts is, too.
     """
     answers = answers_in(folder, exercises)
-    judges: SimpleQueue[Judge] = SimpleQueue()
     workers = workers or min(os.cpu_count() or 1, 8)
-    made = [Judge(confine) for _ in range(min(workers, max(len(answers), 1)))]
-    for judge in made:
-        judges.put(judge.__enter__())
 
-    def judge_one(answer: Answer):
-        judge = judges.get()
+    def judge_one(judge: SturdyJudge, answer: Answer) -> None:
         try:
             source = answer.path.read_text(encoding="utf-8")
             answer.verdicts = [judge.judge(answer.exercise, source, seed) for _ in range(repeat)]
         except JaxMissing as missing:
             answer.skipped = str(missing)
-        finally:
-            judges.put(judge)
 
-    try:
-        with ThreadPoolExecutor(len(made)) as pool:
-            list(pool.map(judge_one, answers))
-    finally:
-        for judge in made:
-            judge.__exit__()
+    with JudgePool(min(workers, len(answers)), functools.partial(Judge, confine)) as pool:
+        for _ in pool.each(judge_one, answers):
+            pass
     return answers
 
 

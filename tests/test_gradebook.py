@@ -8,7 +8,9 @@ from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course,
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course, CourseError
-from autograder.classroom.grade import export, feedback, grade
+from autograder.classroom.export import export
+from autograder.classroom.feedback import feedback
+from autograder.classroom.grade import grade
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.lessons import BuildError
 

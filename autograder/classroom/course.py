@@ -17,6 +17,8 @@ from pathlib import Path
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
+from ..text import visible
+
 COURSE_ID = "triton-workshop"
 CONFIG = '''\
 """Plain nbgrader commands and formgrader on this course directory.
@@ -38,17 +40,17 @@ def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
     c.GenerateAssignment.preprocessors = [
-        "autograder.classroom.grade.MakeRelease",
+        "autograder.classroom.nbgrader_plugins.MakeRelease",
         "nbgrader.preprocessors.SaveCells",
     ]
-    c.Autograde.exporter_class = "autograder.classroom.grade.ReleasedExporter"
+    c.Autograde.exporter_class = "autograder.classroom.nbgrader_plugins.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [
-        "autograder.classroom.grade.TrustedVerdict",
-        "autograder.classroom.grade.SaveVerdicts",
+        "autograder.classroom.nbgrader_plugins.TrustedVerdict",
+        "autograder.classroom.nbgrader_plugins.SaveVerdicts",
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
-    c.GenerateFeedback.exporter_class = "autograder.classroom.grade.FeedbackExporter"
+    c.GenerateFeedback.exporter_class = "autograder.classroom.nbgrader_plugins.FeedbackExporter"
     c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
 
@@ -128,6 +130,11 @@ def _folders(path: Path) -> list[Path]:
         return []
     inside = sorted(path.iterdir())
     return [p for p in inside if p.is_dir() and not p.is_symlink() and not p.name.startswith(".")]
+
+
+def word(name: str) -> str:
+    """A folder's name for a line of text."""
+    return visible(name, 80).replace("\n", "⟨U+000A⟩")
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -1,141 +1,64 @@
-"""The pages that students get: verdict, points and their own answer, one self-contained file per assignment.
-
-Nothing is loaded from elsewhere and no script runs: a policy in each page forbids both.
-"""
+"""Writes the pages of feedback/ from what was graded."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from html import escape
+from pathlib import Path
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from nbgrader.api import MissingEntry
+from nbgrader.preprocessors import GetGrades
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c1e21; --soft: #5d6570; --page: #f6f7f9; --card: #fff;
-  --line: #dfe3e8; --good: #009e73; --some: #b8860b; --none: #d55e00; --code: #f3f5f8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e7e9ec; --soft: #9aa3ae; --page: #14171b;
-  --card: #1d2126; --line: #333a42; --good: #2fc79b; --some: #e0b341; --none: #ff8b4a; --code: #15181c; } }
-* { box-sizing: border-box; }
-body { margin: 0; padding: 2.5rem 1.25rem 4rem; background: var(--page); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
-main { max-width: 54rem; margin: 0 auto; }
-h1 { margin: 0; font-size: 1.7rem; line-height: 1.25; } h2 { margin: 0; font-size: 1.15rem; }
-a { color: inherit; text-underline-offset: .2em; }
-.who { margin: .3rem 0 0; color: var(--soft); }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.1rem 1.3rem;
-  margin-top: 1.25rem; overflow-wrap: anywhere; }
-.row { display: flex; align-items: baseline; justify-content: space-between; gap: 1rem; }
-.row > :last-child { white-space: nowrap; font-variant-numeric: tabular-nums; }
-.total { font-size: 1.15rem; font-weight: 600; }
-.bar { height: 8px; border-radius: 4px; background: var(--line); margin: .5rem 0 .2rem; overflow: hidden; }
-.bar i { display: block; height: 100%; border-radius: 4px; background: var(--some); }
-.full i, .dot.full { background: var(--good); } .zero i, .dot.zero { background: var(--none); }
-.dot { display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; background: var(--some);
-  margin-right: .55rem; }
-.list { list-style: none; margin: .9rem 0 0; padding: 0; }
-.list li { padding: .4rem 0; border-top: 1px solid var(--line); }
-section.card div.verdict { margin: .7rem 0 0; max-width: none; }
-.comment { margin: .8rem 0 0; padding: .5rem .8rem; border-left: 4px solid #0072b2; background: var(--code);
-  white-space: pre-wrap; }
-details { margin-top: .8rem; } summary { cursor: pointer; color: var(--soft); }
-pre { margin: .6rem 0 0; padding: .8rem 1rem; background: var(--code); border-radius: 6px; overflow-x: auto;
-  font: 13.5px/1.5 ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-pre.code { background: var(--code); }
-@media print { body { padding: 0; } .card { break-inside: avoid; } }
-"""
+from ..text import visible
+from .course import Course, word, write_atomically
+from .gradebook import NOT_IN_GRADEBOOK, graded_folders, resources
+from .nbgrader_plugins import FeedbackExporter
+from .pages import overview
 
 
-@dataclass(frozen=True)
-class ExerciseFeedback:
-    """What a student hears about an exercise. `panel` is HTML of ours; all other texts are escaped here."""
+@dataclass
+class FeedbackReport:
+    pages: list[Path]
+    problems: list[str]
 
-    name: str
-    score: float
-    points: float
-    panel: str
-    answer: str
-    comment: str = ""
+    @property
+    def status(self) -> int:
+        return int(bool(self.problems))
 
-
-def page(
-    *,
-    student: str,
-    assignment: str,
-    title: str,
-    score: float,
-    points: float,
-    exercises: Sequence[ExerciseFeedback],
-) -> str:
-    """The page of one submission: the total, a line per exercise, then verdict and answer of each."""
-    lines = "".join(
-        _line(f'<a href="#{escape(e.name)}">{escape(e.name)}</a>', e.score, e.points) for e in exercises
-    )
-    who = f"{escape(assignment)} · {escape(student)}"
-    head = f'<header><h1>{escape(title)}</h1><p class="who">{who}</p></header>'
-    total = f'<section class="card">{_total(score, points)}<ul class="list">{lines}</ul></section>'
-    return _document(f"{assignment} · {student}", head + total + "".join(map(_exercise, exercises)))
+    def print(self, out: Callable[[str], None] = print) -> None:
+        for problem in self.problems:
+            out(problem)
+        where = f" in {self.pages[0].parents[2]}" if self.pages else ""
+        out(f"{len(self.pages)} feedback pages{where}")
 
 
-def overview(student: str, lessons: Sequence[tuple[str, float, float]]) -> str:
-    """A student's lessons, as (assignment, score, points), each linked to its page."""
-    lines = "".join(
-        _line(f'<a href="{escape(name)}/{escape(name)}.html">{escape(name)}</a>', score, points)
-        for name, score, points in lessons
-    )
-    total = _total(sum(score for _, score, _ in lessons), sum(points for *_, points in lessons))
-    head = f'<header><h1>Feedback</h1><p class="who">{escape(student)}</p></header>'
-    return _document(
-        f"Feedback · {student}", f'{head}<section class="card">{total}<ul class="list">{lines}</ul></section>'
-    )
-
-
-def _exercise(e: ExerciseFeedback) -> str:
-    parts = [
-        f'<div class="row"><h2>{escape(e.name)}</h2><span>{_points(e.score, e.points)}</span></div>',
-        e.panel,
-    ]
-    if e.comment:
-        parts.append(f'<p class="comment">{escape(e.comment)}</p>')
-    if e.answer.strip():
-        opened = "" if e.score >= e.points else " open"
-        code = highlight(e.answer, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
-        parts.append(f"<details{opened}><summary>Your answer</summary>")
-        parts.append(f'<pre class="code">{code}</pre></details>')
-    return f'<section class="card" id="{escape(e.name)}">{"".join(parts)}</section>'
-
-
-def _total(score: float, points: float) -> str:
-    share = 100 * score / points if points else 0
-    return (
-        f'<div class="row total"><span>Points</span><span>{_points(score, points)}</span></div>'
-        f'<div class="bar {_grade(score, points)}"><i style="width:{min(max(share, 0), 100):.0f}%"></i></div>'
-    )
-
-
-def _line(link: str, score: float, points: float) -> str:
-    dot = f'<i class="dot {_grade(score, points)}"></i>'
-    return f'<li class="row"><span>{dot}{link}</span><span>{_points(score, points)}</span></li>'
-
-
-def _points(score: float, points: float) -> str:
-    return f"{score:g} of {points:g}"
-
-
-def _grade(score: float, points: float) -> str:
-    return "full" if score >= points else "some" if score > 0 else "zero"
-
-
-def _document(title: str, body: str) -> str:
-    light = HtmlFormatter(style="default").get_style_defs(".code")
-    dark = HtmlFormatter(style="monokai").get_style_defs(".code")
-    style = f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}\n{_STYLE}"
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body><main>{body}</main></body></html>\n"
-    )
+def feedback(course: Course) -> FeedbackReport:
+    """Write a page for every graded submission to feedback/, and an overview for every student."""
+    graded = graded_folders(course)
+    exporter = FeedbackExporter(config=course.config)
+    exporter.register_preprocessor(GetGrades, enabled=True)
+    report = FeedbackReport([], [])
+    totals: dict[str, list[tuple[str, float, float]]] = {}
+    for student, assignment in graded:
+        source = course.notebook("autograded", student, assignment)
+        target = course.notebook("feedback", student, assignment, ".html")
+        try:
+            names = resources(course, student, assignment)
+            html, found = exporter.from_filename(str(source), resources=names)
+            write_atomically(target, html.encode())
+        except MissingEntry:
+            report.problems.append(f"{word(student)} {word(assignment)}: no page: {NOT_IN_GRADEBOOK}")
+            continue
+        except Exception as error:
+            report.problems.append(
+                f"{word(student)} {word(assignment)}: no page: {type(error).__name__}: {visible(error, 300)}"
+            )
+            continue
+        report.pages.append(target)
+        grades = found["nbgrader"]
+        totals.setdefault(student, []).append((assignment, grades["score"], grades["max_score"]))
+    for student, lessons in totals.items():
+        write_atomically(
+            course.root / "feedback" / student / "index.html", overview(student, lessons).encode()
+        )
+    return report

@@ -21,6 +21,7 @@ MAX_NOTEBOOK_BYTES = 64 << 20  # full of pictures
 MAX_VALUES = 2_000_000  # of JSON: 64 MB of empty lists would take 2 GB of memory
 MAX_CELLS = 5_000
 MAX_ANSWER_CHARACTERS = 60_000
+NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
 
 # -- what counts ------------------------------------------------------------------------------------------
 
@@ -44,13 +45,20 @@ def read_submission(path: Path, released: dict) -> Submission:
     try:
         if path.is_symlink() or not path.is_file():
             raise ValueError("there is no notebook in this submission")
-        size = path.stat().st_size
-        if size > MAX_NOTEBOOK_BYTES:
-            raise ValueError(f"the file has {size >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are read")
-        cells = cells_of(path.read_bytes())
+        cells = cells_of(read_bounded(path))
     except (ValueError, OSError) as error:
         return Submission(copy.deepcopy(released), problems=[str(error)], readable=False)
     return rebuild(released, cells)
+
+
+def read_bounded(path: Path) -> bytes:
+    """The content of a file of at most MAX_NOTEBOOK_BYTES; ValueError where it is larger, OSError as usual."""
+    with path.open("rb") as file:
+        content = file.read(MAX_NOTEBOOK_BYTES + 1)
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        size = path.stat().st_size
+        raise ValueError(f"the file has {size >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are read")
+    return content
 
 
 def cells_of(content: bytes) -> list[dict]:
@@ -78,6 +86,12 @@ def cells_of(content: bytes) -> list[dict]:
     if len(cells) > MAX_CELLS:
         raise ValueError(f"the notebook has {len(cells)} cells; at most {MAX_CELLS} are read")
     return [_plain(cell) for cell in cells if isinstance(cell, dict)]
+
+
+def notebook_of(source: bytes) -> bytes:
+    """A notebook file with the text of a Python file as its only cell."""
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source.decode("utf-8-sig", "replace")}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}).encode()
 
 
 def _plain(cell: dict) -> dict:
@@ -132,6 +146,16 @@ def grade_id(cell: dict) -> str | None:
 def is_answer(cell: dict) -> bool:
     """Is this cell of a released notebook one that the student fills in?"""
     return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
+
+
+def is_check(cell: dict) -> bool:
+    """Is this cell of a released notebook one that holds the points of an exercise?"""
+    return bool(cell["metadata"].get("nbgrader", {}).get("grade"))
+
+
+def exercise_of(name: str) -> str:
+    """The exercise that the check cell with this grade_id grades."""
+    return name.removeprefix("check-")
 
 
 # -- what may be shown ------------------------------------------------------------------------------------
