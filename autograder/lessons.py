@@ -12,19 +12,13 @@ Cell markers of the scripts (jupytext percent format):
     # %% check="NAME"               the graded cell: its source is check("NAME")
     # %% [markdown] hints="NAME"    filled in from workshop/hints/NAME.md
 
-What is released of an answer is written beside it:
-
-    mask = offsets < n  # 2️⃣ starter: offsets >= 0     the value; for any other statement, the statement
-    ### BEGIN SOLUTION / ### STARTER / ### END SOLUTION   a block: the commented lines after STARTER
+What is released of an answer is written beside it; workshop/starters.py has the grammar.
 """
 
 from __future__ import annotations
 
-import ast
-import io
 import re
 import shutil
-import tokenize
 from pathlib import Path
 
 import jupytext
@@ -33,9 +27,10 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 
 from autograder.exercises import EXERCISES
+from workshop.hints import RUNGS
+from workshop.starters import MalformedAnswer, split_answer
 
 ROOT = Path(__file__).resolve().parents[1]
-HINT_SECTIONS = ("Concept", "Documentation", "Pseudo-formula", "Code")
 
 _NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -52,105 +47,6 @@ _FIGURE = re.compile(r"\.\./assets/([\w./-]+)")
 
 class BuildError(ValueError):
     """A script that cannot be built; the message is one line that names the place."""
-
-
-# -- answers and their starters ---------------------------------------------------------------------------
-
-
-def split_answer(source: str) -> tuple[str, str]:
-    """(solution, starter) of an answer cell's source, both without markers.
-
-    Raises BuildError when a block is malformed, no starter is written, or the starter is not Python.
-    """
-    comments = _starter_comments(source)
-    solution, starter = [], []
-    block = None  # None outside a block, else the list that the lines of the block's current part go to
-    for number, line in enumerate(source.splitlines(), 1):
-        directive = re.fullmatch(r"\s*### (BEGIN SOLUTION|STARTER|END SOLUTION)\s*", line)
-        if directive:
-            block = _enter(directive[1], block, solution, starter, number)
-        elif block is starter:
-            starter.append(_uncomment(line, number))
-        elif block is solution:
-            solution.append(line)
-        elif number in comments:
-            given, released = _starter_line(line, comments[number], number)
-            solution.append(given)
-            starter.append(released)
-        else:
-            solution.append(line)
-            starter.append(line)
-    if block is not None:
-        raise BuildError("### BEGIN SOLUTION without ### END SOLUTION")
-    if solution == starter:
-        raise BuildError("no starter: write `# starter: …` beside a line, or a ### STARTER part in a block")
-    texts = "\n".join(solution), "\n".join(starter)
-    for name, text in zip(("solution", "starter"), texts, strict=True):
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            line = (error.text or "").strip()
-            raise BuildError(f"the {name} is not Python: {error.msg}: {line!r}") from None
-    return texts
-
-
-def _enter(directive: str, block: list | None, solution: list, starter: list, number: int) -> list | None:
-    """The part of a block that begins at this directive; None after its end."""
-    expected, part = {
-        "BEGIN SOLUTION": (None, solution),
-        "STARTER": (solution, starter),
-        "END SOLUTION": (starter, None),
-    }[directive]
-    if block is not expected:
-        raise BuildError(f"line {number}: ### {directive} out of order; a block is BEGIN, STARTER, END")
-    return part
-
-
-_STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")
-
-
-def _starter_comments(source: str) -> dict[int, tuple[int, str, str]]:
-    """line number -> (column of the comment, its mark such as 1️⃣, the starter text)."""
-    found = {}
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            match = token.type == tokenize.COMMENT and _STARTER_COMMENT.fullmatch(token.string)
-            if match:
-                found[token.start[0]] = (token.start[1], *match.groups())
-    except (tokenize.TokenError, SyntaxError) as error:
-        raise BuildError(f"the answer is not Python: {error}") from None
-    return found
-
-
-def _starter_line(line: str, comment: tuple[int, str, str], number: int) -> tuple[str, str]:
-    """The line as the solution has it, and as it is released."""
-    column, mark, text = comment
-    code = line[:column].rstrip()
-    indent = line[: len(line) - len(line.lstrip())]
-    try:
-        [statement] = ast.parse(code.strip()).body
-    except (SyntaxError, ValueError):
-        raise BuildError(f"line {number}: `starter:` stands beside one whole statement on one line") from None
-    released = text
-    if isinstance(statement, ast.Assign) and _is_expression(text):
-        released = f"{ast.unparse(statement.targets[0])} = {text}"
-    given = f"{code}  # {mark}" if mark else code
-    return given, f"{indent}{released}  # {f'{mark} ' if mark else ''}your code here"
-
-
-def _is_expression(text: str) -> bool:
-    try:
-        ast.parse(text, mode="eval")
-    except SyntaxError:
-        return False
-    return True
-
-
-def _uncomment(line: str, number: int) -> str:
-    match = re.fullmatch(r"(\s*)#(?: (.*))?|\s*", line)
-    if not match:
-        raise BuildError(f"line {number}: after ### STARTER every line begins with '# '")
-    return f"{match[1]}{match[2]}" if match[2] else ""
 
 
 # -- from script to notebooks -----------------------------------------------------------------------------
@@ -223,8 +119,8 @@ def hints_markdown(exercise: str, root: Path = ROOT) -> str:
         raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
     _, *parts = re.split(r"^## (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     titles, bodies = [title.strip() for title in parts[::2]], parts[1::2]
-    if tuple(titles) != HINT_SECTIONS:
-        raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(HINT_SECTIONS)}")
+    if tuple(titles) != RUNGS:
+        raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
     folded = [
         f"<details><summary>Hint {step} of {len(titles)}: {title}</summary>\n\n{body.strip()}\n\n</details>"
         for step, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
@@ -275,7 +171,7 @@ def _answer_cells(script: Path) -> list[NotebookNode]:
 def _split(cell: NotebookNode) -> tuple[str, str]:
     try:
         return split_answer(cell.source)
-    except BuildError as error:
+    except MalformedAnswer as error:
         raise BuildError(f'answer="{cell.id}": {error}') from None
 
 

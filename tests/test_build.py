@@ -12,7 +12,8 @@ import pytest
 
 from autograder import lessons as build
 from autograder.exercises import EXERCISES
-from autograder.lessons import BuildError, release, source_notebook, split_answer
+from autograder.lessons import BuildError, release, source_notebook
+from workshop.starters import MalformedAnswer, split_answer
 
 SCRIPTS = build.scripts()
 RHYTHM = ["Picture", "Idea", "Predict", "Write", "Check", "Measure", "Look inside", "Go further"]
@@ -107,7 +108,7 @@ def f():
     ],
 )
 def test_a_malformed_answer_is_one_clear_line(source, message):
-    with pytest.raises(BuildError, match=re.escape(message)) as caught:
+    with pytest.raises(MalformedAnswer, match=re.escape(message)) as caught:
         split_answer(source)
     assert "\n" not in str(caught.value)
 

@@ -85,3 +85,11 @@ def test_what_was_shown_once_is_not_run_again(cache, monkeypatch):
         judge.proven.clear()
         with pytest.raises(pytest.fail.Exception):
             judge.prove("vector_add")
+
+
+def test_a_proof_does_not_outlive_a_change_of_any_room(tmp_path, monkeypatch):
+    files = [Path(proof.__file__).parents[1] / "box" / "wire" / "answers.py", ROOT / "workshop" / "starters.py"]
+    read, seen = Path.read_bytes, []
+    monkeypatch.setattr(Path, "read_bytes", lambda file: seen.append(file) or read(file))
+    proof._code.__wrapped__()
+    assert set(files) <= set(seen)

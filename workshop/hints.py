@@ -5,12 +5,12 @@ from pathlib import Path
 
 from workshop import syllabus
 from workshop.progress import progress, record_hint
+from workshop.starters import split_answer
 
 FOLDER = Path(__file__).parent / "hints"
 SOLUTIONS = Path(__file__).parent.parent / "solutions"
 RUNGS = ("Concept", "Documentation", "Pseudo-formula", "Code")
 HONEST_TRIES = 3  # failed checks after which the solution opens
-STARTER_NOTE = re.compile(r"\s*starter:.*$")
 
 
 def ladder(name: str) -> list[tuple[str, str]]:
@@ -90,20 +90,8 @@ def solution_source(name: str) -> str | None:
         for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.M):
             head, _, body = cell.partition("\n")
             if re.search(rf'\banswer="{re.escape(name)}"', head):
-                return _without_starter(body).strip()
+                return split_answer(body)[0].strip()
     return None
-
-
-def _without_starter(body: str) -> str:
-    """The lines of an answer cell without the parts that only the build reads."""
-    kept, starter = [], False
-    for line in body.splitlines():
-        marker = line.strip()
-        if marker.startswith("### "):
-            starter = marker == "### STARTER"
-        elif not starter:
-            kept.append(STARTER_NOTE.sub("", line))
-    return "\n".join(kept)
 
 
 def _markdown(rung: tuple[str, str], number: int, of: int) -> str:

@@ -94,9 +94,9 @@ def _remembered(backend: str, confined: bool, kind: str) -> Path:
 
 @functools.cache
 def _code() -> str:
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for file in sorted([*package.rglob("*.py"), *package.parent.joinpath("workshop").glob("*.py")]):
+    for file in sorted([*package.rglob("*.py"), *package.parent.joinpath("workshop").rglob("*.py")]):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
