@@ -44,7 +44,7 @@ def root(tmp_path):
     (tmp_path / "solutions" / "01_vector_add.py").write_text(LESSON)
     (tmp_path / "assets" / "grid.svg").write_text("<svg/>")
     (tmp_path / "workshop" / "hints" / "vector_add.md").write_text(
-        "".join(f"## {title}\n\nabout {title}\n\n" for title in build.HINT_SECTIONS)
+        "".join(f"## {title}\n\nabout {title}\n\n" for title in build.RUNGS)
     )
     return tmp_path
 

@@ -83,7 +83,8 @@ POLICIES = {
     "tune": Policy(),
     # The learner's Python runs. What an exercise asks for may be what the formulas compute.
     "value": Policy(strict_on_gpu=True, formulas=False),
-    # XLA runs, and compiles on a GPU. It does not start without random numbers of the system, and it starts threads.
+    # The learner's Python runs, and XLA, which compiles on a GPU. XLA starts threads, and does not start without the
+    # system's random numbers. Nothing of the package is hidden.
     "jax": Policy(package=True, read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
 }
 

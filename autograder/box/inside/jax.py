@@ -35,7 +35,7 @@ from .job import Job
 from .learner import ANSWER, describe, learner_function, load
 from .reports import race_records
 
-SMALL = 64  # elements in all: numbers made of p and the seed, such as 1 / (1 - p), may be computed anywhere
+SMALL = 64  # elements in all: numbers made of scalar arguments, such as 1 / (1 - p), may be computed anywhere
 MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p", "device_put", "dynamic_slice",
     "expand_dims", "iota", "pad", "reshape", "slice", "squeeze", "transpose",

@@ -2,6 +2,8 @@
 
 Installed before the learner's module is executed. A launch inside a recorded call goes into its trace; one
 outside (a left-over benchmark, a print at the end of the file) does nothing.
+
+Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations
