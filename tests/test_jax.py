@@ -171,7 +171,7 @@ def test_the_cache_folder_survives_the_import_of_jax_triton(monkeypatch):
             monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
         else:
             monkeypatch.setenv("TRITON_CACHE_DIR", before)
-        jax_import._Mended(Loader()).exec_module(None)
+        jax_import._Repaired(Loader()).exec_module(None)
         assert os.environ.get("TRITON_CACHE_DIR") == before
 
 
@@ -272,6 +272,16 @@ def test_a_kernel_whose_result_is_not_used_earns_nothing(judge):
         "    return jax.pure_callback(lambda x, s: honest(x, p, s), out, x, seed)\n"
     )
     assert judge.judge("leaky_dropout", source).diagnosis == "no-triton-kernel"
+
+
+@pytest.mark.parametrize("module", ["exercises.dropout_rules", "judge.jax", "diagnosis"])
+def test_the_references_are_out_of_reach(judge, module):
+    source = answer("leaky_dropout") + (
+        f"\n\ntry:\n    import autograder.{module}\nexcept ImportError:\n    pass\nelse:\n"
+        "    def leaky_dropout(x, p, seed):\n        raise AssertionError('the references can be read')\n"
+    )
+    verdict = judge.judge("leaky_dropout", source)
+    assert verdict.passed, verdict.to_text()
 
 
 def test_a_rule_attached_after_the_definition_belongs_to_it():

@@ -62,14 +62,12 @@ class Policy:
 
     strict_on_gpu: the strict stage on a GPU too, after the driver has started.
     formulas: it may call the formulas of workshop.occupancy.
-    package: it may read and import the whole of `autograder` and `workshop`.
     read: files that it may read beside those that Python and a compiler need.
     thread_bytes: addresses that it may reserve for each core of the machine.
     """
 
     strict_on_gpu: bool = False
     formulas: bool = True
-    package: bool = False
     read: tuple[str, ...] = ()
     thread_bytes: int = 0
 
@@ -84,8 +82,8 @@ POLICIES = {
     # The learner's Python runs. What an exercise asks for may be what the formulas compute.
     "value": Policy(strict_on_gpu=True, formulas=False),
     # The learner's Python runs, and XLA, which compiles on a GPU. XLA starts threads, and does not start without the
-    # system's random numbers. Nothing of the package is hidden.
-    "jax": Policy(package=True, read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
+    # system's random numbers.
+    "jax": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
 }
 
 # -- the zygote ------------------------------------------------------------------------------------------
@@ -184,9 +182,7 @@ def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tupl
     """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
     reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
     limits = lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
-    readable = [*(settings.read if lockdown.landlock_abi() else ()), *policy.read]
-    if not policy.package:
-        readable = _without_references(readable)
+    readable = _without_references([*(settings.read if lockdown.landlock_abi() else ()), *policy.read])
     if not policy.formulas:
         _hide_formulas()
     if settings.backend == "interpreter":
