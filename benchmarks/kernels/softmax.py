@@ -1,16 +1,18 @@
 """Softmax of each row, with one read and one write of memory wherever the hardware allows it.
 
-Three kernels, from short rows to long ones:
+The kernels, from the one to learn from to the fastest:
 
-- `tile_kernel`: one or several whole rows per program. A row is cut into full powers of two and a short rest.
+- `rows_kernel`: one or several whole rows per program, in one padded block. Lesson 4 ends with it.
+- `tile_kernel`: the same, with a row cut into full powers of two and a short rest.
 - `cluster_kernel`: a row is shared by a cluster of programs. They exchange maxima and sums through distributed
   shared memory. It needs an NVIDIA GPU of compute capability 9.0 or newer.
 - `two_pass_kernel`: any row, on any GPU. It reads the row twice, the second time backwards.
 
-Two more kernels are here to be compared with: `persistent_kernel` and `group_kernel`.
+`persistent_kernel` and `group_kernel` are here to be compared with. `softmax` and `rows_softmax` are the functions to
+call; `choose` says which kernel a shape gets and with which launch, and README.md says why.
 
-All kernels take a matrix whose columns lie side by side. They compute in float32 and store in the dtype of the
-output. A row of nothing but -inf gives NaN, as in torch.
+All kernels take a matrix whose columns lie side by side, in float32, float16 or bfloat16. They compute in float32 and
+store in the dtype of the output. A row of nothing but -inf gives NaN, as in torch.
 """
 
 import functools
@@ -20,7 +22,23 @@ import torch
 import triton
 import triton.language as tl
 
-WIDEST = 16  # bytes that one load instruction of a thread can fetch
+VECTOR_BYTES = 16  # the most that one load instruction of a thread fetches
+SHORT_ROW = 2048  # bytes that a program should read at least
+WIDE = 32768  # columns up to which one program can hold a row
+
+
+@triton.jit
+def rows_kernel(
+    x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr
+):
+    """Softmax of ROWS rows per program: (n_rows, n_cols) to (n_rows, n_cols). BLOCK_SIZE >= n_cols."""
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
+    cols = tl.arange(0, BLOCK_SIZE)[None, :]
+    mask = (rows < n_rows) & (cols < n_cols)
+    x = tl.load(x_ptr + rows * x_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x - tl.max(x, axis=1)[:, None])
+    y = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
+    tl.store(y_ptr + rows * y_stride + cols, y, mask=mask)
 
 
 @triton.jit
@@ -317,3 +335,180 @@ def persistent_kernel(
         x = tl.load(x_ptr + row * x_stride + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
         numerator = tl.exp(x - tl.max(x, axis=0))
         tl.store(y_ptr + row * y_stride + cols, numerator / tl.sum(numerator, axis=0), mask=cols < n_cols)
+
+
+def rows_launch(n_cols: int, element_size: int) -> dict:
+    """The constants of `rows_kernel` for rows of n_cols elements of element_size bytes.
+
+    - At least 2 KiB per program: 2 rows of 256 float32, 4 rows of 256 bfloat16. A program that reads less than that
+      costs more to start than to run.
+    - About 16 numbers per thread, so that its 16-byte loads are two to four, all under way at once. A program
+      has at most 32 warps; in half precision 16, since a thread must read as many *bytes*.
+    """
+    rows = max(1, SHORT_ROW // triton.next_power_of_2(n_cols * element_size))
+    warps = _power_below(max(1, rows * n_cols // 512))
+    most = 32 if element_size == 4 else 16
+    return {"ROWS": rows, "BLOCK_SIZE": triton.next_power_of_2(n_cols), "num_warps": min(most, warps)}
+
+
+def rows_softmax(x: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last dimension of a matrix with up to 32768 columns (131072 where they fit the registers)."""
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    launch = rows_launch(x.shape[1], x.element_size())
+    grid = (triton.cdiv(x.shape[0], launch["ROWS"]),)
+    rows_kernel[grid](x, y, x.stride(0), y.stride(0), *x.shape, **launch)
+    return y
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel with its constants and the compiler's options. `rows` are the rows of one program or cluster."""
+
+    kernel: object
+    constants: dict
+    options: dict = field(default_factory=dict)
+    rows: int = 1
+
+
+# Launches of tile_kernel on NVIDIA: rows are taken by the first line whose columns they do not exceed.
+# (columns, rows per program, warps, most registers per thread or None, packed, cut the row into pieces)
+# Measured by sweep.py on one H200 at 256, 781, 1024, 2048, 4096, 8192, 12672, 16384 and 32768 columns; what lies
+# between takes the launch of the next larger one.
+TILES = {
+    4: (  # float32: 8 to 32 numbers per thread, which is two to eight 16-byte loads
+        (256, 2, 1, None, False, True),
+        (1000, 1, 1, None, False, True),  # 781 = 512 + 256 + 13: one warp needs no barrier
+        (1024, 1, 2, None, False, True),
+        (2048, 2, 16, None, False, True),
+        (8192, 1, 16, None, False, True),
+        (WIDE, 1, 32, None, False, False),  # two pieces would be two reductions over 32 warps: padding is cheaper
+    ),
+    2: (  # bfloat16: as many bytes per thread as float32, so twice the numbers
+        (256, 4, 2, None, False, True),
+        (1000, 1, 1, None, False, True),
+        (1024, 2, 4, None, False, True),
+        (2048, 1, 4, None, False, True),
+        (4096, 1, 8, None, False, True),
+        (8192, 1, 16, None, False, True),
+        (13000, 1, 8, 64, False, True),  # 12672 = 8192 + 4096 + 384; 64 registers: four programs fit, not three
+        (16384, 1, 16, 40, True, True),  # packed: 32 registers hold 64 numbers, so three programs fit
+        (WIDE, 1, 16, 64, True, True),  # packed: two rows of 64 KiB are on the chip at once, not one
+    ),
+}
+# Launches of cluster_kernel: (columns, programs per row, warps, most registers, masked, packed).
+CLUSTERS = {
+    4: ((65536, 4, 8, 80, False, False), (131072, 8, 8, 80, False, False)),
+    # The mask is not needed; with it the compiler's schedule needs 48 registers instead of 64, without spilling.
+    2: ((65536, 2, 16, 48, True, True), (131072, 8, 8, 48, True, True)),
+}
+
+
+@functools.cache
+def choose(dtype: torch.dtype, n_cols: int, ragged: bool, backend: str, capability: int) -> Launch:
+    """The launch for rows of n_cols elements. No GPU is asked, so that it can be read and tested anywhere.
+
+    ragged: input and output are contiguous, and not every row begins at a multiple of 16 bytes. backend: "cuda",
+    "hip" or "interpreter". capability: of an NVIDIA GPU, such as 90; 0 elsewhere. Limits on registers, packing and
+    clusters are NVIDIA's, so other GPUs get the same tiles without them.
+    """
+    size = dtype.itemsize
+    nvidia = backend == "cuda"
+    bfloat16 = dtype == torch.bfloat16
+    if n_cols > WIDE:
+        lines = CLUSTERS[size] if nvidia and capability >= 90 else ()
+        for most, programs, warps, registers, masked, packed in lines:
+            if n_cols <= most:
+                part = triton.next_power_of_2(triton.cdiv(n_cols, programs))
+                constants = {"PROGRAMS": programs, "PART": part, "MASKED": masked or n_cols != programs * part}
+                constants["PACKED"] = packed and bfloat16
+                options = {"num_warps": warps, "num_ctas": programs}
+                if bfloat16 or size == 4:  # float16 cannot be packed and would spill
+                    options["maxnreg"] = registers
+                return Launch(cluster_kernel, constants, options)
+        return Launch(two_pass_kernel, {"BLOCK_SIZE": 8192}, {"num_warps": 16})
+    lines = TILES[size]
+    _, rows, warps, registers, packed, cut = next(line for line in lines if n_cols <= line[0])
+    a, b, rest = pieces(n_cols) if cut else (_power_below(n_cols), 0, n_cols - _power_below(n_cols))
+    vector = VECTOR_BYTES // size
+    if not ragged or size == 4 or n_cols - a - b < vector:  # float32 gains nothing from wider loads here
+        vector = 1
+    constants = {"ROWS": rows, "A": a, "B": b, "REST": triton.next_power_of_2(rest) if rest else 0}
+    constants |= {"VECTOR": vector, "PACKED": packed and bfloat16 and nvidia}
+    options = {"num_warps": warps if nvidia else min(warps, 16)}  # 16 wavefronts are 1024 threads
+    if nvidia and registers and bfloat16:
+        options["maxnreg"] = registers
+    return Launch(tile_kernel, constants, options, rows)
+
+
+def pieces(n_cols: int) -> tuple[int, int, int]:
+    """n_cols as a power of two, a smaller one or 0, and what is left: 781 = 512 + 256 + 13."""
+    a = _power_below(n_cols)
+    b = _power_below(n_cols - a) if n_cols - a >= max(1, a // 4) else 0
+    return a, b, n_cols - a - b
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last dimension of a matrix, by the fastest kernel that we know for its shape.
+
+    x: (n_rows, n_cols), float32, float16 or bfloat16, columns side by side, any row stride. Returns a contiguous
+    tensor of the same shape and dtype. Raises ValueError or TypeError for what it cannot take.
+    """
+    if x.dim() != 2 or x.stride(1) != 1:
+        raise ValueError(f"expected a matrix whose columns lie side by side, got {tuple(x.shape)} {x.stride()}")
+    if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
+        raise TypeError(f"expected float32, float16 or bfloat16, got {x.dtype}")
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if y.numel() == 0:
+        return y
+    n_rows, n_cols = x.shape
+    in_one_piece = x.stride(0) == n_cols and x.data_ptr() % VECTOR_BYTES == 0
+    ragged = in_one_piece and n_cols * x.element_size() % VECTOR_BYTES != 0
+    launch = choose(x.dtype, n_cols, ragged, *_target(x.device))
+    sizes = (n_rows, n_cols) if launch.kernel is tile_kernel else (n_cols,)
+    grid = (triton.cdiv(n_rows, launch.rows),)
+    launch.kernel[grid](x, y, x.stride(0), y.stride(0), *sizes, **launch.constants, **launch.options)
+    return y
+
+
+def persistent_launch(n_cols: int, shared_memory: int, element_size: int) -> dict:
+    """The constants that Triton's fused-softmax tutorial gives its persistent kernel: always 8 warps."""
+    block_size = triton.next_power_of_2(n_cols)
+    stages = 4 if shared_memory > 200_000 else 2
+    while stages > 1 and stages * block_size * element_size > shared_memory:
+        stages -= 1  # the tutorial stops at 12672 columns, where four stages still fit
+    return {"BLOCK_SIZE": block_size, "num_stages": stages, "num_warps": 8}
+
+
+def persistent_softmax(x: torch.Tensor) -> torch.Tensor:
+    """Softmax by `persistent_kernel`, with as many programs as the device holds at once."""
+    y = torch.empty_like(x)
+    constants, programs = _persistent_programs(x.dtype, x.stride(0), x.shape[1])
+    grid = (min(programs, x.shape[0]),)
+    persistent_kernel[grid](x, y, x.stride(0), y.stride(0), *x.shape, **constants)
+    return y
+
+
+@functools.cache
+def _persistent_programs(dtype: torch.dtype, row_stride: int, n_cols: int) -> tuple[dict, int]:
+    from workshop import device, num_programs
+
+    facts = device()
+    constants = persistent_launch(n_cols, facts.shared_memory, dtype.itemsize)
+    compiled = persistent_kernel.warmup(dtype, dtype, row_stride, n_cols, 1024, n_cols, **constants, grid=(1,))
+    compiled._init_handles()
+    return constants, num_programs(compiled.n_regs, compiled.metadata.shared, constants["num_warps"], facts)
+
+
+@functools.cache
+def _target(device: torch.device) -> tuple[str, int]:
+    if device.type == "cpu":
+        return "interpreter", 0
+    if torch.version.hip:
+        return "hip", 0
+    major, minor = torch.cuda.get_device_capability(device)
+    return "cuda", 10 * major + minor
+
+
+def _power_below(n: int) -> int:
+    """The largest power of two that is not above n >= 1."""
+    return 1 << (n.bit_length() - 1)
