@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 import triton
 from kernels import dropout
-from kernels.softmax import choose, tile_kernel
+from kernels.softmax import Launch, choose, tile_kernel
 
 from workshop import KNOWN_DEVICES, num_programs, xray
 from workshop.bench import RECORDED
@@ -43,21 +43,17 @@ def softmax_lines() -> list[dict]:
 def dropout_lines() -> list[dict]:
     """The dropout kernels, forward and backward, with the launches of dropout.py."""
     lines = []
-    for kernel, arrays, quarter, warps in (
-        (dropout.leaky_dropout_kernel, 1, 1024, 8),
-        (dropout.leaky_dropout_backward_kernel, 2, 128, 1),
+    for kernel, arrays, launches in (
+        (dropout.leaky_dropout_kernel, 1, dropout.FORWARD),
+        (dropout.leaky_dropout_backward_kernel, 2, dropout.BACKWARD),
     ):
         for target in TARGETS:
             arguments = ["*fp32"] * arrays + ["*fp32", "*i32", 1 << 27, "*fp32"]
-            launch = _Plain({"QUARTER": quarter}, {"num_warps": warps})
+            launch = launches["cuda" if target == "sm_90" else "hip"]
+            launch = Launch(kernel, {"QUARTER": launch["QUARTER"]}, {"num_warps": launch["num_warps"]})
             line = compiled(kernel, arguments, launch, target)
             lines.append({"dtype": "float32", "columns": "any", "kernel": kernel.fn.__name__} | line)
     return lines
-
-
-class _Plain:
-    def __init__(self, constants: dict, options: dict):
-        self.constants, self.options = constants, options
 
 
 def compiled(kernel, arguments, launch, target: str) -> dict:

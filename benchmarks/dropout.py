@@ -25,6 +25,7 @@ import triton  # noqa: E402
 from kernels import dropout as kernels  # noqa: E402
 from timing import about, compare_with, first_line, need_gpu, results, short, write  # noqa: E402
 
+from workshop import device  # noqa: E402
 from workshop.bench import RECORDED  # noqa: E402
 
 COLUMNS = (256, 1024, 4096, 8192, 12672, 32768)
@@ -32,8 +33,6 @@ ROWS = 4096
 CALLS, REPEATS = 40, 15
 P = 0.5
 BOUND = 1e-6  # relative, against float64
-FORWARD = {"QUARTER": 1024, "num_warps": 8}
-BACKWARD = {"QUARTER": 128, "num_warps": 1}
 
 
 def triton_call(kernel, arrays, seed, block_size: int, **constants):
@@ -68,6 +67,9 @@ def gradient_in_jax(generator: str | None = None):
 
 def functions(backward: bool) -> dict:
     """name -> function of (x, seed), or of (x, dy, seed). The lesson refers to the lines by these names."""
+    here = device().backend
+    launch = (kernels.BACKWARD if backward else kernels.FORWARD).get(here, kernels.FORWARD["cuda"])
+    block_size = 4 * launch["QUARTER"]
     if backward:
         return {
             "copy": jax.jit(lambda x, dy, seed: jnp.copy(x)),
@@ -75,7 +77,7 @@ def functions(backward: bool) -> dict:
             "jax.jit (XLA), rbg": jax.jit(gradient_in_jax("rbg")),
             "Triton": jax.jit(
                 lambda x, dy, seed: triton_call(
-                    kernels.leaky_dropout_backward_kernel, (x, dy), seed, 4 * BACKWARD["QUARTER"], **BACKWARD
+                    kernels.leaky_dropout_backward_kernel, (x, dy), seed, block_size, **launch
                 )
             ),
         }
@@ -88,7 +90,7 @@ def functions(backward: bool) -> dict:
             lambda x, seed: triton_call(kernels.one_number_kernel, (x,), seed, 4096, BLOCK_SIZE=4096)
         ),
         "Triton": jax.jit(
-            lambda x, seed: triton_call(kernels.leaky_dropout_kernel, (x,), seed, 4 * FORWARD["QUARTER"], **FORWARD)
+            lambda x, seed: triton_call(kernels.leaky_dropout_kernel, (x,), seed, block_size, **launch)
         ),
     }
 

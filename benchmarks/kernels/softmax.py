@@ -395,9 +395,9 @@ TILES = {
         (WIDE, 1, 16, 64, True, True),  # packed: two rows of 64 KiB are on the chip at once, not one
     ),
 }
-# Launches of cluster_kernel: (columns, programs per row, warps, most registers, masked, packed).
+# Launches of cluster_kernel: (columns, programs per row, warps, most registers or None, masked, packed).
 CLUSTERS = {
-    4: ((65536, 4, 8, 80, False, False), (131072, 8, 8, 80, False, False)),
+    4: ((65536, 4, 8, None, False, False), (131072, 8, 8, None, False, False)),
     # The mask is not needed; with it the compiler's schedule needs 48 registers instead of 64, without spilling.
     2: ((65536, 2, 16, 48, True, True), (131072, 8, 8, 48, True, True)),
 }
@@ -422,7 +422,7 @@ def choose(dtype: torch.dtype, n_cols: int, ragged: bool, backend: str, capabili
                 constants = {"PROGRAMS": programs, "PART": part, "MASKED": masked or n_cols != programs * part}
                 constants["PACKED"] = packed and bfloat16
                 options = {"num_warps": warps, "num_ctas": programs}
-                if bfloat16 or size == 4:  # float16 cannot be packed and would spill
+                if registers and bfloat16:  # float16 cannot be packed and would spill
                     options["maxnreg"] = registers
                 return Launch(cluster_kernel, constants, options)
         return Launch(two_pass_kernel, {"BLOCK_SIZE": 8192}, {"num_warps": 16})
