@@ -43,14 +43,14 @@ def softmax_lines() -> list[dict]:
 def dropout_lines() -> list[dict]:
     """The dropout kernels, forward and backward, with the launches of dropout.py."""
     lines = []
-    for kernel, arrays, launches in (
-        (dropout.leaky_dropout_kernel, 1, dropout.FORWARD),
-        (dropout.leaky_dropout_backward_kernel, 2, dropout.BACKWARD),
+    for kernel, arrays, warps in (
+        (dropout.leaky_dropout_kernel, 1, dropout.FORWARD_WARPS),
+        (dropout.leaky_dropout_backward_kernel, 2, dropout.BACKWARD_WARPS),
     ):
         for target in TARGETS:
             arguments = ["*fp32"] * arrays + ["*fp32", "*i32", 1 << 27, "*fp32"]
-            launch = launches["cuda" if target == "sm_90" else "hip"]
-            launch = Launch(kernel, {"QUARTER": launch["QUARTER"]}, {"num_warps": launch["num_warps"]})
+            backend = "cuda" if target == "sm_90" else "hip"
+            launch = Launch(kernel, {"QUARTER": dropout.QUARTER}, {"num_warps": warps[backend]})
             line = compiled(kernel, arguments, launch, target)
             lines.append({"dtype": "float32", "columns": "any", "kernel": kernel.fn.__name__} | line)
     return lines

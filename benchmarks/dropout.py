@@ -67,9 +67,9 @@ def gradient_in_jax(generator: str | None = None):
 
 def functions(backward: bool) -> dict:
     """name -> function of (x, seed), or of (x, dy, seed). The lesson refers to the lines by these names."""
-    here = device().backend
-    launch = (kernels.BACKWARD if backward else kernels.FORWARD).get(here, kernels.FORWARD["cuda"])
-    block_size = 4 * launch["QUARTER"]
+    warps = (kernels.BACKWARD_WARPS if backward else kernels.FORWARD_WARPS)[device().backend]
+    launch = {"QUARTER": kernels.QUARTER, "num_warps": warps}
+    block_size = 4 * kernels.QUARTER
     if backward:
         return {
             "copy": jax.jit(lambda x, dy, seed: jnp.copy(x)),
