@@ -48,9 +48,9 @@ def dropout_lines() -> list[dict]:
         (dropout.leaky_dropout_backward_kernel, 2, dropout.BACKWARD_WARPS),
     ):
         for target in TARGETS:
-            arguments = ["*fp32"] * arrays + ["*fp32", "*i32", 1 << 27, "*fp32"]
+            arguments = ["*fp32"] * arrays + ["*fp32", "*i32", "*fp32"]
             backend = "cuda" if target == "sm_90" else "hip"
-            launch = Launch(kernel, {"QUARTER": dropout.QUARTER}, {"num_warps": warps[backend]})
+            launch = Launch(kernel, {"n": 1 << 27, "QUARTER": dropout.QUARTER}, {"num_warps": warps[backend]})
             line = compiled(kernel, arguments, launch, target)
             lines.append({"dtype": "float32", "columns": "any", "kernel": kernel.fn.__name__} | line)
     return lines

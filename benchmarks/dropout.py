@@ -16,6 +16,10 @@ from pathlib import Path
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
+from workshop import device  # noqa: E402
+
+device()  # before jax_triton, which takes away the folder of Triton's cache that finding the GPU needs
+
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import jax_triton as jt  # noqa: E402
@@ -25,7 +29,6 @@ import triton  # noqa: E402
 from kernels import dropout as kernels  # noqa: E402
 from timing import about, compare_with, first_line, need_gpu, results, short, write  # noqa: E402
 
-from workshop import device  # noqa: E402
 from workshop.bench import RECORDED  # noqa: E402
 
 COLUMNS = (256, 1024, 4096, 8192, 12672, 32768)
@@ -42,10 +45,10 @@ def triton_call(kernel, arrays, seed, block_size: int, **constants):
         *arrays,
         jnp.asarray(P, jnp.float32),
         seed,
-        x.size,
         kernel=kernel,
         out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
         grid=(triton.cdiv(x.size, block_size),),
+        n=x.size,
         **constants,
     )
 

@@ -197,7 +197,7 @@ def sweep_dropout(writer, repeats: int) -> None:
                     continue
                 constants = {"BLOCK_SIZE" if name == "one number" else "QUARTER": size, "num_warps": warps}
                 grid = (triton.cdiv(n, size if name == "one number" else 4 * size),)
-                args = (*(x, dy)[:arrays], p, seed, n, y)
+                args = (*(x, dy)[:arrays], p, seed, y, n)
 
                 def call(kernel=kernel, grid=grid, args=args, constants=constants):
                     kernel[grid](*args, **constants)

@@ -130,14 +130,14 @@ def about(*packages: str) -> dict[str, str]:
 
 
 def clocks() -> str:
-    """Clocks and power limit of the card as it was found; nothing sets them."""
-    query = ["nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,power.limit", "--format=csv,noheader"]
+    """The card's highest clocks and power limit, as they were found; nothing sets them."""
+    query = ["nvidia-smi", "--query-gpu=clocks.max.sm,clocks.max.memory,power.limit", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     sm, memory, power = answer.strip().splitlines()[0].split(", ")
-    return f"SM {sm}; memory {memory}; limit {power}"
+    return f"SM up to {sm}; memory {memory}; limit {power}"
 
 
 def write(found: Results, entries: list[dict], name: str, folder: Path) -> None:

@@ -3,6 +3,9 @@
 The mask is drawn from a counter-based generator (Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy
 as 1, 2, 3", 2011), so it needs no memory: the backward pass draws it again. One call of Philox makes four numbers.
 `tl.rand` keeps one of them, `tl.rand4x` keeps all four.
+
+The number of elements is a constexpr. A mask can only go with a load of 16 bytes if the compiler knows that the number
+is a multiple of 4. Triton's own launcher says so; jax_triton passes a plain number. JAX compiles per shape anyway.
 """
 
 import triton
@@ -27,7 +30,7 @@ def leaky_dropout_part(x_ptr, y_ptr, offsets, n, u, p):
 
 
 @triton.jit
-def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, n, y_ptr, QUARTER: tl.constexpr):
+def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, y_ptr, n: tl.constexpr, QUARTER: tl.constexpr):
     """x: (n,), p: float32 (1,), seed: int32 (1,) to y: (n,). A program has four blocks of QUARTER elements.
 
     Number k of a counter belongs to block k, so that each block is loaded and stored in the widest pieces.
@@ -52,7 +55,9 @@ def leaky_dropout_backward_part(x_ptr, dy_ptr, dx_ptr, offsets, n, u, p):
 
 
 @triton.jit
-def leaky_dropout_backward_kernel(x_ptr, dy_ptr, p_ptr, seed_ptr, n, dx_ptr, QUARTER: tl.constexpr):
+def leaky_dropout_backward_kernel(
+    x_ptr, dy_ptr, p_ptr, seed_ptr, dx_ptr, n: tl.constexpr, QUARTER: tl.constexpr
+):
     """x, dy: (n,), p: float32 (1,), seed: int32 (1,) to dx: (n,). The mask is that of `leaky_dropout_kernel`."""
     start = tl.program_id(0).to(tl.int64) * (4 * QUARTER)
     lanes = tl.arange(0, QUARTER)
@@ -65,7 +70,7 @@ def leaky_dropout_backward_kernel(x_ptr, dy_ptr, p_ptr, seed_ptr, n, dx_ptr, QUA
 
 
 @triton.jit
-def one_number_kernel(x_ptr, p_ptr, seed_ptr, n, y_ptr, BLOCK_SIZE: tl.constexpr):
+def one_number_kernel(x_ptr, p_ptr, seed_ptr, y_ptr, n: tl.constexpr, BLOCK_SIZE: tl.constexpr):
     """The same function with `tl.rand`: four times as many calls of Philox. Kept to be compared with."""
     offsets = tl.program_id(0).to(tl.int64) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
     leaky_dropout_part(x_ptr, y_ptr, offsets, n, tl.rand(tl.load(seed_ptr), offsets), tl.load(p_ptr))
