@@ -11,12 +11,13 @@ import json
 from datetime import date
 from pathlib import Path
 
+import workshop  # isort: skip  # before triton, which it sets to interpreting where there is no GPU
+
 import torch
 import triton
 from kernels import dropout
 from kernels.softmax import Launch, choose, tile_kernel
 
-from workshop import KNOWN_DEVICES, num_programs, xray
 from workshop.bench import RECORDED
 
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
@@ -59,10 +60,10 @@ def dropout_lines() -> list[dict]:
 def compiled(kernel, arguments, launch, target: str) -> dict:
     """What one kernel becomes for one target; `programs` fit on a compute unit or multiprocessor at once."""
     constants, options = dict(launch.constants), dict(launch.options)
-    found = xray(kernel, *arguments, **constants, **options, targets=(target,))[target]
-    facts = KNOWN_DEVICES[TARGETS[target]]
+    found = workshop.xray(kernel, *arguments, **constants, **options, targets=(target,))[target]
+    facts = workshop.KNOWN_DEVICES[TARGETS[target]]
     registers = found.vgprs or found.registers
-    programs = num_programs(registers, found.shared, options["num_warps"], facts) // facts.multiprocessors
+    programs = workshop.num_programs(registers, found.shared, options["num_warps"], facts) // facts.multiprocessors
     return {
         "target": target,
         "warps": options["num_warps"],
