@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import workshop
-import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from kernels import dropout, softmax  # noqa: E402
