@@ -182,7 +182,7 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 # |---|---|---|
 # | 1️⃣ | `x` | leaky ReLU of x |
 # | 2️⃣ | `keep` | true where the random number of this element, `u`, is at least p |
-# | 3️⃣ | `y` | what is kept, scaled; 0 elsewhere |
+# | 3️⃣ | `y` | what is kept, scaled; 0 elsewhere (`1 / (1 - p)` is one division for all lanes, `x / (1 - p)` one for each) |
 # | 4️⃣ | `seed` | the seed's value |
 
 
@@ -193,7 +193,7 @@ def leaky_dropout_part(x_ptr, y_ptr, offsets, n, u, p):
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
     x = tl.where(x >= 0, x, 0.01 * x)  # 1️⃣ starter: x
     keep = u >= p  # 2️⃣ starter: mask
-    y = tl.where(keep, x / (1 - p), 0.0)  # 3️⃣ starter: x
+    y = tl.where(keep, x * (1 / (1 - p)), 0.0)  # 3️⃣ starter: x
     tl.store(y_ptr + offsets, y, mask=mask)
 
 
@@ -318,7 +318,7 @@ def leaky_dropout_backward_part(x_ptr, dy_ptr, dx_ptr, offsets, n, u, p):
     dy = tl.load(dy_ptr + offsets, mask=mask).to(tl.float32)
     ### BEGIN SOLUTION
     slope = tl.where(x >= 0, 1.0, 0.01)
-    dx = tl.where(u >= p, dy * slope / (1 - p), 0.0)
+    dx = tl.where(u >= p, dy * slope * (1 / (1 - p)), 0.0)
     ### STARTER
     # dx = dy  # your code here: the same mask, the slope and the scale, about 2 lines
     ### END SOLUTION
@@ -335,7 +335,7 @@ def leaky_dropout_backward_kernel(
     ### BEGIN SOLUTION
     u0, u1, u2, u3 = tl.rand4x(tl.load(seed_ptr), pid * QUARTER + lanes)
     ### STARTER
-    # u0 = u1 = u2 = u3 = lanes * 0.0  # your code here: the numbers of the forward pass, 1 line
+    # u0, u1, u2, u3 = tl.rand4x(0, lanes)  # your code here: the numbers of the forward pass, 1 line
     ### END SOLUTION
     offsets = pid * (4 * QUARTER) + lanes
     leaky_dropout_backward_part(x_ptr, dy_ptr, dx_ptr, offsets, n, u0, p)
