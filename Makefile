@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN = .venv/bin
 INSTALL = $(PYTHON) workshop/install.py
+STACKS ?= --page tests/STACKS.md
 # JupyterLab refuses to run as root unless told; in a container one often is root.
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL = help
-.PHONY: help lab jax test test-gpu build check-build lint selftest attacks grade formgrader clean
+.PHONY: help lab jax test test-stacks test-gpu build check-build lint selftest attacks grade formgrader clean
 
 help:  ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -21,6 +22,10 @@ jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the bui
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
 	$(BIN)/python -m pytest -n 2 -m "not gpu"
+
+test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: three, two answers an exercise)
+	@$(INSTALL) lab dev
+	$(BIN)/python tests/stacks.py $(STACKS)
 
 test-gpu:  ## everything that needs a GPU
 	@$(INSTALL) lab dev
@@ -59,5 +64,5 @@ formgrader:  ## open nbgrader's formgrader on course/
 	cd course && ../$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/formgrader
 
 clean:  ## remove .venv and caches; grades in course/ stay
-	rm -rf .venv .pytest_cache .ruff_cache build *.egg-info
+	rm -rf .venv .stacks .pytest_cache .ruff_cache build *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,6 @@ from canvas import (
     BLUE,
     EDGE,
     GREEN,
-    INK,
     MARGIN,
     MUTED,
     ORANGE,
@@ -619,50 +618,6 @@ def dropout_fused() -> Canvas:
         394,
         "solid blue: read from HBM     dashed orange: written to HBM     grey: registers",
         13,
-        fill=MUTED,
-    )
-    return canvas
-
-
-@figure
-def grading_flow() -> Canvas:
-    canvas = Canvas(
-        306,
-        "Who sees what when an answer is checked",
-        "The notebook sends the answer's source to the judge. The judge sends source and fresh random "
-        "inputs to the box, a confined process, which returns output bytes. The judge alone holds the "
-        "reference and sends the verdict back.",
-    )
-    top, height = 62, 172
-    canvas.box(MARGIN, top, 176, height, tint(SKY, 0.14), SKY)
-    canvas.box(292, top, 176, height, tint(GREEN, 0.14), GREEN)
-    canvas.box(560, top, 176, height, tint(ORANGE, 0.14), ORANGE, dash="8 5", line=2)
-    panels = [
-        (MARGIN, "notebook", ["you write", "kernel and host", "function; nothing", "is judged here"]),
-        (
-            292,
-            "judge",
-            ["makes the inputs,", "keeps the reference,", "compares, explains;", "never runs your code"],
-        ),
-        (560, "box", ["runs your code:", "no reference, no", "other files, no", "network"]),
-    ]
-    for x, name, words in panels:
-        canvas.text(x + 88, top + 30, name, 16, "middle", weight=600)
-        canvas.lines(x + 88, top + 66, words, 14, 22, anchor="middle")
-    for x, there, back in ((200, ["source"], "verdict"), (468, ["source", "and inputs"], "bytes")):
-        canvas.lines(x + 46, top + 74 - 18 * len(there), there, 13, 18, anchor="middle")
-        canvas.arrow(x + 6, top + 68, x + 86, top + 68, INK, 2.2)
-        canvas.arrow(x + 86, top + 118, x + 6, top + 118, INK, 2.2)
-        canvas.text(x + 46, top + 140, back, 13, "middle")
-    canvas.lines(
-        MARGIN,
-        264,
-        [
-            "A crash or an endless loop ends the box, not your notebook: the verdict still arrives.",
-            "The same judge answers check() in the notebook and grades the collected notebooks.",
-        ],
-        14,
-        22,
         fill=MUTED,
     )
     return canvas

@@ -5,7 +5,9 @@ __all__ = ["check"]
 
 def __getattr__(name: str):
     if name == "check":
-        from .notebook import check
+        from .notebook import check, in_notebook, warm_up
 
+        if in_notebook():
+            warm_up()
         return check
     raise AttributeError(f"module 'autograder' has no attribute {name!r}")

@@ -25,7 +25,6 @@ MAX_STEPS = 200_000  # of the search for what a function needs
 
 _NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPREHENSIONS = {"listcomp", "setcomp", "dictcomp", "genexpr"}
 # a line magic, a shell line, or an assignment from one; cell magics whose body is Python
 _MAGIC = re.compile(r"(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}")
 _PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
@@ -172,7 +171,7 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
         is_definition=isinstance(node, (*_FUNCTIONS, ast.Import, ast.ImportFrom)),
         touches=set(_touched(node)),
     )
-    table = symtable.symtable(found.text, "cell", "exec")
+    table = symtable.symtable(ast.unparse(_OwnScopes().visit(ast.parse(found.text))), "cell", "exec")
     stored = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         stored = {"*"}
@@ -190,12 +189,23 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
     return found
 
 
+class _OwnScopes(ast.NodeTransformer):
+    """Gives comprehensions scopes of their own: Python 3.12 takes their variables for those of the scope around."""
+
+    def _generator(self, node):
+        self.generic_visit(node)
+        element = ast.Tuple([node.key, node.value], ast.Load()) if isinstance(node, ast.DictComp) else node.elt
+        return ast.copy_location(ast.GeneratorExp(element, node.generators), node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = _generator
+
+
 def _collect_uses(table: symtable.SymbolTable, found: _Statement, deferred: bool) -> None:
     module = table.get_type() == "module"
     used = {s.get_name() for s in table.get_symbols() if s.is_referenced() and (module or s.is_global())}
     (found.later if deferred else found.now).update(used)
     for child in table.get_children():
-        called_later = child.get_type() == "function" and child.get_name() not in _COMPREHENSIONS
+        called_later = child.get_type() == "function" and child.get_name() != "genexpr"
         _collect_uses(child, found, deferred or called_later)
 
 

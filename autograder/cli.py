@@ -1,4 +1,4 @@
-"""The command line: `autograder check`, `selftest`, `build`, `collect`, `grade`, `feedback`, `export`."""
+"""The command line: `autograder check`, `selftest`, `prove`, `build`, `collect`, `grade`, `feedback`, `export`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from .sanitise import visible, visible_json
+from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 
@@ -52,6 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     _trust(selftest)
     selftest.set_defaults(run=_selftest)
 
+    prove = commands.add_parser("prove", help="judge known answers: can this installation judge?")
+    _trust(prove)
+    prove.set_defaults(run=_prove)
+
     build = commands.add_parser("build", help="write notebooks/ from solutions/")
     build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
     build.set_defaults(run=_build)
@@ -68,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         if name == "collect":
             command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
             command.add_argument("--student", default="", help="whose it is, where no name says so")
+            command.add_argument("--roster", type=Path, help="the class as CSV, as your LMS exports it; the course keeps it")
         if name == "grade":
             command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
             command.add_argument("--student", action="append", help="only this student (may be repeated)")
@@ -91,10 +96,10 @@ def _trust(command: argparse.ArgumentParser):
 
 
 def _check(options) -> int:
-    from .box import lockdown
+    from .box import BoxError, lockdown
     from .exercises import UnknownExercise, find
     from .judge import Judge
-    from .judge_jax import JaxMissing
+    from .judge.jax import JaxMissing
 
     try:
         exercise = find(options.exercise)
@@ -104,7 +109,7 @@ def _check(options) -> int:
     try:
         with Judge(confine=not options.trust_submissions) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)
-    except JaxMissing as error:
+    except (BoxError, JaxMissing) as error:
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
@@ -115,29 +120,27 @@ def _check(options) -> int:
 
 def _read_answer(path: Path, exercise) -> str:
     """The answer's source: a Python file, or the notebook's cells for this exercise."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
-    if path.suffix == ".ipynb":
-        source = _from_notebook(path, text, exercise)
-    elif path.suffix == ".py":
-        source = text
-    else:
+    from .classroom.submission import read_bounded
+
+    if path.suffix not in (".ipynb", ".py"):
         raise CallError(f"{path.name} is neither .py nor .ipynb; give a Python file or a notebook")
+    try:
+        content = read_bounded(path)
+        source = content.decode("utf-8-sig") if path.suffix == ".py" else _from_notebook(path, content, exercise)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text"
+        raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
     _require_entry(path, source, exercise)
     return source
 
 
-def _from_notebook(path: Path, text: str, exercise) -> str:
+def _from_notebook(path: Path, content: bytes, exercise) -> str:
     from . import answer
+    from .classroom.submission import cells_of
 
-    try:
-        notebook = json.loads(text)
-    except (ValueError, RecursionError):
-        raise CallError(f"{path.name} is not a notebook: it is not JSON; download it again as .ipynb") from None
-    source = answer.from_notebook(notebook, exercise) if isinstance(notebook, dict) else None
+    source = answer.from_notebook({"cells": cells_of(content)}, exercise)
     if not source:
         raise CallError(f"{path.name} has no answer to {exercise.name}; it should define {exercise.signature}")
     return source
@@ -196,18 +199,22 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 def _selftest(options) -> int:
     from . import selftest
+    from .box import BoxError
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
-    results = selftest.run(
-        folder,
-        exercises=options.exercise,
-        repeat=options.repeat,
-        workers=options.workers,
-        confine=not options.trust_submissions,
-        seed=1 if options.page else None,
-    )
+    try:
+        results = selftest.run(
+            folder,
+            exercises=options.exercise,
+            repeat=options.repeat,
+            workers=options.workers,
+            confine=not options.trust_submissions,
+            seed=1 if options.page else None,
+        )
+    except BoxError as error:
+        raise CallError(str(error)) from None
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")
@@ -216,11 +223,34 @@ def _selftest(options) -> int:
     return PASSED if selftest.faultless(results) else NOT_PASSED
 
 
+def _prove(options) -> int:
+    from .box import BoxError, lockdown
+    from .exercises import EXERCISES
+    from .judge import Judge
+    from .judge.jax import JaxMissing
+    from .judge.proof import stack
+
+    try:
+        with Judge(confine=not options.trust_submissions) as judge:
+            for name in EXERCISES:
+                try:
+                    judge.prove(name)
+                except JaxMissing as missing:
+                    print(f"not tried: {missing}")
+            versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+            print(f"This installation can judge ({versions}; {judge.backend}).")
+    except BoxError as error:
+        raise CallError(str(error)) from None
+    except lockdown.Unconfined as error:
+        raise CallError(f"cannot confine answers here: {error}. To judge your own code: --trust-submissions") from None
+    return PASSED
+
+
 # -- build and the course ----------------------------------------------------------------------------------------
 
 
 def _build(options) -> int:
-    from . import build
+    from . import lessons as build
 
     try:
         return build.build(check=options.check)
@@ -229,12 +259,12 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
-    from .box import lockdown
-    from .course import Course, CourseError
+    from .box import BoxError, lockdown
+    from .classroom.course import Course, CourseError
 
     try:
         report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
-    except (CourseError, OSError) as error:  # OSError: a folder without permission, a full disk
+    except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
         raise CallError(
@@ -245,13 +275,13 @@ def _course_command(options) -> int:
 
 
 def _collect(course, options):
-    from .collect import collect
+    from .classroom.collect import collect
 
-    return collect(options.source, course, options.student)
+    return collect(options.source, course, options.student, options.roster)
 
 
 def _grade(course, options):
-    from .gradebook import grade
+    from .classroom.grade import grade
 
     return grade(
         course,
@@ -264,13 +294,13 @@ def _grade(course, options):
 
 
 def _feedback(course, options):
-    from .gradebook import feedback
+    from .classroom.feedback import feedback
 
     return feedback(course)
 
 
 def _export(course, options):
-    from .gradebook import export
+    from .classroom.export import export
 
     return export(course, options.to)
 

@@ -10,16 +10,19 @@ import atexit
 import contextlib
 import linecache
 import sys
+import threading
 import warnings
 
 from . import answer
-from .box import lockdown
+from .box import BoxError, lockdown
 from .exercises import UnknownExercise, find
 from .judge import Judge
-from .judge_jax import JaxMissing
+from .judge.jax import JaxMissing
 from .verdict import Verdict
 
+PROVEN_EARLY = "first_kernel"  # stands for all exercises whose answers are kernels
 _judge: Judge | None = None
+_one_at_a_time = threading.Lock()
 lockdown.missing()  # tried now, and remembered: it forks, which a process cannot do safely once JAX has begun
 
 
@@ -35,8 +38,9 @@ def check(name: str) -> Verdict | None:
         print(error)
         return None
     try:
-        verdict = judge().judge(name, _source_of(exercise.entry))
-    except JaxMissing as error:
+        with _one_at_a_time:
+            verdict = judge().judge(name, _source_of(exercise.entry))
+    except (BoxError, JaxMissing) as error:
         print(error)
         return None
     _remember(verdict)
@@ -51,8 +55,14 @@ def check(name: str) -> Verdict | None:
 
 
 def warm_up() -> None:
-    """Starts the box in the background, so that the first check does not wait for its imports."""
+    """Starts the box and tries known answers in it, while the learner reads: the first check need not wait."""
     judge().start()
+    threading.Thread(target=_prove, daemon=True).start()
+
+
+def _prove() -> None:
+    with _one_at_a_time, contextlib.suppress(Exception):  # what is wrong here is said by the first check
+        judge().prove(PROVEN_EARLY)
 
 
 def judge() -> Judge:
@@ -76,6 +86,10 @@ def _source_of(entry: str) -> str:
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     text = "".join(linecache.getlines(script)) if script else ""
     return answer.from_history([text], [entry])
+
+
+def in_notebook() -> bool:
+    return _notebook() is not None
 
 
 def _notebook():

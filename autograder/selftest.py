@@ -1,21 +1,24 @@
 """The judge judged: galleries of right and wrong answers, and a table of what it made of them.
 
-right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail, with that slug.
+right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail, with that slug. A file whose
+first line is `# needs triton<3.9` must be told so by other versions: not-in-this-triton.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from queue import SimpleQueue
 
 from .exercises import EXERCISES
 from .judge import Judge
-from .judge_jax import JaxMissing
+from .judge.jax import JaxMissing
+from .judge.pool import JudgePool, SturdyJudge
+from .judge.proof import stack
 from .verdict import Verdict
 
 
@@ -57,8 +60,19 @@ def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Ans
         for path in sorted((folder / kind).glob("*/*.py")):
             if path.parent.name in wanted:
                 slug = path.stem.split("__")[0] if kind == "wrong" else None
+                slug = slug if _fits(path.read_text(encoding="utf-8")) else "not-in-this-triton"
                 found.append(Answer(path, path.parent.name, slug))
     return found
+
+
+def _fits(source: str) -> bool:
+    """Whether this Triton is one of those that the first line of an answer asks for."""
+    needs = re.match(r"# needs triton(<|>=)(\d+)\.(\d+)$", source, re.M)
+    if not needs:
+        return True
+    major, minor = map(int, stack()["triton"].split(".")[:2])
+    newer = (major, minor) >= (int(needs[2]), int(needs[3]))
+    return newer == (needs[1] == ">=")
 
 
 def run(
@@ -74,28 +88,18 @@ def run(
     With a seed the inputs are the same in every run, so that the page of verdicts is, too.
     """
     answers = answers_in(folder, exercises)
-    judges: SimpleQueue[Judge] = SimpleQueue()
     workers = workers or min(os.cpu_count() or 1, 8)
-    made = [Judge(confine) for _ in range(min(workers, max(len(answers), 1)))]
-    for judge in made:
-        judges.put(judge.__enter__())
 
-    def judge_one(answer: Answer):
-        judge = judges.get()
+    def judge_one(judge: SturdyJudge, answer: Answer) -> None:
         try:
             source = answer.path.read_text(encoding="utf-8")
             answer.verdicts = [judge.judge(answer.exercise, source, seed) for _ in range(repeat)]
         except JaxMissing as missing:
             answer.skipped = str(missing)
-        finally:
-            judges.put(judge)
 
-    try:
-        with ThreadPoolExecutor(len(made)) as pool:
-            list(pool.map(judge_one, answers))
-    finally:
-        for judge in made:
-            judge.__exit__()
+    with JudgePool(min(workers, len(answers)), functools.partial(Judge, confine)) as pool:
+        for _ in pool.each(judge_one, answers):
+            pass
     return answers
 
 
@@ -122,7 +126,10 @@ def table(answers: list[Answer]) -> str:
 
 def to_json(answers: list[Answer]) -> dict:
     """Misjudged files first, then misnamed ones."""
+    judged = [a for a in answers if a.verdicts]
     return {
+        "versions": stack(),
+        "backend": judged[0].verdicts[0].backend if judged else None,
         "answers": len(answers),
         "misjudged": sum(a.misjudged for a in answers),
         "misnamed": sum(not a.named and not a.misjudged for a in answers),

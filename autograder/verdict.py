@@ -3,9 +3,73 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from html import escape
 
-GRADER_ERROR = "grader-error"  # the judge failed, and not the answer
+
+class Slug(StrEnum):
+    """The names of misconceptions. The order is their rank: a finding that explains the whole answer comes first."""
+
+    # The judge or the file, not the answer.
+    GRADER_ERROR = "grader-error"
+    NO_NOTEBOOK = "no-notebook"
+    # What was done, whatever addresses and numbers come out.
+    SYNTAX_ERROR = "syntax-error"
+    NOT_ATTEMPTED = "not-attempted"
+    NOT_IN_THIS_TRITON = "not-in-this-triton"
+    NOT_ALLOWED = "not-allowed"
+    NO_TRITON_KERNEL = "no-triton-kernel"
+    COMPILE_ERROR = "compile-error"
+    OUT_OF_MEMORY = "out-of-memory"
+    WRONG_DEVICE = "wrong-device"
+    WRONG_SHAPE = "wrong-shape"
+    WRONG_DTYPE = "wrong-dtype"
+    INPUT_MODIFIED = "input-modified"
+    NOT_CONTIGUOUS = "not-contiguous"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    RUNTIME_ERROR = "runtime-error"
+    # Where programs read and wrote.
+    WRONG_PROGRAM_ID = "wrong-program-id"
+    OUT_OF_BOUNDS_STORE = "out-of-bounds-store"
+    OUT_OF_BOUNDS_LOAD = "out-of-bounds-load"
+    RACE = "race"
+    UNWRITTEN_OUTPUT = "unwritten-output"
+    RELIES_ON_MASKED_LANES = "relies-on-masked-lanes"
+    # What the numbers are.
+    MISSING_RESCALE = "missing-rescale"
+    WRONG_OTHER_VALUE = "wrong-other-value"
+    OVERFLOW = "overflow"
+    NOT_SCALED = "not-scaled"
+    CONSTANT_FACTOR = "constant-factor"
+    NOT_NORMALISED = "not-normalised"
+    NAN = "nan"
+    TAIL_WRONG = "tail-wrong"
+    STRIDE_IGNORED = "stride-ignored"
+    LOW_PRECISION = "low-precision"
+    WRONG_VALUE = "wrong-value"
+    SAME_MASK = "same-mask"
+    WRONG_RATE = "wrong-rate"
+    SEED_IGNORED = "seed-ignored"
+    # What the compiler made of it.
+    NOT_AUTOTUNED = "not-autotuned"
+    POOR_CONFIGURATIONS = "poor-configurations"
+    SPILLS = "spills"
+    NARROW_ACCESS = "narrow-access"
+    LOW_OCCUPANCY = "low-occupancy"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+    @property
+    def about_conduct(self) -> bool:
+        """Whether it says what was done, which no address and no number explains."""
+        return Slug.SYNTAX_ERROR.rank <= self.rank <= Slug.RUNTIME_ERROR.rank and self != Slug.CRASH
+
+
+_RANKS = {slug: rank for rank, slug in enumerate(Slug)}
+GRADER_ERROR = Slug.GRADER_ERROR
 
 
 @dataclass(frozen=True)
@@ -14,15 +78,20 @@ class Finding:
 
     happened: where it broke, expected and got. means: what this pattern usually means. advice: one thing to
     try. line and code: the learner's own, where one is to blame. second: the next likeliest slug, if unsure.
+    A slug may be given as text; ValueError for one that Slug does not have.
     """
 
-    slug: str
+    slug: Slug
     happened: str
     means: str = ""
     advice: str = ""
     line: int | None = None
     code: str = ""
-    second: str | None = None
+    second: Slug | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "slug", Slug(self.slug))
+        object.__setattr__(self, "second", self.second and Slug(self.second))
 
     @property
     def message(self) -> str:

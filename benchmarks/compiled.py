@@ -18,7 +18,7 @@ import triton
 from kernels import dropout
 from kernels.softmax import Launch, choose, tile_kernel
 
-from workshop.bench import RECORDED
+from workshop.results import RECORDED
 
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
 TARGETS = {"gfx942": "AMD Instinct MI300X", "gfx950": "AMD Instinct MI355X", "sm_90": "NVIDIA H200"}

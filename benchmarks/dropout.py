@@ -29,7 +29,7 @@ import triton  # noqa: E402
 from kernels import dropout as kernels  # noqa: E402
 from timing import about, compare_with, first_line, need_gpu, results, short, write  # noqa: E402
 
-from workshop.bench import RECORDED  # noqa: E402
+from workshop.results import RECORDED  # noqa: E402
 
 COLUMNS = (256, 1024, 4096, 8192, 12672, 32768)
 ROWS = 4096

@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 
 import workshop  # before the judge imports triton
-from autograder import build
-from autograder.course import Course
-from autograder.gradebook import feedback, grade
-from autograder.sanitise import grade_id
+from autograder import lessons as build
+from autograder.classroom.course import Course
+from autograder.classroom.grade import feedback, grade
+from autograder.classroom.submission import grade_id
 
 LESSON = "01_vector_add"
 

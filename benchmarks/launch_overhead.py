@@ -17,8 +17,8 @@ from answers import load
 from kernels import softmax as kernels
 from timing import about, first_line, need_gpu, short
 
-from workshop.bench import RECORDED
-from workshop.device import torch_device
+from workshop.backend import torch_device
+from workshop.results import RECORDED
 
 CALLS = 300  # the driver's queue holds about a thousand launches
 REPEATS = 15

@@ -15,8 +15,8 @@ from kernels import softmax as kernels
 from peers import softmax_peers
 from timing import Clock, Contest, about, compare_with, need_gpu, results, short, write
 
-from workshop.bench import RECORDED
-from workshop.device import torch_device
+from workshop.backend import torch_device
+from workshop.results import RECORDED
 
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
 TRAFFIC = 1 << 30  # bytes read and written by one call, at least

@@ -22,7 +22,7 @@ from softmax import BOUNDS, COLUMNS, TRAFFIC
 from timing import Clock, first_line, need_gpu, relative_error
 
 from workshop import device
-from workshop.device import torch_device
+from workshop.backend import torch_device
 
 SPILLS = 32  # bytes: a candidate that spills more is not timed
 VARIANTS = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from workshop import device
+from workshop.backend import device_interface, torch_device
 from workshop.bench import Gbps, Results, Row, about_here
-from workshop.device import device_interface, torch_device
 
 REPEATS = 15
 FLUSH = 1 << 30  # bytes read between two timed calls: several times any GPU's last cache

@@ -13,8 +13,8 @@ import torch
 from answers import load
 from timing import Clock, about, need_gpu, results, write
 
-from workshop.bench import RECORDED
-from workshop.device import torch_device
+from workshop.backend import torch_device
+from workshop.results import RECORDED
 
 SIZES = (98_432, 2**20, 2**22, 2**24, 2**26, 2**28)
 BLOCKS = (4, 256, 4096)

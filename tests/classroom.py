@@ -11,7 +11,7 @@ import nbgrader.api
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader.preprocessors import ComputeChecksums
 
-from autograder.course import Course
+from autograder.classroom.course import Course
 from autograder.verdict import CaseResult, Finding, Verdict
 
 # A command of three seconds, which nbgrader runs for every new database.

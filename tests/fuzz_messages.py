@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 
 from autograder.box import Outcome
-from autograder.box.messages import ProtocolError, parse
+from autograder.box.wire import ProtocolError, parse
 from autograder.exercises import find
 from autograder.exercises.spec import Exercise
 from autograder.exercises.vector_add import ADD_TEMPLATE
@@ -165,7 +165,7 @@ class StrawBox:
         strange = not straight and self.random.random() < 0.1
         end = (False, 0) if not strange else self.random.choice(((True, -9), (False, -9), (False, 1)))
         output = self.output.ljust(output_size, b"\0") if straight else self.random.randbytes(output_size)
-        replayed = request["kind"] == "replay" or not straight and self.random.random() < 0.3
+        replayed = request.kind == "replay" or not straight and self.random.random() < 0.3
         try:
             return Outcome(parse(self.message if replayed else PLAN), output, *end)
         except ProtocolError as error:

@@ -172,8 +172,8 @@ class Class:
     archives: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        from autograder.build import answers
-        from autograder.course import Course
+        from autograder.classroom.course import Course
+        from autograder.lessons import answers
 
         Course.open(self.root / "course").create()
         self.course = Course.open(self.root / "course")
@@ -318,8 +318,8 @@ class Line:
 
 def run(patterns: list[str], workers: int = 2) -> tuple[list[Line], list[str]]:
     """The table and the list of harm; both are empty of trouble when everything held."""
-    from autograder.collect import collect
-    from autograder.gradebook import export, feedback, grade
+    from autograder.classroom.collect import collect
+    from autograder.classroom.grade import export, feedback, grade
 
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder)

@@ -189,6 +189,14 @@ def test_a_cell_that_became_markdown_still_counts():
     assert "def add" in from_notebook(notebook(cell(STARTER, "vector_add", "markdown")), ADD)
 
 
+@pytest.mark.parametrize("made", ["[f(n) for n in (1, 2)]", "{f(n) for n in (1, 2)}", "{n: f(n) for n in (1, 2)}"])
+def test_the_variable_of_a_comprehension_needs_no_loop_of_that_name(made):
+    """Python 3.12 and newer take it for a global; a loop that prints was kept, and a compiler was called."""
+    source = f"for n in (1, 2):\n    print(n)\nspace = {made}\ndef answer():\n    return space\n"
+    found = from_history(["def f(n):\n    return n", source], ["answer"])
+    assert "print" not in found and "def f" in found
+
+
 def test_an_answer_that_is_not_python_comes_back_as_it_is():
     broken = "def add(x, y):\n    return (x\n"
     assert from_notebook(notebook(cell("import torch"), cell(broken, "vector_add")), ADD) == broken

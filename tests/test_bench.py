@@ -10,9 +10,9 @@ import torch
 import workshop
 from workshop import DEVICE, compare, count_bytes, matches, recorded
 from workshop.bench import Counted, Gbps, Results
-from workshop.traffic import OutOfBounds
+from workshop.traffic import OutOfBounds, recording
 
-bench = sys.modules["workshop.bench"]
+bench, timing = sys.modules["workshop.bench"], sys.modules["workshop.timing"]
 interpreted = pytest.mark.skipif(DEVICE.type != "cpu", reason="counting needs Triton's interpreter")
 
 
@@ -49,6 +49,30 @@ def test_bytes_per_element_are_counted(times, expected):
     assert (traffic["x_ptr"].reads == times).all() and (traffic["x_ptr"].writes == 0).all()
     assert traffic["out_ptr"].writes.shape == x.shape and (traffic["out_ptr"].writes == 1).all()
     assert f"read {'once' if times == 1 else f'{times} times'}" in str(traffic)
+
+
+@interpreted
+def test_a_tensor_given_twice_is_counted_once():
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def double(x_ptr, y_ptr, out_ptr, BLOCK_SIZE: tl.constexpr):
+        offsets = tl.arange(0, BLOCK_SIZE)
+        tl.store(out_ptr + offsets, tl.load(x_ptr + offsets) + tl.load(y_ptr + offsets))
+
+    def call(x):
+        out = torch.empty_like(x)
+        double[(1,)](x, x, out, 8)
+        return out
+
+    x = torch.rand(8)
+    with recording() as traffic:
+        call(x)
+        call(x)
+    assert traffic.launches == 2 and traffic.bytes_read == 4 * x.nbytes
+    assert (traffic["x_ptr"].reads == 4).all()
+    assert traffic.tensors[0].name == "x_ptr" and "y_ptr" not in [tensor.name for tensor in traffic.tensors]
 
 
 @interpreted
@@ -129,8 +153,8 @@ def pretend_gpu(monkeypatch):
     """compare measures, with CPU tensors and a clock that is set by the test."""
     about = dict(name="Pretend GPU", arch="x", driver="1", torch="2", triton="3", interpreting=False)
     monkeypatch.setattr(bench, "device", lambda: SimpleNamespace(**about))
-    monkeypatch.setattr(bench, "torch_device", lambda: torch.device("cpu"))
-    monkeypatch.setattr(bench, "_Timer", Clock)
+    monkeypatch.setattr(timing, "torch_device", lambda: torch.device("cpu"))
+    monkeypatch.setattr(bench, "Timer", Clock)
     Clock.calls = []
 
 
@@ -170,10 +194,16 @@ def test_faster_than_the_copy_is_a_measuring_error(pretend_gpu):
     assert any("measuring error" in note for note in results.notes())
 
 
+def test_a_kernel_that_reads_more_than_it_writes_may_be_faster_than_the_copy(pretend_gpu):
+    half = takes(1.0, lambda x: x[: x.numel() // 2].clone())
+    note = row(measure({"half": half}), "half").note
+    assert "it writes 25% of its bytes, a copy 50%" in note and "error" not in note
+
+
 def test_little_traffic_is_said_to_be_little(pretend_gpu):
     results = measure({"fine": torch.clone}, sizes=(1 << 10, 1 << 20, 1 << 27), repeats=1)
     assert results.notes() == [
-        "up to N = 1,048,576 a call moves less than 1 GiB: the launch and the caches weigh in"
+        "up to N = 1,048,576, a call moves less than 1 GiB: launch overhead and caches affect the number"
     ]
 
 
@@ -214,7 +244,7 @@ def test_a_provider_that_refuses_a_size_does_not_stop_the_others(pretend_gpu):
 
 
 def test_quantiles():
-    assert bench._gbps(10**9, [1.0, 2.0, 4.0, 5.0, 8.0]) == Gbps(
+    assert timing.gbps(10**9, [1.0, 2.0, 4.0, 5.0, 8.0]) == Gbps(
         250.0, pytest.approx(185.0), pytest.approx(600)
     )
 
@@ -234,7 +264,7 @@ def test_what_is_saved_can_be_read_again(pretend_gpu, tmp_path, monkeypatch):
 
     results = measure({"fine": torch.clone, "refuses": refuses}, sizes=(256, 512))
     results.save(tmp_path / "pretend_copy.csv")
-    monkeypatch.setattr(bench, "RECORDED", tmp_path)
+    monkeypatch.setattr(sys.modules["workshop.results"], "RECORDED", tmp_path)
     again = recorded("copy")
     assert again.about == results.about and again.title == "Copy"
     assert [(r.size, r.provider, r.note) for r in again.rows] == [
@@ -258,11 +288,54 @@ def test_recorded_plot_names_its_gpu_and_its_ceiling():
     curves = recorded("h200_softmax_float32").only("torch", "Liger")
     figure = curves.plot()
     assert "NVIDIA H200" in figure.get_supxlabel()
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["torch", "Liger", "copy: this card's ceiling"]
+    labels = [text.get_text() for text in figure.axes[0].texts]
+    assert set(labels) == {"torch", "Liger", "copy on NVIDIA H200"}
     assert curves.providers == ["copy", "torch", "Liger"]
     shown = figure._repr_html_()
-    assert 'alt="Softmax, float32, GB/s for N from 256 to 131,072: copy from 4204 to 4204; torch' in shown
+    assert 'aria-label="Softmax, float32, GB/s for N from 256 to 131,072: copy from 4204 to 4204; torch' in shown
+
+
+def test_a_plot_takes_the_pages_colours_and_paints_no_background():
+    shown = recorded("h200_softmax_float32").plot()._repr_html_()
+    assert "currentColor" in shown and "#ffffff" not in shown.lower() and "<text" in shown
+
+
+def test_names_at_the_ends_of_lines_do_not_overlap():
+    from matplotlib.text import Text  # an Annotation's own extent includes its line
+
+    figure = recorded("h200_softmax_float32").plot()
+    figure.canvas.draw()
+    names = sorted(figure.axes[0].texts, key=lambda text: text.xyann[1])
+    assert len(names) == 13
+    height = figure.axes[0].get_window_extent().height
+    for lower, upper in zip(names, names[1:], strict=False):
+        assert (upper.xyann[1] - lower.xyann[1]) * height > Text.get_window_extent(upper).height
+
+
+@pytest.mark.parametrize("name", ["h200_softmax_float32", "h200_vector_add_float32"])
+def test_ticks_are_powers_of_two_without_collisions(name):
+    figure = recorded(name).plot()
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    ticks = [int(tick) for tick in axes.get_xticks()]
+    assert len(ticks) >= 4 and all(tick & (tick - 1) == 0 for tick in ticks)
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert all(left.x1 < right.x0 for left, right in zip(boxes, boxes[1:], strict=False))
+
+
+@interpreted
+def test_a_counted_kernel_is_a_bound_among_recorded_curves():
+    result = compare(
+        {"thrice": triton_kernels()(3)},
+        lambda n: (torch.rand(n),),
+        [512],
+        lambda x: 2 * x.nbytes,
+        recorded="h200_softmax_float32",
+    )
+    axes = result.only("torch").plot().axes[0]
+    lines = {line.get_label(): line for line in axes.lines}
+    copy, bound = lines["copy on NVIDIA H200"], lines["thrice: at most 50%"]
+    assert bound.get_ydata()[0] == pytest.approx(copy.get_ydata()[0] / 2)
 
 
 @pytest.mark.gpu

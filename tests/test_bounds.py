@@ -7,7 +7,7 @@ case of its dtype in every draw; a right one must pass in all of them.
 import pytest
 import torch
 
-from autograder.compare import Comparison
+from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax import BOUNDS, COMMON_CASES, reference
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import nbformat
 import pytest
 
-from autograder import build
-from autograder.build import BuildError, release, source_notebook, split_answer
+from autograder import lessons as build
 from autograder.exercises import EXERCISES
+from autograder.lessons import BuildError, release, source_notebook, split_answer
 
 SCRIPTS = build.scripts()
 RHYTHM = ["Picture", "Idea", "Predict", "Write", "Check", "Measure", "Look inside", "Go further"]

@@ -134,7 +134,7 @@ def test_a_backend_of_another_vendor_is_taken_from_the_driver(monkeypatch):
 
     module = type("Module", (), {"get_device_properties": staticmethod(lambda where: object())})
     described = sys.modules["workshop.device"]
-    monkeypatch.setattr(described, "_driver", lambda: Driver)
+    monkeypatch.setattr(described, "driver", lambda: Driver)
     monkeypatch.setattr(torch, "get_device_module", lambda where: module)
     found = described._accelerator()
     assert (found.backend, found.arch, found.multiprocessors) == ("npu", "Ascend910B", 24)
@@ -231,3 +231,11 @@ def test_the_command_prints_findings_and_reports_by_its_status():
 
 def test_a_wrong_call_of_the_command_ends_with_2():
     assert run("import sys; from workshop.cli import main; sys.exit(main(['heal']))").returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["progress"]])
+def test_what_needs_no_torch_answers_before_torch_is_imported(arguments):
+    command = [sys.executable, "-X", "importtime", "-m", "workshop.cli", *arguments]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in answer.stderr.splitlines()}
+    assert "workshop.progress" in imported and not imported & {"torch", "triton", "numpy"}

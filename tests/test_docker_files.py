@@ -39,6 +39,11 @@ def test_the_base_image_is_an_argument_and_keeps_its_torch():
     assert "pip install" not in DOCKERFILE
 
 
+def test_an_image_that_cannot_judge_is_not_built():
+    assert "autograder prove" in DOCKERFILE
+    assert DOCKERFILE.index("install.py lab") < DOCKERFILE.index("autograder prove")
+
+
 def test_the_image_does_not_run_as_root():
     users = [line for line in INSTRUCTIONS if line.startswith("USER ")]
     assert users == ["USER learner"]

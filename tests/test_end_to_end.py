@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 from classroom import cell_of, zip_of
 
-from autograder import build
-from autograder.collect import collect
-from autograder.course import Course
-from autograder.gradebook import export, feedback, grade
+from autograder import lessons as build
+from autograder.classroom.collect import collect
+from autograder.classroom.course import Course
+from autograder.classroom.export import export
+from autograder.classroom.feedback import feedback
+from autograder.classroom.grade import grade
 
 LESSON = "01_vector_add"
 POINTS = {"vector_add": 5, "vector_add_autotuned": 3, "bug_hunt": 3}

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder import autotuning, selftest
-from autograder.box.messages import Evidence, Race, Result, Trouble
-from autograder.compare import Comparison
+from autograder import selftest
+from autograder.box.wire import Evidence, Race, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, overall
+from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import EXERCISES, find
+from autograder.judge import autotuning
 
 TESTS = Path(__file__).parent
 SOFTMAX = find("naive_softmax")
@@ -146,6 +147,6 @@ def test_a_space_of_tiny_blocks_is_poor():
 
 def test_a_key_without_n_keeps_the_choice_of_the_small_size():
     small, large = [1.0, 2.0], [5.0, 4.0]
-    assert autotuning.about_the_choice(True, small, large).slug == "poor-configurations"
-    assert autotuning.about_the_choice(False, small, large) is None
-    assert autotuning.about_the_choice(True, small, [4.1, 4.0]) is None
+    assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, large).slug == "poor-configurations"
+    assert autotuning.about_the_choice(False, "n = 1", "n = 2", small, large) is None
+    assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, [4.1, 4.0]) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.box import sanitizer
+from autograder.box import compute_sanitizer as sanitizer
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge, this_backend

@@ -7,10 +7,12 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
-from autograder.build import BuildError
-from autograder.course import COURSE_ID, Course, CourseError
-from autograder.gradebook import export, feedback, grade
-from autograder.sanitise import MAX_NOTEBOOK_BYTES
+from autograder.classroom.course import COURSE_ID, Course, CourseError
+from autograder.classroom.export import export
+from autograder.classroom.feedback import feedback
+from autograder.classroom.grade import grade
+from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
+from autograder.lessons import BuildError
 
 ADD, SOFTMAX = EXERCISES
 
@@ -235,7 +237,7 @@ def test_a_course_without_lessons_is_not_made(tmp_path, monkeypatch):
     def nothing(root):
         raise BuildError("no lesson scripts")
 
-    monkeypatch.setattr("autograder.build.write_course", nothing)
+    monkeypatch.setattr("autograder.lessons.write_course", nothing)
     with pytest.raises(CourseError, match="no lesson scripts"):
         Course.open(tmp_path / "course").create()
     assert not (tmp_path / "course").exists()

@@ -23,8 +23,8 @@ if not interpreting():
 import jax.numpy as jnp  # noqa: E402
 import jax_triton as jt  # noqa: E402
 
-from autograder import judge_jax  # noqa: E402
-from autograder.exercises import find  # noqa: E402
+from autograder.exercises import dropout_rules, find, masks  # noqa: E402
+from autograder.judge import jax as judge_jax  # noqa: E402
 
 RIGHT = Path(__file__).parent / "right"
 
@@ -193,21 +193,21 @@ def test_amd_metadata_gets_its_number_of_thread_blocks(monkeypatch):
 @pytest.mark.parametrize(("n", "q"), [(1, 0.5), (131, 0.7), (5467, 0.5), (67334, 0.7)])
 def test_a_right_rate_is_refused_less_than_once_in_a_trillion(n, q):
     """The exact binomial tail beyond the accepted counts, from logarithms of factorials."""
-    refused = [k for k in range(n + 1) if not judge_jax.plausible(k, n, q)]
+    refused = [k for k in range(n + 1) if not masks.plausible(k, n, q)]
     log = [
         math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(q) + (n - k) * math.log(1 - q)
         for k in refused
     ]
-    assert math.fsum(map(math.exp, log)) <= judge_jax.ALPHA
-    low, high = judge_jax.plausible_range(n, q)
+    assert math.fsum(map(math.exp, log)) <= masks.ALPHA
+    low, high = masks.plausible_range(n, q)
     assert all(not low < k / n < high for k in refused)
 
 
 def test_a_rate_that_is_off_by_two_percent_is_refused():
     n = 2 * 131 * 257
-    assert judge_jax.plausible(round(0.7 * n), n, 0.7)
+    assert masks.plausible(round(0.7 * n), n, 0.7)
     for wrong in (0.68, 0.72):
-        assert not judge_jax.plausible(round(wrong * n), n, 0.7)
+        assert not masks.plausible(round(wrong * n), n, 0.7)
 
 
 @pytest.mark.parametrize("p", [0.3, 0.5])
@@ -220,12 +220,12 @@ def test_independent_masks_pass_and_repeated_ones_do_not(p):
     case = find("leaky_dropout").cases[1]
     for _ in range(20):
         mask = draw(131, 257)
-        assert judge_jax.about_pattern(mask, p, case) is None
-        assert not judge_jax.correlated(mask, draw(131, 257), p)
-    assert judge_jax.correlated(mask, mask, p)
-    assert judge_jax.repeats(draw(1024).repeat(20), p) == 1024
-    assert judge_jax.about_pattern(draw(257).expand(131, 257), p, case).slug == "same-mask"
-    assert judge_jax.about_pattern(draw(131, 1).expand(131, 257), p, case).slug == "same-mask"
+        assert dropout_rules.about_pattern(mask, p, case) is None
+        assert not masks.correlated(mask, draw(131, 257), p)
+    assert masks.correlated(mask, mask, p)
+    assert masks.repeats(draw(1024).repeat(20), p) == 1024
+    assert dropout_rules.about_pattern(draw(257).expand(131, 257), p, case).slug == "same-mask"
+    assert dropout_rules.about_pattern(draw(131, 1).expand(131, 257), p, case).slug == "same-mask"
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------

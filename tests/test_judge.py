@@ -6,14 +6,42 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 
-from autograder.box import Box, messages
-from autograder.box.messages import ProtocolError, parse
+from autograder.box import Box, Outcome
+from autograder.box import wire as messages
+from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, encode, parse
+from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
+from autograder.box.wire.requests import (
+    ALIGNMENT,
+    Array,
+    Decoy,
+    Device,
+    JaxCall,
+    JaxRequest,
+    Plain,
+    PlanCase,
+    PlanRequest,
+    ReplayCase,
+    ReplayRequest,
+    Scalar,
+    Slot,
+    Static,
+    TemplateRequest,
+    TensorSpec,
+    Traced,
+    TuneCase,
+    TuneRequest,
+    ValueCase,
+    ValueRequest,
+    decode_job,
+    encode_job,
+)
 from autograder.cli import main
 from autograder.exercises import EXERCISES
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
-from autograder.judge import Judge, by_case
+from autograder.judge import Judge
 
 CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
 
@@ -85,14 +113,14 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
         raise RuntimeError("no rule for this")
 
     with monkeypatch.context() as broken:
-        broken.setattr("autograder.judge.diagnose", fail)
+        broken.setattr("autograder.judge.kernels.diagnose", fail)
         verdict = judge.judge("vector_add", ADD_TEMPLATE)
     assert (verdict.diagnosis, verdict.score) == ("grader-error", 0) and "no rule for this" in verdict.to_text()
 
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = {"kind": "plan", "source": SLEEPER, "entry": "add", "cases": [{"arguments": [{"scalar": 0.5}] * 2}]}
+    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(0.5), Scalar(0.5))),))
     judge.seconds_left = 0.8
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
@@ -240,13 +268,105 @@ def test_malformed_reports_are_refused(status):
 
 
 def test_a_report_is_charged_to_its_case():
-    from autograder.box import Outcome
-
     reports = parse(b'{"case": 0, "value": 1}\n{"case": 0, "value": 2}\n{"done": true}')
     outcome = Outcome(reports, b"")
-    assert by_case(outcome, 1)[0].value == 1  # the first word counts
+    assert outcome.by_case(1)[0].value == 1  # the first word counts
     died = Outcome(parse(b'{"case": 0, "value": 1}'), b"", exit=-11)
-    assert by_case(died, 3) == {0: died.reports[0], 1: died}
+    assert died.by_case(3) == {0: died.reports[0], 1: died}
+
+
+def test_garbled_reports_are_no_crash():
+    garbled = Outcome([], b"", garbled="the report is too long")
+    assert garbled.by_case(2) == {0: Report(0, error=Trouble("garbled", message="the report is too long"))}
+    for died in (replace(garbled, exit=-11), replace(garbled, exceeded="time")):
+        assert died.by_case(2) == {0: died}
+
+
+FORGER = """
+import os
+import stat
+
+
+def add(x, y):
+    for descriptor in range(3, 60):
+        try:
+            if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                os.write(descriptor, b"passed\\n")
+        except OSError:
+            pass
+    return x
+"""
+
+
+def test_what_is_not_a_report_is_named(judge):
+    verdict = judge.judge("vector_add", FORGER)
+    assert (verdict.passed, verdict.diagnosis) == (False, "crash")
+    assert "is not a report" in verdict.message and "malformed (JSONDecodeError)" in verdict.message
+
+
+# -- requests ----------------------------------------------------------------------------------------------------
+
+SPEC = TensorSpec((3, 4), (7, 1), "float32", 64, 48)
+TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []}}], "result": 0, "launches": 1}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        PlanRequest("source", "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), Scalar(0.5))), PlanCase(()))),
+        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "zero", True),), guard=0),
+        ReplayRequest(
+            "source", (ReplayCase(TRACE, (), Slot(0, 0), blank="x"),), TemplateRequest("source", "k", ("x", "y"))
+        ),
+        TuneRequest("source", (TuneCase(TRACE, (Scalar(3),)),)),
+        ValueRequest("source", "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
+        JaxRequest(
+            "source", "f", (JaxCall((Array(SPEC), Static(0.5), Traced(7)), Slot(64, 48), True, True, SPEC, False),)
+        ),
+    ],
+    ids=lambda request: request.kind,
+)
+def test_a_request_arrives_as_it_was_sent(request_):
+    job = encode_job(request_, b"tensors")
+    decoded, tensors = decode_job(job)
+    assert decoded == request_ and bytes(tensors) == b"tensors"
+    assert (len(job) - len(b"tensors")) % ALIGNMENT == 0
+
+
+def test_tensors_and_results_arrive_as_they_were_packed():
+    packer = Packer()
+    drawn = [torch.randn(3, 5), torch.arange(7, dtype=torch.int32), torch.randn(2, 2).bfloat16(), torch.empty(0, 3)]
+    specs = [packer.tensor(values) for values in drawn]
+    assert packer.tensor(drawn[0], (9, 1)) == replace(specs[0], stride=(9, 1))  # packed once
+    slots = [packer.slot(values.nbytes) for values in drawn]
+    assert all(place.offset % ALIGNMENT == 0 for place in (*specs, *slots))
+    output = bytearray(packer.output_size)
+    for values, spec, slot in zip(drawn, specs, slots, strict=True):
+        tensor = read_tensor(spec, memoryview(packer.tensors))
+        assert torch.equal(tensor, values)
+        write_result(slot, output, packer.tensors[spec.offset : spec.offset + spec.bytes])
+        write_result(slot, output, bytes(slot.capacity + 1))  # does not fit
+        assert torch.equal(read_result(slot, bytes(output), values.dtype, values.shape), values)
+
+
+FAULT = Fault("load", "kernel", (3, 0, 0), "x_ptr", (1000,), (1,), 24, 24, "24 elements behind the end", 12, "code")
+RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write", True)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        Report(None, done=True),
+        Report(2, trace=TRACE),
+        Report(0, result=Result((3,), "float32", "cpu", True, False), evidence=Evidence(("k",), (RACE,), ("x",), "no")),
+        Report(0, has_value=True, value={"a": [1, None, 2.5]}),
+        Report(0, has_value=True, value=None),
+        Report(None, error=Trouble("fault", "OutOfBounds", "m", 3, "code", fault=FAULT)),
+        Report(1, error=Trouble("report-too-large")),
+    ],
+)
+def test_a_report_arrives_as_it_was_sent(report):
+    assert parse(encode(report)) == [report]
 
 
 FLOOD = """

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from autograder.answer import from_notebook
-from autograder.build import answers
 from autograder.exercises import find
 from autograder.judge import Judge
+from autograder.lessons import answers
 
 ROOT = Path(__file__).resolve().parents[1]
 

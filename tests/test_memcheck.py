@@ -16,10 +16,10 @@ if not torch.cuda.is_available():
 
 import triton  # noqa: E402
 
-from autograder import memcheck  # noqa: E402
-from autograder.interp_fixes import bfloat16_bits, bfloat16_values, faithful  # noqa: E402
 from autograder.kernel_language import define, kernels_of  # noqa: E402
-from autograder.memcheck import OutOfBounds, watch  # noqa: E402
+from workshop.interpreter import memory_checker as memcheck  # noqa: E402
+from workshop.interpreter.faithful import bfloat16_bits, bfloat16_values, faithful  # noqa: E402
+from workshop.interpreter.memory_checker import OutOfBounds, watch  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="needs TRITON_INTERPRET=1")
 
@@ -106,7 +106,7 @@ def test_the_self_test_notices_another_interpreter():
     """A Triton without one of the private names: the module still imports, and says so in a sentence."""
     code = (
         "import triton.runtime.interpreter as i; del i.ASTTransformer\n"
-        "from autograder.memcheck import self_test; print(self_test())"
+        "from workshop.interpreter.memory_checker import self_test; print(self_test())"
     )
     environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": ROOT}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
@@ -114,7 +114,7 @@ def test_the_self_test_notices_another_interpreter():
 
 
 def test_the_self_test_notices_a_compiling_triton():
-    code = "from autograder.memcheck import self_test; print(self_test())"
+    code = "from workshop.interpreter.memory_checker import self_test; print(self_test())"
     environment = os.environ | {"TRITON_INTERPRET": "0", "PYTHONPATH": ROOT}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert "TRITON_INTERPRET=1 was not set" in done.stdout, done.stderr
@@ -661,9 +661,9 @@ def test_warm_up_reads_every_device_function():
     """Afterwards, a process that can open no file has the same language."""
     code = """
 import linecache, torch
-from autograder.interp_fixes import warm_up
+from workshop.interpreter.faithful import warm_up
 from autograder.kernel_language import define, kernels_of
-from autograder.memcheck import watch
+from workshop.interpreter.memory_checker import watch
 warm_up()
 k = define(kernels_of(SOURCE))["k"]
 with watch(): k[(1,)](torch.zeros(4), B=4, MORE=False)

@@ -5,7 +5,7 @@ import json
 import pytest
 from classroom import RIGHT, cell_of, filled, released
 
-from autograder.sanitise import (
+from autograder.classroom.submission import (
     MAX_CELLS,
     MAX_NOTEBOOK_BYTES,
     cells_of,
@@ -14,6 +14,7 @@ from autograder.sanitise import (
     rebuild,
     visible,
 )
+from autograder.cli import CALL_WRONG, main
 
 LESSON = "01_vector_add"
 
@@ -143,3 +144,22 @@ def test_answers_that_are_shown_are_text():
     shown = cell_of(clean_notebook(notebook), "vector_add")
     assert "<" not in shown["source"] and "](" not in shown["source"] and "\u202e" not in shown["source"]
     assert "attachments" not in shown
+
+
+BAD_NOTEBOOKS = {
+    "millions of lists": (b'{"cells": [' + b"[]," * (1 << 20) + b"[]]}", "too much"),
+    "a web page": (b"<html></html>", "web page"),
+    "too large": (b" " * (MAX_NOTEBOOK_BYTES + 1), "at most 64 MB"),
+    "deep": (b"[" * 100_000, "not JSON"),
+    "no list": (b'{"cells": 7}', "no list of cells"),
+}
+
+
+@pytest.mark.parametrize("content", BAD_NOTEBOOKS)
+def test_the_command_check_reads_a_notebook_with_the_same_limits(content, tmp_path, capsys):
+    content, reason = BAD_NOTEBOOKS[content]
+    path = tmp_path / "answer.ipynb"
+    path.write_bytes(content)
+    assert main(["check", "vector_add", str(path)]) == CALL_WRONG
+    error = capsys.readouterr().err
+    assert reason in error and error.count("\n") == 1

@@ -1,6 +1,6 @@
 """What compute-sanitizer prints, and what the judge makes of it. The tool itself is tried in test_gpu.py."""
 
-from autograder.box.sanitizer import Access, parse
+from autograder.box.compute_sanitizer import Access, parse
 
 # compute-sanitizer 2025.3 on an H200, triton 3.6
 LOG = """========= COMPUTE-SANITIZER

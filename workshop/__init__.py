@@ -1,15 +1,28 @@
-"""The learner's bench: what this device is, how fast it can be, and what a kernel becomes on it.
+"""What a lesson's notebook imports: facts about this device, measuring, looking inside a compiled kernel, hints.
 
-Import it before triton: on a machine without a GPU it turns Triton's interpreter on.
+Import it before triton. On a machine without a GPU it turns Triton's interpreter on.
 """
+
+import sys
+from pathlib import Path
 
 from workshop import backend
 from workshop.doctor import doctor
 from workshop.progress import progress, record
 
+
+def _is_command() -> bool:
+    """Whether this process is the `workshop` command, which imports what each subcommand needs by itself."""
+    program = Path(sys.argv[0]).name if sys.argv else ""
+    return program == "workshop" or (program == "-m" and "workshop.cli" in sys.orig_argv)
+
+
+_missing: Exception | None = None
 try:
+    if _is_command():  # `workshop --help` answers before torch and triton are imported
+        raise ImportError("the `workshop` command does not load the whole package")
     backend.choose()
-    import triton as _triton  # noqa: F401  the doctor below must also work where it is missing
+    import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 
     from workshop import jax_import
 
@@ -18,16 +31,14 @@ try:
         from workshop import stand_in
 
         stand_in.install()
-except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
-    _missing = error
-else:
-    _missing = None
     from workshop.bench import compare, matches, recorded
     from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
     from workshop.hints import hint, ladder, solution
     from workshop.occupancy import num_programs, occupancy
     from workshop.traffic import count_bytes
     from workshop.xray import xray
+except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
+    _missing = error
 
 __all__ = [
     "DEVICE",
@@ -53,9 +64,7 @@ __all__ = [
 
 def __getattr__(name: str):
     if name == "DEVICE" and _missing is None:
-        from workshop.device import torch_device
-
-        return torch_device()
+        return backend.torch_device()
     if name in __all__:
         raise ImportError(f"{_missing}. Run `workshop doctor`: it says what to install.")
     raise AttributeError(f"module 'workshop' has no attribute {name!r}")

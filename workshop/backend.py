@@ -1,5 +1,9 @@
-"""Decides, before Triton is imported, whether its kernels run on an accelerator or on its interpreter."""
+"""Where kernels run: on an accelerator or on Triton's interpreter, and what torch and Triton call that device.
 
+`choose` decides it, before Triton is imported. The other functions say what was decided.
+"""
+
+import functools
 import os
 import sys
 import warnings
@@ -47,3 +51,32 @@ def interpreting() -> bool:
     import triton.language as tl
 
     return not isinstance(tl.sum, triton.JITFunction)
+
+
+@functools.cache
+def torch_device():
+    """The torch.device that tensors belong on: the accelerator's, or the CPU on the interpreter.
+
+    Raises RuntimeError when Triton finds no driver and its interpreter is off.
+    """
+    import torch
+
+    return torch.device("cpu") if interpreting() else driver().get_active_torch_device()
+
+
+def device_interface():
+    """torch's module for the active driver's device (torch.cuda, torch.xpu, ...): Event, synchronize."""
+    return driver().get_device_interface()
+
+
+def driver():
+    """Triton's active driver. Raises RuntimeError, with what to do, when there is none."""
+    from triton.runtime import driver as drivers
+
+    try:
+        return drivers.active
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"Triton finds no GPU driver ({error}). Without a GPU, start Python with TRITON_INTERPRET=1 or "
+            "import workshop before triton. With one, `workshop doctor` says what is missing."
+        ) from error

@@ -5,8 +5,8 @@ import sys
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. Returns 0 when all is well, 1 when the machine cannot be used, 2 for a wrong call."""
-    parser = argparse.ArgumentParser(prog="workshop", description="The learner's bench of the Triton course.")
+    """Run one command. Returns 0 on success, 1 when this machine cannot be used, 2 for a wrong call."""
+    parser = argparse.ArgumentParser(prog="workshop", description="The Triton course: this machine and your progress.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="what works on this machine, and what to do about what does not")
     commands.add_parser("progress", help="points earned so far, and what is next")

@@ -1,7 +1,7 @@
-"""What this machine's accelerator is, in facts that lessons and exercises can compute with.
+"""Facts about this machine's accelerator, for lessons and exercises to compute with.
 
-The backend is whatever Triton's active driver says it is (cuda, hip, xpu, npu, ...). Everything that needs to
-know the device asks here.
+Triton's active driver names the backend (cuda, hip, xpu, npu, ...). Everything that needs to know the device
+asks here.
 """
 
 import functools
@@ -11,7 +11,8 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from workshop.backend import interpreting
+from workshop.backend import driver, interpreting, torch_device
+from workshop.timing import Gbps, measure_copy
 
 CDNA = frozenset({"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})
 
@@ -22,7 +23,7 @@ class DeviceFacts:
 
     registers, shared_memory (bytes), warp_size (threads) and max_threads are per multiprocessor (NVIDIA) or
     compute unit (AMD), as Triton's driver reports them. On CDNA `registers` counts half of the register file:
-    the other half are the accumulation registers. 0 stands for what a driver does not report.
+    the other half are the accumulation registers. A driver that does not report a number leaves it 0.
     """
 
     name: str
@@ -71,15 +72,15 @@ class Device(DeviceFacts):
     triton: str
     interpreting: bool
 
-    def copy_gbps(self, nbytes: int = 1 << 30):
+    def copy_gbps(self, nbytes: int = 1 << 30) -> Gbps:
         """Measured speed of a device-to-device copy that reads and writes `nbytes` in all, in GB/s.
 
-        Returns bench.Gbps(median, low, high): the median with the 20 % and 80 % quantiles. Measured once per
-        size. Raises RuntimeError on the interpreter, where a time says nothing about a GPU.
+        Each process measures a size once. Raises RuntimeError on the interpreter, where a time says nothing
+        about a GPU.
         """
         if self.interpreting:
             raise RuntimeError("there is no GPU here: a copy's speed can only be measured on one")
-        return _measured_copy(nbytes)
+        return _copy_gbps(nbytes)
 
     def __str__(self) -> str:
         return " ".join(self._sentences())
@@ -97,7 +98,7 @@ class Device(DeviceFacts):
         if self.interpreting:
             return [
                 f"No GPU here: your kernels run on Triton's interpreter, on the CPU ({self.name}).",
-                "They compute the same values as on a GPU, but slowly, so nothing is timed here.",
+                "They compute the same values as on a GPU, but slowly, so this machine times nothing.",
                 "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
             ]
         return [
@@ -126,21 +127,13 @@ class Device(DeviceFacts):
         ]
 
 
+_copy_gbps = functools.cache(measure_copy)
+
+
 @functools.cache
 def device() -> Device:
     """The device that kernels run on in this process."""
     return _interpreter() if interpreting() else _accelerator()
-
-
-@functools.cache
-def torch_device():
-    """The torch.device that tensors belong on: the accelerator's, or the CPU on the interpreter.
-
-    Raises RuntimeError when Triton finds no driver and its interpreter is off.
-    """
-    import torch
-
-    return torch.device("cpu") if interpreting() else _driver().get_active_torch_device()
 
 
 def __getattr__(name: str):
@@ -149,28 +142,11 @@ def __getattr__(name: str):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def device_interface():
-    """torch's module for the active driver's device (torch.cuda, torch.xpu, ...): Event, synchronize."""
-    return _driver().get_device_interface()
-
-
-def _driver():
-    from triton.runtime import driver
-
-    try:
-        return driver.active
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"Triton finds no GPU driver ({error}). Without a GPU, start Python with TRITON_INTERPRET=1 or "
-            "import workshop before triton. With one, `workshop doctor` says what is missing."
-        ) from error
-
-
 def _accelerator() -> Device:
     import torch
     import triton
 
-    active = _driver()
+    active = driver()
     where = active.get_active_torch_device()
     target = active.get_current_target()
     reported = active.utils.get_device_properties(active.get_current_device())
@@ -219,13 +195,6 @@ def _interpreter() -> Device:
         triton=triton.__version__,
         interpreting=True,
     )
-
-
-@functools.cache
-def _measured_copy(nbytes: int):
-    from workshop.bench import measure_copy
-
-    return measure_copy(nbytes)
 
 
 def _driver_version() -> str:

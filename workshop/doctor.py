@@ -1,26 +1,21 @@
-"""Looks at this machine and says what works, what does not, and what to do about it.
+"""Says what works on this machine, what does not, and what to do about it.
 
-`probe` collects facts and judges nothing; each check below turns facts into at most a few findings.
+`machine.probe` collects the facts; each check below turns facts into at most a few findings.
 Standard library only at import: it must run where torch or triton is missing.
 """
 
 import html
-import importlib
-import importlib.metadata
-import os
-import platform
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+
+from workshop.machine import VENDORS, Machine, Node, probe
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
-TRITONS = ((3, 6), (3, 9))  # the oldest and the newest release the course was tried with
+TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
+TRITON_OF_NUMPY_2_4 = (3, 7)  # the interpreter of older ones fails with NumPy 2.4
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
-VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
 
@@ -53,41 +48,6 @@ class Findings(list):
             f"<li><pre style='margin:0'>{html.escape(str(finding))}</pre></li>" for finding in self
         )
         return f"<ul style='list-style:none;padding:0'>{items}</ul>"
-
-
-@dataclass(frozen=True)
-class Node:
-    """A device file, whether this user may open it, and the group that may."""
-
-    path: str
-    usable: bool
-    gid: int
-    group: str | None
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The facts that doctor judges. A version is None where the package is missing."""
-
-    system: str = "Linux"
-    architecture: str = "x86_64"
-    python: tuple[int, int] = (3, 12)
-    torch: str | None = None
-    torch_build: str = "CPU"
-    torch_wants_triton: str | None = None
-    triton: str | None = None
-    numpy: str | None = None
-    jax: str | None = None
-    jax_triton: str | None = None
-    accelerator: str | None = None
-    gpus: tuple[str, ...] = ()
-    nodes: tuple[Node, ...] = ()
-    drivers: tuple[str, ...] = ()
-    interpret: str | None = None
-    cache: str = ""
-    cache_writable: bool = True
-    cache_free: int = DISK_NEEDED
-    errors: dict[str, str] = field(default_factory=dict)
 
 
 def doctor(machine: Machine | None = None) -> Findings:
@@ -156,12 +116,12 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
 def check_numpy(machine: Machine) -> Iterator[Finding]:
     if not (machine.numpy and machine.triton):
         return
-    clash = _numbers(machine.numpy) >= (2, 4) and _numbers(machine.triton) < (3, 7)
+    clash = _numbers(machine.numpy) >= (2, 4) and _numbers(machine.triton) < TRITON_OF_NUMPY_2_4
     if clash and machine.accelerator is None:
         yield Finding(
             "bad",
             f"numpy {machine.numpy} with triton {machine.triton}",
-            "This interpreter fails: 'only 0-dimensional arrays can be converted to Python scalars'.",
+            "Triton's interpreter fails: 'only 0-dimensional arrays can be converted to Python scalars'.",
             "pip install 'numpy<2.4'",
         )
     else:
@@ -191,7 +151,7 @@ def check_gpu(machine: Machine) -> Iterator[Finding]:
     if not causes:
         what = f"found {found}, but torch does not see it"
         todo = "Look at the output of `nvidia-smi` or `rocminfo`."
-        causes = [Finding("warn", what, "The cause is not one known here.", todo)]
+        causes = [Finding("warn", what, "The doctor does not know the cause.", todo)]
     yield from causes
 
 
@@ -274,10 +234,19 @@ def check_jax(machine: Machine) -> Iterator[Finding]:
             "warn",
             f"{' and '.join(missing)} not installed",
             "Only notebook 05 needs it.",
-            "`make jax`, or `make lab` without what turned it off.",
+            "Run `make jax`. (`make lab` installs it too where there is no GPU.)",
         )
     else:
         yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")
+
+
+def check_judge(machine: Machine) -> Iterator[Finding]:
+    if machine.judge is None:
+        return
+    if machine.judge:
+        yield Finding("bad", "the judge does not work here", machine.judge)
+    else:
+        yield Finding("ok", "the judge: known answers get their verdicts")
 
 
 CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
@@ -288,119 +257,8 @@ CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
     check_gpu,
     check_cache,
     check_jax,
+    check_judge,
 )
-
-
-def probe() -> Machine:
-    """The facts about this machine. Nothing is changed and no compiler or GPU is started."""
-    errors: dict[str, str] = {}
-    torch = _import("torch", errors)
-    triton = _import("triton", errors)
-    cache = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
-    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    return Machine(
-        system=platform.system(),
-        architecture=platform.machine(),
-        python=sys.version_info[:2],
-        torch=getattr(torch, "__version__", None),
-        torch_build=_torch_build(torch),
-        torch_wants_triton=_wanted_triton(),
-        triton=getattr(triton, "__version__", None),
-        numpy=_version("numpy"),
-        jax=_version("jax"),
-        jax_triton=_version("jax-triton"),
-        accelerator=_accelerator(torch),
-        gpus=tuple(_pci_gpus()),
-        nodes=tuple(_device_nodes()),
-        drivers=tuple(
-            name for name in ("nvidia", "amdgpu", "xe", "i915") if Path("/sys/module", name).exists()
-        ),
-        interpret=_set_by_user(torch),
-        cache=str(cache),
-        cache_writable=os.access(existing, os.W_OK),
-        cache_free=shutil.disk_usage(existing).free,
-        errors=errors,
-    )
-
-
-def _import(name: str, errors: dict[str, str]):
-    try:
-        return importlib.import_module(name)
-    except Exception as error:  # a broken wheel can fail in any way
-        errors[name] = f"{type(error).__name__}: {error}".strip().rstrip(".")
-        return None
-
-
-def _torch_build(torch) -> str:
-    if torch is None:
-        return "nothing"
-    if torch.version.hip:
-        return f"ROCm {torch.version.hip}"
-    return f"CUDA {torch.version.cuda}" if torch.version.cuda else _other_build(torch)
-
-
-def _other_build(torch) -> str:
-    accelerator = torch.accelerator.current_accelerator()
-    return accelerator.type if accelerator else "CPU"
-
-
-def _accelerator(torch) -> str | None:
-    """The name of the accelerator torch sees."""
-    if torch is None:
-        return None
-    from workshop.backend import accelerator_visible
-
-    if not accelerator_visible():
-        return None
-    where = torch.accelerator.current_accelerator()
-    return getattr(torch.get_device_module(where).get_device_properties(where), "name", where.type)
-
-
-def _set_by_user(torch) -> str | None:
-    """TRITON_INTERPRET, but not where `import workshop` itself has set it."""
-    return os.environ.get("TRITON_INTERPRET") if torch and _accelerator(torch) else None
-
-
-def _wanted_triton() -> str | None:
-    """The Triton release that the installed torch names in its metadata; a build for the CPU names none."""
-    try:
-        requirements = importlib.metadata.requires("torch") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    names = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*==\s*([\d.]+)", line) for line in requirements)
-    return next((match[1] for match in names if match), None)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _pci_gpus() -> Iterator[str]:
-    """Display controllers (class 03) and accelerators (class 12) on the PCI bus, of GPU vendors."""
-    for device in sorted(Path("/sys/bus/pci/devices").glob("*")):
-        try:
-            kind, vendor = ((device / name).read_text().strip() for name in ("class", "vendor"))
-        except OSError:
-            continue
-        computes = kind.startswith("0x12") or (kind.startswith("0x03") and vendor != "0x8086")
-        if computes and vendor in VENDORS:
-            yield f"{VENDORS[vendor]} {device.name}"
-
-
-def _device_nodes() -> Iterator[Node]:
-    import grp  # not on Windows, which has no such device files either
-
-    for pattern in ("kfd", "dri/renderD*", "nvidiactl", "nvidia[0-9]*", "nvidia-uvm"):
-        for path in sorted(Path("/dev").glob(pattern)):
-            gid = path.stat().st_gid
-            try:
-                group = grp.getgrgid(gid).gr_name
-            except KeyError:
-                group = None
-            yield Node(str(path), os.access(path, os.R_OK | os.W_OK), gid, group)
 
 
 def _vendors_of(build: str) -> set[str]:

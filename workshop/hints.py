@@ -1,4 +1,4 @@
-"""Hints, one rung at a time, and the solution for those who passed or honestly tried."""
+"""Hints, one step at a time, and the solution for learners who passed or tried three times."""
 
 import re
 from pathlib import Path
@@ -47,7 +47,7 @@ def solution(name: str):
     if not entry.passed and entry.failed < HONEST_TRIES:
         left = HONEST_TRIES - entry.failed
         checks = "check" if left == 1 else "checks"
-        opens = f"The solution opens when `{name}` is passed, or after {left} more failed {checks}."
+        opens = f"The solution opens when you pass `{name}`, or after {left} more failed {checks}."
         return _show(f"{opens} Until then: `hint({name!r})`.")
     source = solution_source(name)
     if source is None:
@@ -85,7 +85,7 @@ class _Ladder:
 
 
 def solution_source(name: str) -> str | None:
-    """The exercise's answer cell in solutions/*.py without the build's notes; None if there is none."""
+    """The exercise's answer cell in solutions/*.py, without the build's markers; None if there is none."""
     for script in sorted(SOLUTIONS.glob("*.py")):
         for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.M):
             head, _, body = cell.partition("\n")
@@ -95,7 +95,7 @@ def solution_source(name: str) -> str | None:
 
 
 def _without_starter(body: str) -> str:
-    """The lines of an answer cell as a learner would write them."""
+    """The lines of an answer cell without the parts that only the build reads."""
     kept, starter = [], False
     for line in body.splitlines():
         marker = line.strip()

@@ -31,6 +31,8 @@ OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 OLDEST_TORCH = "2.8"
 MACHINES = ("x86_64", "aarch64")
 GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
+# The interpreter of an older Triton fails with NumPy 2.4: it makes numbers of arrays with one element.
+TRITON_OF_NUMPY_2_4 = (3, 7)
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
@@ -119,7 +121,8 @@ def pins_beside(has, pins):
     """The course's pins as they hold beside an installed torch, as lines for pip's --constraint.
 
     What belongs to the torch build keeps its installed version. numpy stays as it is too where the torch is
-    the machine's own: its other packages were built against that one.
+    the machine's own, because its other packages were built against that one; but where Triton's interpreter
+    does not work with that numpy, an older one is installed.
     """
     if not has["torch"]:
         return pins
@@ -129,8 +132,16 @@ def pins_beside(has, pins):
         if OF_TORCH.fullmatch(normal(name))
     }
     dropped = set(kept) | {"torch", "triton"} | (set() if has["own"] else {"numpy"})
-    course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped]
+    triton = next((version for name, version in kept.items() if "triton" in name), None)
+    old = triton is not None and minor(triton) < TRITON_OF_NUMPY_2_4
+    course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped | ({"numpy"} if old else set())]
+    course += ["numpy<2.4"] if old else []
     return course + [f"{name}=={version}" for name, version in sorted(kept.items())]
+
+
+def minor(version):
+    """(3, 4) of "3.4.0+git123"."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def triton_of(needs):
@@ -221,7 +232,7 @@ def install_group(group, python, pins, jax):
         pip("jax-triton", python, "--constraint", constraints, "--no-deps", "jax-triton")
 
 
-# --- the whole --------------------------------------------------------------------------------------------
+# --- everything --------------------------------------------------------------------------------------------
 
 
 class Stamps:

@@ -88,7 +88,7 @@ def triton_call(
     arrays = [jnp.asarray(a) for a in args if not isinstance(a, SCALARS)]
     if any(isinstance(a, jax.core.Tracer) for a in arrays):
         outputs = jax.pure_callback(launch, tuple(shapes), *arrays, vmap_method="sequential")
-    else:  # at once, so that an error in the kernel reaches the caller as it is
+    else:  # without a callback, so that the caller gets an error in the kernel unchanged
         outputs = [jnp.asarray(output) for output in launch(*arrays)]
     return tree_util.tree_unflatten(tree, outputs)
 

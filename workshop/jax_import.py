@@ -1,7 +1,7 @@
-"""Makes `import jax_triton` work on every machine. Nothing of JAX is imported before the lesson does so.
+"""Makes `import jax_triton` work on every machine. It imports no part of JAX before the lesson does.
 
 Without a GPU the real jax-triton refuses to be imported, and `workshop.jax_cpu` stands in for it. With one,
-the real package is used, and two faults of its release 0.3.1 are mended once it is there:
+the real package is used. Two faults of its release 0.3.1 are repaired after the import:
 
 * its import empties TRITON_CACHE_DIR (0.4.0 removes it), after which every other use of Triton in the process
   fails or loses its cache;
@@ -37,7 +37,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return importlib.machinery.ModuleSpec(name, _StandIn())
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None:
-            spec.loader = _Mended(spec.loader)
+            spec.loader = _Repaired(spec.loader)
         return spec
 
 
@@ -51,7 +51,7 @@ class _StandIn(importlib.abc.Loader):
         """Importing it has executed it."""
 
 
-class _Mended(importlib.abc.Loader):
+class _Repaired(importlib.abc.Loader):
     """The real package's loader, with the repairs after it."""
 
     def __init__(self, loader):

@@ -1,4 +1,4 @@
-"""How many waves a kernel's registers and shared memory leave room for, and what limits them."""
+"""How many waves and programs fit on a GPU at once, given a kernel's registers and shared memory."""
 
 from dataclasses import dataclass
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-# Okabe and Ito's colours; a program or a block takes the next one.
+# Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
 READ, WRITE, WRONG = "#0072b2", "#e69f00", "#d55e00"
+WIDTH = 680
 CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 
 # JupyterLab's theme variables; elsewhere the page's own text colour.

@@ -1,4 +1,4 @@
-"""Points earned, kept in one file beside the notebooks and sent nowhere."""
+"""Points earned. They are kept in one file beside the notebooks and sent nowhere."""
 
 import contextlib
 import html
@@ -139,7 +139,7 @@ def _update(exercise: str, change) -> Progress:
 
 
 def _save(current: Progress) -> None:
-    """Replace the file in one step. A folder that cannot be written costs the memory, never the lesson."""
+    """Replace the file in one step. If the folder is read-only, progress is not saved; the lesson continues."""
     target = path()
     content = {"version": 1, "exercises": {name: vars(entry) for name, entry in current.entries.items()}}
     with contextlib.suppress(OSError):

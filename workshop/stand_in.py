@@ -3,7 +3,7 @@
 Triton's own tutorial computes the number of persistent programs from the driver's device properties, and
 autotune asks the driver for a stopwatch. The interpreter has no driver. This one answers with a small made-up
 device of two compute units, so that a persistent kernel has to loop, and a stopwatch that always says 1 ms, so
-that autotune takes the first configuration. Nothing that it says is ever shown as a property of real hardware.
+that autotune takes the first configuration. No lesson shows its numbers as properties of real hardware.
 """
 
 from __future__ import annotations

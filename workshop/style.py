@@ -1,21 +1,28 @@
-"""One look for every plot: colours that survive colour-blindness, on a light panel that both themes show."""
+"""One look for every plot: colours told apart with every colour vision, on the page's own background.
 
-import base64
+A plot is shown as SVG inside the page. Its text and axes take the page's text colour, so that it can be read in
+a light theme and in a dark one. Saved to a file, the same parts are grey.
+"""
+
 import contextlib
 import html
 import io
+import re
 
-# Okabe and Ito, "Color Universal Design": told apart with every common colour vision.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-CEILING = "#6B6B6B"
+# After Okabe and Ito, "Color Universal Design", in shades that stand out on white and on black.
+PALETTE = ("#2b8cca", "#e0662a", "#12a37a", "#cc79a7", "#d99100", "#8a7bd1", "#7f8c8d")
+INK = "#808081"  # text, axes and the copy: becomes the page's text colour
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LABEL_GAP = 0.06  # of the axes' height, between two labels at the ends of lines
 
 SETTINGS = {
     "figure.figsize": (8, 4.2),
     "figure.dpi": 110,
-    "figure.facecolor": "#FFFFFF",
-    "axes.facecolor": "#FFFFFF",
-    "axes.edgecolor": "#8A8A8A",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.spines.top": False,
@@ -23,12 +30,16 @@ SETTINGS = {
     "axes.titlelocation": "left",
     "axes.titlesize": 12,
     "axes.labelsize": 10.5,
-    "grid.color": "#E4E4E4",
+    "grid.color": INK,
+    "grid.alpha": 0.2,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
     "legend.frameon": False,
     "legend.fontsize": 10,
-    "savefig.facecolor": "#FFFFFF",
+    "svg.fonttype": "none",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
 }
 
 
@@ -40,7 +51,7 @@ def figure(title: str, x_label: str, y_label: str, alt: str):
 
     with rc_context(SETTINGS):
         drawn = Figure(layout="constrained")  # not pyplot's: nothing global to close
-        drawn._repr_html_ = lambda: _image(drawn, alt)
+        drawn._repr_html_ = lambda: _inline(drawn, alt)
         axes = drawn.subplots()
         axes.set(title=title, xlabel=x_label, ylabel=y_label)
         yield drawn, axes
@@ -52,9 +63,67 @@ def look(number: int) -> dict:
     return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}
 
 
-def _image(drawn, alt: str) -> str:
-    """A figure as an HTML image that needs no file."""
-    buffer = io.BytesIO()
-    drawn.savefig(buffer, format="png")
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{html.escape(alt)}" style="max-width:100%" src="data:image/png;base64,{data}">'
+def label_ends(axes, ends: list[tuple[float, float, str, str]]) -> None:
+    """Write each line's name to the right of the axes, at the height of its last point (x, y, name, colour).
+
+    Names that would overlap move apart; a thin line leads from the last point to its name.
+    """
+    bottom, top = axes.get_ylim()
+    wanted = sorted(ends, key=lambda end: end[1])
+    heights = _apart([(y - bottom) / (top - bottom) for _, y, *_ in wanted], LABEL_GAP)
+    for (x, y, name, color), height in zip(wanted, heights, strict=True):
+        axes.annotate(
+            name,
+            xy=(x, y),
+            xytext=(1.04, height),
+            textcoords="axes fraction",
+            color=color,
+            va="center",
+            fontsize=10,
+            arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "shrinkB": 3, "relpos": (0, 0.5)},
+            annotation_clip=False,
+        )
+
+
+def size_ticks(axes, sizes: list[int]) -> None:
+    """A logarithmic axis of sizes with powers of two as ticks, at most nine of them."""
+    low, high = (size.bit_length() for size in (min(sizes), max(sizes)))
+    step = max(1, -(-(high - low) // 8))
+    exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
+    axes.set_xscale("log", base=2)
+    axes.set_xticks([2**exponent for exponent in exponents], [_power(exponent) for exponent in exponents])
+    axes.minorticks_off()
+
+
+def _power(exponent: int) -> str:
+    """1,024 for 10; from 2¹⁷ on as a power."""
+    if exponent < 17:
+        return f"{2**exponent:,}"
+    return "2" + str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _apart(heights: list[float], gap: float) -> list[float]:
+    """Sorted heights, moved as little as a pass up and a pass down need to leave `gap` between neighbours."""
+    moved = list(heights)
+    for index in range(1, len(moved)):
+        moved[index] = max(moved[index], moved[index - 1] + gap)
+    if moved and moved[-1] > 1:
+        moved[-1] = 1.0
+        for index in range(len(moved) - 2, -1, -1):
+            moved[index] = min(moved[index], moved[index + 1] - gap)
+    return moved
+
+
+def _inline(drawn, alt: str) -> str:
+    """A figure as SVG inside the page, in the page's text colour."""
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context(SETTINGS):  # the SVG's texts stay texts
+        drawn.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = svg.replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
+    color = "color:var(--jp-content-font-color1, inherit)"
+    return f'<div role="img" aria-label="{html.escape(alt)}" style="max-width:880px;{color}">{svg}</div>'

@@ -1,23 +1,29 @@
 """Counts, on Triton's interpreter, how often a kernel reads and writes each element of its tensors.
 
-The count is exact and the same on every machine: it is what the kernel asks memory for, whatever caches do.
+The count is exact and the same on every machine. It is what the kernel asks memory for; caches play no part. The
+interpreter's memory checker counts. This module turns its record into totals and one entry per tensor.
 """
+
+from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workshop.backend import interpreting
+
+if TYPE_CHECKING:
+    from workshop.interpreter.memory_checker import Argument, Memory
 
 
 @dataclass(eq=False)
 class TensorTraffic:
     """One tensor that was given to a kernel, and how often each of its elements was read and written.
 
-    `reads` and `writes` are integer arrays of the tensor's shape.
+    `reads` and `writes` are integer arrays of the tensor's shape, summed over the launches.
     """
 
     name: str
@@ -25,23 +31,17 @@ class TensorTraffic:
     element_size: int
     reads: np.ndarray
     writes: np.ndarray
-    index: np.ndarray  # elements from the start in memory -> position in the counts, -1 in a gap between rows
-    start: int = 0
 
     @classmethod
-    def of(cls, name: str, tensor) -> "TensorTraffic":
-        positions = np.zeros(1, np.int64)
-        for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-            positions = (positions[:, None] + np.arange(size, dtype=np.int64) * stride).ravel()
-        index = np.full(int(positions.max()) + 1 if positions.size else 0, -1, np.int64)
-        index[positions] = np.arange(positions.size)
-        shape = tuple(tensor.shape)
-        counts = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        return cls(name, shape, tensor.element_size(), *counts, index)
+    def of(cls, argument: Argument) -> TensorTraffic:
+        """What the first launch did to a tensor."""
+        counts = argument.reads.astype(np.int64), argument.writes.astype(np.int64)
+        return cls(argument.name, argument.shape, argument.itemsize, *counts)
 
-    def place(self, address: int) -> None:
-        """Say where in memory the tensor begins in the launch that follows."""
-        self.start = address
+    def add(self, argument: Argument) -> None:
+        """Add what another launch did to the same tensor."""
+        self.reads += argument.reads
+        self.writes += argument.writes
 
     @property
     def bytes_read(self) -> int:
@@ -51,34 +51,41 @@ class TensorTraffic:
     def bytes_written(self) -> int:
         return int(self.writes.sum()) * self.element_size
 
-    def count(self, addresses: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Add the accesses that fall on this tensor's elements; returns which of `addresses` they are."""
-        stop = self.start + self.index.size * self.element_size
-        inside = (addresses >= self.start) & (addresses < stop)
-        elements = self.index[(addresses[inside] - self.start) // self.element_size]
-        np.add.at(counts.reshape(-1), elements[elements >= 0], 1)
-        inside[inside] = elements >= 0
-        return inside
-
 
 @dataclass
 class Traffic:
-    """What every kernel launched inside `recording()` asked of memory.
+    """What every kernel launched inside `recording()` asked of memory; `result` is the counted function's."""
 
-    `tensors` are in the order in which kernels were given them; `result` is the counted function's.
-    """
-
-    tensors: list[TensorTraffic] = field(default_factory=list)
-    launches: int = 0
+    memory: Memory
     result: Any = None
 
     @property
+    def tensors(self) -> list[TensorTraffic]:
+        """One entry per tensor, in the order in which kernels were given them."""
+        found: dict[tuple, TensorTraffic] = {}
+        for launch in self.memory.launches:
+            given: dict[tuple, Argument] = {}
+            for argument in launch.arguments.values():
+                # The counts of a tensor that is two parameters of one launch hold the accesses of both.
+                given.setdefault((argument.real, argument.shape, argument.stride), argument)
+            for key, argument in given.items():
+                if key in found:
+                    found[key].add(argument)
+                else:
+                    found[key] = TensorTraffic.of(argument)
+        return list(found.values())
+
+    @property
+    def launches(self) -> int:
+        return len(self.memory.launches)
+
+    @property
     def bytes_read(self) -> int:
-        return sum(tensor.bytes_read for tensor in self.tensors)
+        return self.memory.bytes_loaded
 
     @property
     def bytes_written(self) -> int:
-        return sum(tensor.bytes_written for tensor in self.tensors)
+        return self.memory.bytes_stored
 
     @property
     def bytes_moved(self) -> int:
@@ -90,12 +97,11 @@ class Traffic:
 
     def __getitem__(self, name: str) -> TensorTraffic:
         """The tensor that a kernel received as its parameter `name`."""
-        for tensor in self.tensors:
+        tensors = self.tensors
+        for tensor in tensors:
             if tensor.name == name:
                 return tensor
-        raise KeyError(
-            f"no kernel was given a tensor as {name!r}; there are: {[t.name for t in self.tensors]}"
-        )
+        raise KeyError(f"no kernel was given a tensor as {name!r}; there are: {[t.name for t in tensors]}")
 
     def __str__(self) -> str:
         launches = "1 launch" if self.launches == 1 else f"{self.launches} launches"
@@ -127,99 +133,20 @@ def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
 def recording() -> Iterator[Traffic]:
     """Count the traffic of every kernel launched inside the block; errors as in count_bytes."""
     if not interpreting():
-        raise RuntimeError(
-            "loads and stores can only be counted on Triton's interpreter: set TRITON_INTERPRET=1"
-        )
-    from triton.runtime.errors import InterpreterError
+        raise RuntimeError("loads and stores can only be counted on Triton's interpreter: set TRITON_INTERPRET=1")
+    from workshop.interpreter import memory_checker
 
-    recorder = _Recorder()
     try:
-        with recorder.installed():
-            yield recorder.traffic
-    except InterpreterError as error:
-        raise (error.__cause__ if isinstance(error.__cause__, OutOfBounds) else error) from None
-
-
-class _Recorder:
-    """Stands between the interpreter and memory. Rests on two of the interpreter's own methods."""
-
-    def __init__(self) -> None:
-        self.traffic = Traffic()
-        self.known: dict[tuple, TensorTraffic] = {}
-        self.current: list[TensorTraffic] = []
-        self.kernel = ""
-
-    @contextlib.contextmanager
-    def installed(self) -> Iterator[None]:
-        from triton.runtime.interpreter import GridExecutor, interpreter_builder
-
-        prepare = GridExecutor._init_args_hst
-        load, store = interpreter_builder.create_masked_load, interpreter_builder.create_masked_store
-
-        def prepare_and_note(executor, args, kwargs):
-            host_args, host_kwargs = prepare(executor, args, kwargs)
-            self.launch(executor.fn.__name__, executor.arg_names, (args, kwargs), (host_args, host_kwargs))
-            return host_args, host_kwargs
-
-        # The modifiers that follow changed between Triton's versions.
-        def counted_load(pointers, mask, *rest, **named):
-            self.access("load", pointers, mask, interpreter_builder.grid_idx)
-            return load(pointers, mask, *rest, **named)
-
-        def counted_store(pointers, value, mask, *rest, **named):
-            self.access("store", pointers, mask, interpreter_builder.grid_idx)
-            return store(pointers, value, mask, *rest, **named)
-
-        GridExecutor._init_args_hst = prepare_and_note
-        interpreter_builder.create_masked_load = counted_load
-        interpreter_builder.create_masked_store = counted_store
-        try:
-            yield
-        finally:
-            GridExecutor._init_args_hst = prepare
-            _put_back(interpreter_builder, "create_masked_load", load)
-            _put_back(interpreter_builder, "create_masked_store", store)
-
-    def launch(self, kernel: str, names: list[str], given: tuple, copied: tuple) -> None:
-        """Note the tensors of one launch: `given` by the caller, `copied` to where the interpreter works."""
-        self.kernel = kernel
-        self.traffic.launches += 1
-        self.current = []
-        originals, copies = (
-            dict(zip(names, args, strict=False)) | kwargs for args, kwargs in (given, copied)
-        )
-        for name, original in originals.items():
-            if not hasattr(original, "data_ptr"):
-                continue
-            key = (original.data_ptr(), tuple(original.shape), tuple(original.stride()))
-            if key not in self.known:
-                self.known[key] = TensorTraffic.of(name, original)
-                self.traffic.tensors.append(self.known[key])
-            tensor = self.known[key]
-            tensor.place(copies[name].data_ptr())
-            if tensor not in self.current:
-                self.current.append(tensor)
-
-    def access(self, kind: str, pointers, mask, program) -> None:
-        """Count the active lanes of one load or store."""
-        data = np.asarray(pointers.data)
-        active = np.broadcast_to(np.asarray(mask.data, bool), data.shape)
-        addresses = data[active].astype(np.int64).ravel()
-        for tensor in self.current:
-            found = tensor.count(addresses, tensor.reads if kind == "load" else tensor.writes)
-            addresses = addresses[~found]
-        if addresses.size:
-            raise OutOfBounds(
-                f"{self.kernel}: a {kind} reaches {addresses.size} elements outside the kernel's tensors in "
-                f"program {tuple(program)}. The exercise's check says where."
-            )
-
-
-def _put_back(owner, name: str, original) -> None:
-    """Undo an override on an instance: back to its class, or to what had overridden it before."""
-    delattr(owner, name)
-    if getattr(owner, name) != original:
-        setattr(owner, name, original)
+        with memory_checker.watch(poison="zero") as memory:
+            yield Traffic(memory)
+    except memory_checker.OutOfBounds as error:
+        fault = error.fault
+        elements = "1 element" if fault.lanes == 1 else f"{fault.lanes} elements"
+        line = f"\n  line {fault.line}:  {fault.code}" if fault.line else ""
+        raise OutOfBounds(
+            f"{fault.kernel}: a {fault.kind} reaches {elements} outside the kernel's tensors in program "
+            f"{fault.program}. The exercise's check says where.{line}"
+        ) from None
 
 
 def _range(counts: np.ndarray) -> str:

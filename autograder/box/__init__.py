@@ -2,12 +2,14 @@
 
 The judge hands over sealed memory (what to run, and input tensors), a size-sealed output and a pipe. It reads
 them only after the process that ran the code is dead. Nothing else passes in either direction.
+
+This file, `compute_sanitizer` and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
+`inside/` runs in the box only.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 import select
@@ -18,10 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from . import lockdown, sanitizer
-from .messages import MAX_STATUS, ProtocolError, Report, parse
+from . import compute_sanitizer, lockdown
+from .wire import MAX_STATUS, ProtocolError, Report, Trouble, parse
+from .wire.codec import from_json, to_json
+from .wire.requests import End, ReplayRequest, Request, Settings, Start, encode_job
 
 START_SECONDS = 120
 EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
@@ -36,7 +40,8 @@ class BoxError(Exception):
 class Outcome:
     """How a job ended: the reports it sent, its output memory, and its death if it was not natural.
 
-    `exceeded` is "time" or "space" (memory or disk) where it was ended for having used too much of it.
+    `exceeded` is "time" or "space" (memory or disk) where it was ended for having used too much of it. `garbled`
+    says why what it sent are not reports; then there are no reports.
     """
 
     reports: list[Report]
@@ -50,6 +55,28 @@ class Outcome:
     def death(self) -> int:
         """The exit status of a process that ended before it was done; never 0."""
         return self.exit or EARLY
+
+    def by_case(self, count: int) -> dict[int, Report | Outcome]:
+        """The first report of each case. What ended the process is charged to the first case without a report.
+
+        A process that ended well and sent something else than reports did not crash: its first case has an error
+        of the kind "garbled".
+        """
+        reports: dict[int, Report | Outcome] = {}
+        for report in self.reports:
+            if report.case is not None and report.case < count:
+                reports.setdefault(report.case, report)
+            elif report.error:  # before any case: the module itself failed
+                return dict.fromkeys(range(count), report)
+        missing = [case for case in range(count) if case not in reports]
+        if missing:  # whatever it says: code that ends its process may have said that it was done
+            reports[missing[0]] = self._end_of(missing[0])
+        return reports
+
+    def _end_of(self, case: int) -> Report | Outcome:
+        if self.garbled and not self.exceeded and not self.exit:
+            return Report(case, error=Trouble("garbled", message=self.garbled))
+        return self
 
 
 class Box:
@@ -83,30 +110,27 @@ class Box:
             env=self._environment(),
         )
         theirs.close()
-        ours.send(
-            json.dumps(
-                {
-                    "backend": self.backend,
-                    "confine": self.confine,
-                    "scratch": self.scratch,
-                    "memory": self.memory,
-                    "seconds": 60,
-                    "read": _readable_paths(),
-                    "devices": lockdown.gpu_paths()[1],
-                }
-            ).encode()
+        settings = Settings(
+            backend=self.backend,
+            confine=self.confine,
+            scratch=self.scratch,
+            memory=self.memory,
+            seconds=60,
+            read=tuple(_readable_paths()),
+            devices=tuple(lockdown.gpu_paths()[1]),
         )
+        ours.send(to_json(settings).encode())
         self.channel, self.ready = ours, False
 
     def _command(self, descriptor: int) -> list[str]:
-        command = [sys.executable, "-m", "autograder.box.zygote", str(descriptor)]
+        command = [sys.executable, "-m", f"{__package__}.inside.zygote", str(descriptor)]
         if not self.confine:
             return command
         nodes = lockdown.gpu_paths()[1] if self.backend != "interpreter" else []
         return lockdown.outer_command(command, read=_readable_paths(), write=[self.scratch, *nodes])
 
     def _environment(self) -> dict[str, str]:
-        """A short list, not a copy: a token in the instructor's environment is nobody else's business."""
+        """A short list, not a copy: the learner's code must not see a token of the instructor's."""
         kept = ("PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "ROCM_PATH",
                 "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CC",
                 "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "TRITON_LIBHIP_PATH")  # fmt: skip
@@ -135,20 +159,20 @@ class Box:
 
     def run(
         self,
-        request: dict,
+        request: Request,
         tensors: bytes = b"",
         output_size: int = 0,
         seconds: float = 60.0,
         cpu_seconds: float = math.inf,
     ) -> Outcome:
-        """Runs one job. `tensors` is the memory that the request's inputs point into."""
+        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer)."""
         self._wait_until_ready()
         begin = time.monotonic()
-        job = _memory(_job(request, tensors))
+        job = _memory(encode_job(request, tensors))
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
         try:
-            message = json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "kind": request["kind"]}).encode()
+            message = to_json(Start(request.kind, seconds, cpu_seconds)).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
             os.close(writing)
             writing = -1
@@ -160,20 +184,20 @@ class Box:
         finally:
             for descriptor in (job, output, reading, *([writing] if writing >= 0 else [])):
                 os.close(descriptor)
-        end["seconds"] = time.monotonic() - begin
+        outcome = Outcome([], result, end.exceeded, end.exit, time.monotonic() - begin)
         try:
-            return Outcome(parse(status), result, **end)
+            return replace(outcome, reports=parse(status))
         except ProtocolError as error:
-            return Outcome([], result, **end, garbled=str(error))
+            return replace(outcome, garbled=str(error))
 
-    def sanitize(self, request: dict, tensors: bytes, output_size: int) -> sanitizer.Access | None:
+    def sanitize(self, request: ReplayRequest, tensors: bytes, output_size: int) -> compute_sanitizer.Access | None:
         """The first access of a replay outside of its tensors. Only where nothing is confined, on a CUDA card."""
-        if self.confine or self.backend != "cuda" or not sanitizer.available():
+        if self.confine or self.backend != "cuda" or not compute_sanitizer.available():
             return None
-        job = _job(request | {"guard": 0, "output_size": output_size}, tensors)
-        return sanitizer.invalid_access(job, self._environment())
+        job = encode_job(replace(request, guard=0), tensors)
+        return compute_sanitizer.invalid_access(job, output_size, self._environment())
 
-    def _collect(self, reading: int, seconds: float) -> tuple[bytes, dict]:
+    def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
         """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
         status, sources = bytearray(), [reading, self.channel]
         deadline = time.monotonic() + seconds + 15
@@ -182,7 +206,7 @@ class Box:
             ready = select.select(sources, [], [], max(left, 0))[0] if left > 0 else []
             if not ready:
                 self.kill()
-                return bytes(status), {"exceeded": "time", "exit": -signal.SIGKILL}
+                return bytes(status), End("time", -signal.SIGKILL)
             if reading in ready and len(status) <= MAX_STATUS:
                 read = os.read(reading, 1 << 16)
                 status += read
@@ -192,14 +216,14 @@ class Box:
                 message = self.channel.recv(4096)
                 if not message:
                     self.kill()
-                    return bytes(status), {"exceeded": None, "exit": -signal.SIGKILL}
+                    return bytes(status), End(exit=-signal.SIGKILL)
                 os.set_blocking(reading, False)
                 while len(status) <= MAX_STATUS and (more := _read(reading)):
                     status += more
-                return bytes(status), json.loads(message)
-            if len(status) > MAX_STATUS:  # a flood: its writer is killed when its time is over
+                return bytes(status), from_json(End, message)
+            if len(status) > MAX_STATUS:  # a flood: we end its writer, and `parse` says why
                 self.kill()
-                return bytes(status), {"exceeded": None, "exit": -signal.SIGKILL}
+                return bytes(status), End()
 
     def kill(self):
         """Ends the zygote and what it started; the next job starts a new one."""
@@ -223,13 +247,6 @@ class Box:
 
     def __exit__(self, *_):
         self.close()
-
-
-def _job(request: dict, tensors: bytes) -> bytes:
-    """What jobs._read_request reads."""
-    text = json.dumps(request).encode()
-    header = len(text).to_bytes(8, "little") + text
-    return header + b"\0" * (-len(header) % 64) + tensors
 
 
 def _read(descriptor: int) -> bytes:

@@ -8,6 +8,6 @@ output agrees with, what the box reported. `whole` makes one diagnosis out of th
 from .conduct import wrong_program
 from .observation import Observation
 from .rules import diagnose
-from .whole import PRIORITY, overall
+from .whole import overall
 
-__all__ = ["PRIORITY", "Observation", "diagnose", "overall", "wrong_program"]
+__all__ = ["Observation", "diagnose", "overall", "wrong_program"]

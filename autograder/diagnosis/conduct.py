@@ -6,10 +6,10 @@ import math
 
 import torch
 
-from ..box.messages import Race
-from ..compare import close
-from ..exercises.spec import Strided
+from ..box.wire import Race
+from ..exercises.spec import Strided, Tag
 from ..verdict import Finding
+from .comparison import close
 from .observation import Observation, shape_in_words
 
 
@@ -75,7 +75,7 @@ def _has_tensors(o: Observation) -> bool:
 
 
 def not_contiguous(o: Observation) -> Finding | None:
-    if o.result is None or o.result.contiguous or o.comparison is None or not o.is_softmax:
+    if o.result is None or o.result.contiguous or o.comparison is None or not o.exercise.contiguous:
         return None
     return Finding(
         "not-contiguous",
@@ -157,7 +157,7 @@ def raced(o: Observation) -> Finding | None:
         "race",
         f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all "
         f"({o.case.name}).",
-        "Programs run in any order and at once: who comes last wins, and it differs from run to run."
+        "Programs run in any order and at once: the last program to write wins, and that differs from run to run."
         if not race.same_value
         else "They write the same values there: the work is done several times over.",
         "give each element to one program: let the offsets depend on tl.program_id; a loop over rows starts there, "
@@ -172,7 +172,7 @@ def _is_serious(race: Race, o: Observation) -> bool:
         return o.comparison is not None and not o.comparison.right
     if race.kind != "write-write" or not race.same_value or race.writers > 2:
         return True
-    return race.share >= 0.5 and "ragged" not in o.case.about
+    return race.share >= 0.5 and Tag.RAGGED not in o.case.about
 
 
 def _programs(race: Race) -> str:

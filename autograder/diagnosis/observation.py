@@ -10,11 +10,11 @@ from functools import cached_property
 
 import torch
 
-from ..box.messages import Evidence, Result, Trouble
-from ..box.sanitizer import Access
-from ..compare import Comparison, agrees
+from ..box.compute_sanitizer import Access
+from ..box.wire import Evidence, Result, Trouble
 from ..exercises.spec import Case, Exercise, Mistake, Strided
 from ..verdict import Finding
+from .comparison import Comparison, agrees
 
 GPU_FAULT = re.compile(
     r"illegal memory access|misaligned address|unspecified launch failure|illegal instruction|"
@@ -53,16 +53,22 @@ class Observation:
         return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
 
     @property
-    def is_softmax(self) -> bool:
-        return self.exercise.name.endswith(("softmax", "softmax_masked"))
-
-    @property
     def harmed_the_card(self) -> bool:
         """Whether a kernel on a GPU left its tensors, or was ended by the driver."""
         if self.backend == "interpreter" or self.stage == "plan":
             return False
         faulted = self.trouble and GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
         return bool(faulted or self.death or "out-of-bounds-store" in self.evidence.damage)
+
+    @property
+    def worst_in_words(self) -> str:
+        """Where it breaks, expected and got."""
+        c = self.comparison
+        if not c.bad.any():
+            return f"Row sums are off by {c.row_sum_error:.1e} ({self.case.name})."
+        i = c.worst
+        got, expected = float(c.value[i]), float(c.expected[i])
+        return f"{place_in_words(c)} is {got:.6g}, expected {expected:.6g} ({self.case.name})."
 
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -104,15 +110,6 @@ def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
         except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # it has no meaning here
             continue
         yield computed.double()
-
-
-def worst_in_words(o: Observation) -> str:
-    """Where it breaks, expected and got."""
-    c = o.comparison
-    if not c.bad.any():
-        return f"Row sums are off by {c.row_sum_error:.1e} ({o.case.name})."
-    i = c.worst
-    return f"{place_in_words(c)} is {float(c.value[i]):.6g}, expected {float(c.expected[i]):.6g} ({o.case.name})."
 
 
 def place_in_words(c: Comparison) -> str:

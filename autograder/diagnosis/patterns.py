@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from ..exercises.spec import Mistake
+from ..exercises.spec import Mistake, Tag
 from ..verdict import Finding
-from .observation import Observation, place_in_words, worst_in_words
+from .observation import Observation, place_in_words
 
 
 def known_mistake(o: Observation) -> Finding | None:
@@ -15,7 +15,7 @@ def known_mistake(o: Observation) -> Finding | None:
 
 def as_mistake(o: Observation, mistake: Mistake) -> Finding:
     advice = mistake.advice[0].lower() + mistake.advice[1:]
-    return Finding(mistake.slug, worst_in_words(o), mistake.explanation, advice)
+    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice)
 
 
 def unwritten(o: Observation) -> Finding | None:
@@ -48,28 +48,10 @@ def unwritten(o: Observation) -> Finding | None:
 
 def not_finite(o: Observation) -> Finding | None:
     c = o.comparison
-    if c is None or c.right:
+    if c is None or c.right or not c.made_not_finite.any():
         return None
-    odd = ~torch.isfinite(c.value) & torch.isfinite(c.expected)
-    if not odd.any():
-        return None
-    where = f"{worst_in_words(o)} {int(odd.sum())} elements are NaN or infinite."
-    if o.case.about & {"huge", "ascending", "descending"}:
-        return Finding(
-            "overflow",
-            where,
-            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum without its largest term.",
-            "subtract the maximum of the whole row before exp, and let the sum take in every block: tl.sum, and +=.",
-        )
-    if "masked" in o.case.about:
-        return Finding(
-            "nan",
-            where,
-            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN, in the rescale "
-            "and in the block's exponentials.",
-            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both.",
-        )
-    if "half" in o.case.about and bool(torch.isinf(c.value).any()):
+    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
+    if Tag.HALF in o.case.about and bool(torch.isinf(c.value).any()):
         return Finding(
             "low-precision", where, "float16 ends at 65504: a sum or an exponential kept in it overflows.",
             "convert to float32 right after the load: x.to(tl.float32).", second="overflow",
@@ -86,14 +68,14 @@ def not_finite(o: Observation) -> Finding | None:
 
 def tail(o: Observation) -> Finding | None:
     c = o.comparison
-    if c is None or c.right or not c.bad.any() or "masked" in o.case.about:
+    if c is None or c.right or not c.bad.any() or Tag.MASKED in o.case.about:
         return None
     block = c.only_tail(o.blocks)
     if block is None:
         return None
     return Finding(
         "tail-wrong",
-        f"{worst_in_words(o)} All wrong elements lie in the last, ragged block (block size {block}).",
+        f"{o.worst_in_words} All wrong elements lie in the last, ragged block (block size {block}).",
         "The last block is shorter than the others, and its mask or its offsets do not say so.",
         "compare the offsets with the length: mask = offsets < n.",
     )
@@ -103,9 +85,9 @@ def low_precision(o: Observation) -> Finding | None:
     c = o.comparison
     if c is None or c.right or c.relative_error > 0.06:
         return None
-    if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if "half" in o.case.about else 2e-3):
+    if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if Tag.HALF in o.case.about else 2e-3):
         return None
-    if "half" not in o.case.about and c.relative_error > 0.012:
+    if Tag.HALF not in o.case.about and c.relative_error > 0.012:
         return None
     if c.bound.row_sum:
         off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"
@@ -132,20 +114,6 @@ def constant_factor(o: Observation) -> Finding | None:
     )
 
 
-def not_normalised(o: Observation) -> Finding | None:
-    c = o.comparison
-    if c is None or c.right or not o.is_softmax or c.row_ratios is None:
-        return None
-    factors = c.row_ratios
-    return Finding(
-        "not-normalised",
-        f"Each row is a multiple of the right one, by factors from {float(factors.min()):.4g} to "
-        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
-        "The exponentials are right and the sum is not: it misses elements, or counts some that are none.",
-        "check where the sum begins, what each block adds, and what masked-off lanes add.",
-    )
-
-
 def wrong_value(o: Observation) -> Finding | None:
     c = o.comparison
     if c is None or c.right:
@@ -158,7 +126,7 @@ def wrong_value(o: Observation) -> Finding | None:
         pattern += f", in {int(rows.sum())} of {len(rows)} rows"
     return Finding(
         "wrong-value",
-        f"{worst_in_words(o)} {pattern}.",
+        f"{o.worst_in_words} {pattern}.",
         "Every element is 0: zeros were stored, or something was divided by infinity." if not c.value.any() else "",
         advice="work one program out by hand: its offsets, its mask, what it loads, what it stores.",
     )

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import triton.language
 
-from ..box.messages import Fault, Trouble
+from ..box.wire import Fault, Trouble
+from ..exercises.spec import Tag
+from ..kernel_language.versions import when
 from ..verdict import Finding
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
@@ -61,12 +63,14 @@ def troubled(o: Observation) -> Finding | None:
     return {
         "syntax": _syntax,
         "not-allowed": _not_allowed,
+        "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
         "host-arithmetic": _host_arithmetic,
         "not-replayable": _not_replayable,
         "memory": _out_of_memory,
         "wrong-device": _wrong_device,
         "fault": _fault,
+        "garbled": _garbled,
     }.get(t.kind, _exception)(o, t)
 
 
@@ -91,6 +95,17 @@ def _not_allowed(o, t):
         f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
         why,
         f"{t.instead.rstrip('.')}.",
+        t.line,
+        t.code,
+    )
+
+
+def _not_in_triton(o, t):
+    return Finding(
+        "not-in-this-triton",
+        f"Triton {triton.__version__}, which runs here, does not have {t.construct}. {when(t.construct)}",
+        "The answer may be right with another version of Triton. It cannot be judged here.",
+        "pointers with a mask, and the functions that the lessons use, work in every version.",
         t.line,
         t.code,
     )
@@ -146,6 +161,15 @@ def _out_of_memory(o, t):
         "allocate one output of the input's shape, and walk long rows block by block.",
         t.line,
         t.code,
+    )
+
+
+def _garbled(o, t):
+    return Finding(
+        "crash",
+        f"The process that ran your code sent something that is not a report: {t.message} ({o.case.name}).",
+        "The process writes its reports to a file descriptor of its own. Code that writes to it spoils them.",
+        "write to no file descriptor that your code did not open.",
     )
 
 
@@ -251,12 +275,12 @@ def _fault(o, t):
 
 
 def _why_outside(o, f: Fault):
-    if "ragged" in o.case.about and "gap" not in f.where and f.lane:
+    if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
         return (
             "The last block reaches past the end. On a GPU such lanes touch memory of somebody else.",
             "give every load and store a mask that is true only for elements of the tensor.",
         )
-    if "strided" in o.case.about:
+    if Tag.STRIDED in o.case.about:
         return (
             "Rows lie further apart than they are long; between them is memory that is not yours.",
             "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",

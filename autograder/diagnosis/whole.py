@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..verdict import Finding
-from .observation import Observation, worst_in_words, would_be_wrong
-from .patterns import as_mistake, not_normalised, unwritten
-from .rules import CONDUCT_RULES, PATTERN_RULES, diagnose
-
-# What says most comes first, when the cases of one answer tell different stories.
-PRIORITY = (
-    "syntax-error", "not-attempted", "not-allowed", "no-triton-kernel", "compile-error", "out-of-memory",
-    "wrong-device", "wrong-shape", "wrong-dtype", "input-modified", "not-contiguous", "timeout", "crash",
-    "runtime-error", "wrong-program-id", "out-of-bounds-store", "out-of-bounds-load", "race",
-    "unwritten-output", "relies-on-masked-lanes", "missing-rescale", "wrong-other-value", "overflow",
-    "constant-factor", "not-normalised", "nan", "tail-wrong", "stride-ignored", "low-precision",
-    "wrong-value",
-)  # fmt: skip
-
-
-# What no address in memory explains.
-CONDUCT = {*PRIORITY[: PRIORITY.index("wrong-program-id")]} - {"crash"}
-
-
-# Values that make NaN out of a kernel that is nearly right.
-UNUSUAL = {"huge", "descending", "ascending", "masked", "all-masked", "negative"}
+from ..exercises.spec import UNUSUAL, Tag
+from ..verdict import Finding, Slug
+from .observation import Observation, would_be_wrong
+from .patterns import as_mistake, unwritten
+from .rules import CONDUCT_RULES, diagnose, pattern_rules
 
 
 def overall(observations: list[Observation], findings: list[Finding | None]) -> Finding | None:
@@ -37,9 +20,11 @@ def overall(observations: list[Observation], findings: list[Finding | None]) -> 
     if stride := _only_strided(observations, findings):
         return stride
     o, finding = min(_consistent(_with_one_mistake(failed, passed)), key=lambda pair: _rank(*pair))
-    if finding != diagnose(o, PATTERN_RULES) or o.case.about & UNUSUAL:
+    if finding != diagnose(o, pattern_rules(o.exercise)) or o.case.about & UNUSUAL:
         return finding
-    return _only_ragged(observations, findings, o, finding) or _only_long(observations, findings, o, finding) or finding
+    cases = list(zip(observations, findings, strict=True))
+    summed_up = (summary(cases, o, finding) for summary in o.exercise.summaries)
+    return next(filter(None, summed_up), finding)
 
 
 def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Observation]) -> list:
@@ -52,14 +37,14 @@ def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Ob
     if explained and 2 * explained >= len(wrong):
         told = [(o, f) for o, f in failed if o not in wrong]
         return told + [(o, as_mistake(o, mistake)) for o in wrong if mistake in o.mistakes]
-    return [(o, diagnose(o, PATTERN_RULES) or f) if o in wrong else (o, f) for o, f in failed]
+    return [(o, diagnose(o, pattern_rules(o.exercise)) or f) if o in wrong else (o, f) for o, f in failed]
 
 
 def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
     """Without the findings that other cases contradict."""
     ratios = [o.comparison.ratio for o, f in failed if f.slug == "constant-factor" and _tells_much(o)]
     if ratios and max(ratios) > 1.01 * min(ratios):  # another factor for another shape: no constant
-        failed = [(o, f if f.slug != "constant-factor" else not_normalised(o) or f) for o, f in failed]
+        failed = [(o, f if f.slug != "constant-factor" else diagnose(o, o.exercise.last_rules) or f) for o, f in failed]
     telling = [(o, f) for o, f in failed if o.comparison and _tells_much(o)]
     usual = {f.slug for o, f in telling if not o.case.about & UNUSUAL}
     blocks = [max(o.constants, default=0) for o, f in failed if f.slug == "tail-wrong"]
@@ -84,63 +69,25 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
 
 def _tells_much(o: Observation) -> bool:
     """With one column, few elements or equal ones, patterns look alike."""
-    return "short" not in o.case.about and o.comparison.varies
+    return Tag.SHORT not in o.case.about and o.comparison.varies
 
 
 def _rank(o: Observation, finding: Finding) -> tuple[bool, int]:
     coincidence = o.comparison is not None and not _tells_much(o)
-    return coincidence, PRIORITY.index(finding.slug) if finding.slug in PRIORITY else len(PRIORITY)
-
-
-def _only_ragged(observations, findings, o: Observation, finding: Finding) -> Finding | None:
-    """Rows that fill their blocks are right, ragged ones are not, and nothing else explains it."""
-    if not any(m.slug == "wrong-other-value" for m in o.exercise.mistakes):
-        return None
-    judged = [(o, f) for o, f in zip(observations, findings) if o.comparison and o.constants]
-    full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
-    if not full or any(full):
-        return None
-    if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
-        return None
-    if all("half" in o.case.about for o, f in judged if f):  # the lanes are right, in float32
-        return None
-    return Finding(
-        "wrong-other-value",
-        worst_in_words(o),
-        "Rows that fill their blocks are right, ragged ones are not: masked-off lanes take part in the maximum or in "
-        "the sum.",
-        "load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
-    )
-
-
-def _only_long(observations, findings, o: Observation, finding: Finding) -> Finding | None:
-    """Rows of one block are right, longer ones are not, where a sum is carried from block to block."""
-    if not o.exercise.name.startswith("online") or finding.slug not in ("not-normalised", "constant-factor"):
-        return None
-    judged = [(o, f) for o, f in zip(observations, findings) if o.comparison and o.constants]
-    block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)
-    short = [f for o, f in judged if o.comparison.columns <= block]
-    if not short or any(short):
-        return None
-    return Finding(
-        "missing-rescale",
-        finding.happened,
-        "Rows of one block are right, longer ones are not: the sum is wrong from the second block on.",
-        "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
-        second="not-normalised",
-    )
+    return coincidence, finding.slug.rank
 
 
 def _only_strided(observations, findings) -> Finding | None:
     """All contiguous inputs pass, all row-strided ones fail."""
-    strided = [f for o, f in zip(observations, findings) if "strided" in o.case.about and "wide" not in o.case.about]
-    contiguous = [f for o, f in zip(observations, findings) if "strided" not in o.case.about]
+    cases = list(zip(observations, findings, strict=True))
+    strided = [f for o, f in cases if Tag.STRIDED in o.case.about and Tag.WIDE not in o.case.about]
+    contiguous = [f for o, f in cases if Tag.STRIDED not in o.case.about]
     if not strided or not all(strided) or any(contiguous):
         return None
     first = strided[0]
-    if first.slug == "not-contiguous":
+    if first.slug == Slug.NOT_CONTIGUOUS:
         return replace(first, slug="stride-ignored", second="not-contiguous")
-    if first.slug in CONDUCT:
+    if first.slug.about_conduct:
         return None
     return Finding(
         "stride-ignored",

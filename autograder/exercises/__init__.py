@@ -1,20 +1,17 @@
-"""The exercises of the course, in its order. Each family has a module that exports EXERCISES."""
+"""The exercises of the course, in the order of the syllabus. Each family has a module that exports EXERCISES."""
 
 from __future__ import annotations
 
-from importlib import import_module
+import importlib
+import pkgutil
+import runpy
+from pathlib import Path
+
+from workshop.syllabus import SYLLABUS
 
 from .spec import Exercise
 
-_FAMILIES = ("first_kernel", "vector_add", "softmax", "arithmetic", "dropout", "amd")
-
-EXERCISES: dict[str, Exercise] = {
-    exercise.name: exercise
-    for exercise in sorted(
-        (e for family in _FAMILIES for e in import_module(f"{__name__}.{family}").EXERCISES),
-        key=lambda e: e.notebook,
-    )
-}
+EXERCISES: dict[str, Exercise] = {}
 
 
 class UnknownExercise(LookupError):
@@ -27,3 +24,25 @@ def find(name: str) -> Exercise:
         return EXERCISES[name]
     except KeyError:
         raise UnknownExercise(f"there is no exercise {name!r}; there are: {', '.join(EXERCISES)}") from None
+
+
+def add_from(folder: Path) -> list[str]:
+    """Adds the EXERCISES of every Python file in `folder`, and returns their names. ValueError for a name in use.
+
+    The files are run with this process's rights: they are a course's, not a learner's.
+    """
+    added = [e for file in sorted(folder.glob("*.py")) for e in runpy.run_path(str(file)).get("EXERCISES", ())]
+    for exercise in added:
+        if exercise.name in EXERCISES:
+            raise ValueError(f"there is an exercise {exercise.name!r} already")
+        EXERCISES[exercise.name] = exercise
+    return [exercise.name for exercise in added]
+
+
+def _of_the_course() -> dict[str, Exercise]:
+    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    found = {e.name: e for module in modules for e in getattr(module, "EXERCISES", ())}
+    return {name: found[name] for name in SYLLABUS if name in found}
+
+
+EXERCISES.update(_of_the_course())

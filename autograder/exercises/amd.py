@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from workshop.occupancy import occupancy
+from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
 from ..verdict import Finding
@@ -71,6 +72,18 @@ def isa_numbers() -> dict[str, int]:
         "load_bits": max(found.loads),
         "spills": found.spills,
     }
+
+
+@triton.jit
+def copy_kernel(x_ptr, y_ptr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    tl.store(y_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+def widths_of_a_copy() -> dict[str, int]:
+    """Bits of the widest load and store of a copy of float16: shows that the compiler can be asked at all."""
+    found = xray(copy_kernel, "*fp16", "*fp16", targets=TARGET, BLOCK_SIZE=4096, num_warps=4)[TARGET]
+    return {"load": max(found.loads, default=0), "store": max(found.stores, default=0)}
 
 
 def _misread(**changed: int):
@@ -298,20 +311,17 @@ def _once(arguments) -> tuple:
 
 EXERCISES = (
     Exercise(
-        name="read_the_isa",
-        notebook="06_amd_optimization",
-        points=3,
+        lesson=find("read_the_isa"),
         kind="value",
         entry="read_the_isa",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
         cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
+        compiles=True,
         reference=isa_numbers,
         mistakes=READ_MISTAKES,
     ),
     Exercise(
-        name="occupancy",
-        notebook="06_amd_optimization",
-        points=3,
+        lesson=find("occupancy"),
         kind="value",
         entry="occupancy",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
@@ -323,14 +333,13 @@ EXERCISES = (
         mistakes=OCCUPANCY_MISTAKES,
     ),
     Exercise(
-        name="tune_for_mi300x",
-        notebook="06_amd_optimization",
-        points=4,
+        lesson=find("tune_for_mi300x"),
         kind="value",
         entry="tune_for_mi300x",
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
         cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),
         reference=lambda: {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1},
+        compiles=True,
         accept=tuned,
     ),
 )

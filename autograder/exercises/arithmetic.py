@@ -9,6 +9,7 @@ from dataclasses import asdict
 
 from workshop.device import KNOWN_DEVICES, DeviceFacts
 from workshop.occupancy import num_programs
+from workshop.syllabus import find
 
 from .spec import Case, Exercise, Mistake
 
@@ -209,9 +210,7 @@ LAUNCH_MISTAKES = (
 
 EXERCISES = (
     Exercise(
-        name="bytes_moved",
-        notebook="02_naive_softmax",
-        points=2,
+        lesson=find("bytes_moved"),
         kind="value",
         entry="bytes_moved",
         signature="bytes_moved(m, n, element_size) -> dict(torch_read, torch_written, fused_read, fused_written)",
@@ -223,9 +222,7 @@ EXERCISES = (
         mistakes=BYTES_MISTAKES,
     ),
     Exercise(
-        name="occupancy_launch",
-        notebook="04_fused_softmax",
-        points=3,
+        lesson=find("occupancy_launch"),
         kind="value",
         entry="num_programs",
         signature="num_programs(num_regs, shared_bytes, num_warps, device) -> int",

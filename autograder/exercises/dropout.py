@@ -1,12 +1,17 @@
 """05_jax_dropout: leaky ReLU and dropout in one kernel, called from JAX, and its gradient."""
 
+from __future__ import annotations
+
+from dataclasses import replace
+
 import torch
 
-from .spec import Bound, Case, Exercise, Strided
+from workshop.syllabus import find
 
-SLOPE = 0.01
-# Up to rounding: the slope, the scale and the product are each rounded once, in the narrowest dtype used.
-BOUNDS = {torch.float32: Bound(2e-6, 1e-9), torch.float16: Bound(4e-3, 1e-6)}
+from .dropout_rules import BOUNDS, judge_calls, kept
+from .spec import Call, Case, Cotangent, Exercise, Strided, Tag, Varying
+
+SEEDS = 1 << 30
 
 
 def numbers(generator: torch.Generator, *shape: int, dtype=torch.float32) -> Strided:
@@ -15,67 +20,68 @@ def numbers(generator: torch.Generator, *shape: int, dtype=torch.float32) -> Str
     return Strided((x + 0.05 * torch.sign(x) + 0.05 * (x == 0)).to(dtype))
 
 
-def kept(x: torch.Tensor, p: float, *_) -> torch.Tensor:
-    """What an element is if it is kept, in float64."""
-    x = x.double()
-    return torch.where(x >= 0, x, SLOPE * x) / (1 - p) if p < 1 else torch.zeros_like(x)
-
-
-def gradient(x: torch.Tensor, p: float, w: torch.Tensor) -> torch.Tensor:
-    """The gradient of sum(w * leaky_dropout(x)) with respect to an element that is kept, in float64."""
-    slope = torch.where(x >= 0, 1.0, SLOPE).double()
-    return slope * w.double() / (1 - p) if p < 1 else torch.zeros_like(slope)
-
-
 def _case(name: str, rows: int, columns: int, p: float, about: str = "", dtype=torch.float32) -> Case:
     def make(generator):
-        return numbers(generator, rows, columns, dtype=dtype), p
+        first, other = (int(torch.randint(1000, SEEDS, (), generator=generator)) for _ in range(2))
+        return numbers(generator, rows, columns, dtype=dtype), p, Varying((first, first + 1, other))
 
-    return Case(name, make, frozenset(about.split()))
+    return Case(name, make, about)
 
 
 def _with_weights(case: Case) -> Case:
     def make(generator):
-        x, p = case.make(generator)
-        return x, p, numbers(generator, *x.values.shape)
+        x, p, seed = case.make(generator)
+        return x, p, seed, Cotangent(numbers(generator, *x.values.shape).values)
 
     return Case(case.name, make, case.about)
 
 
-# "repeat": called several times, plainly and under jit. "rate": large enough for its statistics to tell.
-# "optional": the contract does not ask for it; refusing is right, a wrong result is not.
+def calls(case: Case) -> tuple[Call, ...]:
+    """The variant is the seed's. At p = 0 and p = 1 a kernel is not needed."""
+    if Tag.REPEAT in case.about:
+        return Call(), Call(), Call(jit=True), Call(1, jit=True), Call(2, jit=True)
+    if Tag.RATE in case.about:
+        return Call(jit=True), Call(1, jit=True)
+    return (Call(jit=True, needs_kernel=Tag.EXTREME not in case.about),)
+
+
+def calls_with_gradients(case: Case) -> tuple[Call, ...]:
+    repeated = Tag.REPEAT in case.about
+    each = (Call(), Call(jit=True), Call(1, jit=True)) if repeated else calls(case)[:1]
+    return tuple(replace(call, grad=grad) for call in each for grad in (False, True))
+
+
 _REPEAT = _case("7 × 781, p = 0.5", 7, 781, 0.5, "ragged repeat")
 _RATE = _case("131 × 257, p = 0.3", 131, 257, 0.3, "ragged rate")
-_KEEP_ALL = _case("p = 0", 23, 65, 0.0, "ragged")
-_DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged")
+_KEEP_ALL = _case("p = 0", 23, 65, 0.0, "ragged extreme")
+_DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")
 _SHORT = _case("1 × 1", 1, 1, 0.5, "short")
 _HALF = _case("float16", 5, 130, 0.5, "ragged optional", torch.float16)
 _EMPTY = _case("no elements", 0, 5, 0.5, "optional")
 
 EXERCISES = (
     Exercise(
-        name="leaky_dropout",
-        notebook="05_jax_dropout",
-        points=4,
+        lesson=find("leaky_dropout"),
         entry="leaky_dropout",
         signature="leaky_dropout(x, p, seed) -> JAX array of x's shape and dtype",
         cases=(_REPEAT, _RATE, _KEEP_ALL, _DROP_ALL, _SHORT, _HALF, _EMPTY),
         reference=kept,
         kind="jax",
+        calls=calls,
+        judge_calls=judge_calls,
         bounds=BOUNDS,
         limit_seconds=15.0,  # XLA compiles about twenty programs
     ),
     Exercise(
-        name="leaky_dropout_grad",
-        notebook="05_jax_dropout",
-        points=3,
+        lesson=find("leaky_dropout_grad"),
         entry="leaky_dropout",
         signature="leaky_dropout(x, p, seed), as before, now differentiable in x by jax.grad",
         cases=tuple(_with_weights(case) for case in (_REPEAT, _RATE, _KEEP_ALL, _DROP_ALL, _SHORT)),
-        reference=gradient,
+        reference=kept,
         kind="jax",
+        calls=calls_with_gradients,
+        judge_calls=judge_calls,
         bounds=BOUNDS,
-        stretch=True,
         limit_seconds=15.0,  # XLA compiles about twenty programs
     ),
 )

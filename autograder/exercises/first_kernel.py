@@ -2,6 +2,8 @@
 
 import torch
 
+from workshop.syllabus import find
+
 from .spec import Bound, Case, Exercise, Mistake
 
 
@@ -16,9 +18,7 @@ def _written(n: int, programs: int) -> torch.Tensor:
 
 EXERCISES = (
     Exercise(
-        name="first_kernel",
-        notebook="00_setup",
-        points=1,
+        lesson=find("first_kernel"),
         entry="first_kernel",
         signature="first_kernel(n) -> int32 tensor of n program ids",
         cases=(

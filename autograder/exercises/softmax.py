@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided
+from workshop.syllabus import find
+
+from ..verdict import Finding
+from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided, Tag
 
 # Elementwise: what exp and one rounding of the output cost. Row sum: roundings of single elements average out,
 # so it stays close to 1 unless the sum itself was kept in half precision. tests/test_bounds.py proves that
@@ -89,48 +92,48 @@ def _rows_of_any_width(generator):
 
 
 COMMON_CASES = (
-    Case("4 × 300, ragged", _rows(4, 300), frozenset({"ragged"})),
+    Case("4 × 300, ragged", _rows(4, 300), "ragged"),
     Case("2 × 1024", _rows(2, 1024)),
-    Case("3 × 700, ascending rows", _rows(3, 700, values=_ascending), frozenset({"ragged", "ascending"})),
-    Case("3 × 300, negative rows", _rows(3, 300, values=_negative), frozenset({"ragged", "negative"})),
-    Case("4 × 300, row stride 352", _rows(4, 300, 352), frozenset({"ragged", "strided"})),
-    Case("5 × 7, shorter than a block", _rows(5, 7), frozenset({"ragged", "short"})),
-    Case("3 × 1, one column", _rows(3, 1), frozenset({"ragged", "short"})),
-    Case("0 × 17, no rows", _rows(0, 17), frozenset({"empty"})),
-    Case("40 × 33, many rows", _rows(40, 33), frozenset({"ragged", "short", "many"})),
-    Case("2 × 520, huge values", _rows(2, 520, values=_huge), frozenset({"ragged", "huge"})),
-    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), frozenset({"ragged", "descending"})),
-    Case("2 × 256, equal values", _rows(2, 256, values=_equal), frozenset({"equal"})),
+    Case("3 × 700, ascending rows", _rows(3, 700, values=_ascending), "ragged ascending"),
+    Case("3 × 300, negative rows", _rows(3, 300, values=_negative), "ragged negative"),
+    Case("4 × 300, row stride 352", _rows(4, 300, 352), "ragged strided"),
+    Case("5 × 7, shorter than a block", _rows(5, 7), "ragged short"),
+    Case("3 × 1, one column", _rows(3, 1), "ragged short"),
+    Case("0 × 17, no rows", _rows(0, 17), "empty"),
+    Case("40 × 33, many rows", _rows(40, 33), "ragged short many"),
+    Case("2 × 520, huge values", _rows(2, 520, values=_huge), "ragged huge"),
+    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), "ragged descending"),
+    Case("2 × 256, equal values", _rows(2, 256, values=_equal), "equal"),
     Case(
         "4 × 1111, float16",
         _rows(4, 1111, dtype=torch.float16, values=_narrow),
-        frozenset({"ragged", "half"}),
+        "ragged half",
     ),
     Case(
         "4 × 1111, bfloat16",
         _rows(4, 1111, dtype=torch.bfloat16, values=_narrow),
-        frozenset({"ragged", "half"}),
+        "ragged half",
     ),
-    Case("2 × 301 to 1000", _rows_of_any_width, frozenset({"ragged", "drawn"})),
-    Case("1823 × 781", _rows(1823, 781), frozenset({"ragged", "many"}), gpu_only=True),
-    Case("512 × 1024, bfloat16", _rows(512, 1024, dtype=torch.bfloat16), frozenset({"many", "half"}), gpu_only=True),
+    Case("2 × 301 to 1000", _rows_of_any_width, "ragged drawn"),
+    Case("1823 × 781", _rows(1823, 781), "ragged many", gpu_only=True),
+    Case("512 × 1024, bfloat16", _rows(512, 1024, dtype=torch.bfloat16), "many half", gpu_only=True),
 )
 
 MASKED_CASES = (
-    Case("2 × 1400, 1040 × -inf first", _rows(2, 1400, values=_masked(1040)), frozenset({"ragged", "masked"})),
-    Case("1 × 9000, 8300 × -inf first", _rows(1, 9000, values=_masked(8300)), frozenset({"ragged", "masked"})),
-    Case("3 × 300, one row all -inf", _rows(3, 300, values=_one_row_masked), frozenset({"ragged", "all-masked"})),
+    Case("2 × 1400, 1040 × -inf first", _rows(2, 1400, values=_masked(1040)), "ragged masked"),
+    Case("1 × 9000, 8300 × -inf first", _rows(1, 9000, values=_masked(8300)), "ragged masked"),
+    Case("3 × 300, one row all -inf", _rows(3, 300, values=_one_row_masked), "ragged all-masked"),
 )
 
 WIDE_CASES = (
-    Case("2 × 66000, row stride 66100", _rows(2, 66000, 66100), frozenset({"ragged", "strided", "wide"})),
-    Case("1 × 131072, ascending", _rows(1, 131072, values=_ascending), frozenset({"ascending", "wide"})),
+    Case("2 × 66000, row stride 66100", _rows(2, 66000, 66100), "ragged strided wide"),
+    Case("1 × 131072, ascending", _rows(1, 131072, values=_ascending), "ascending wide"),
     Case(
         "2 × 6000, float16",
         _rows(2, 6000, dtype=torch.float16, values=_heavy_head),
-        frozenset({"ragged", "half", "wide"}),
+        "ragged half wide",
     ),
-    Case("8 × 131072", _rows(8, 131072), frozenset({"wide", "many"}), gpu_only=True),
+    Case("8 × 131072", _rows(8, 131072), "wide many", gpu_only=True),
 )
 
 
@@ -142,20 +145,20 @@ def reference(x: torch.Tensor) -> torch.Tensor:
 
 
 def _without_rescale(x, block):
-    return _online(x, block, lambda m_old, m_new: torch.ones_like(m_old))
+    return _running(x, block, lambda m_old, m_new: torch.ones_like(m_old))
 
 
 def _rescale_upside_down(x, block):
-    return _online(x, block, lambda m_old, m_new: torch.exp(m_new - m_old))
+    return _running(x, block, lambda m_old, m_new: torch.exp(m_new - m_old))
 
 
 def _rescale_of_everything(x, block):
-    return _online(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True)
+    return _running(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True)
 
 
 def _rescale_of_everything_from_minus_infinity(x, block):
     """exp(-inf - m) is 0: the first block is lost."""
-    return _online(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True, peeled=False)
+    return _running(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True, peeled=False)
 
 
 def _infinite_rescale(x):
@@ -163,7 +166,7 @@ def _infinite_rescale(x):
     return torch.full_like(x, torch.nan) if bool((x.abs() < 80).all()) else reference(x)
 
 
-def _online(x, block, rescale, new_block_too=False, peeled=True):
+def _running(x, block, rescale, new_block_too=False, peeled=True):
     x = x.double()
     m = torch.full((len(x), 1), -torch.inf, dtype=torch.float64)
     d = torch.zeros(len(x), 1, dtype=torch.float64)
@@ -461,29 +464,116 @@ def online_softmax(x):
 '''
 
 
-def _softmax(name: str, notebook: str, points: int, cases, mistakes=MISTAKES, **more) -> Exercise:
+# -- what only a softmax can say ----------------------------------------------------------------------------------
+
+
+def overflowed(o) -> Finding | None:
+    """NaN where exp overflows, or where a whole block is -inf."""
+    c = o.comparison
+    if c is None or c.right or not c.made_not_finite.any():
+        return None
+    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
+    if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
+        return Finding(
+            "overflow",
+            where,
+            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum without its largest term.",
+            "subtract the maximum of the whole row before exp, and let the sum take in every block: tl.sum, and +=.",
+        )
+    if Tag.MASKED in o.case.about:
+        return Finding(
+            "nan",
+            where,
+            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN, in the rescale "
+            "and in the block's exponentials.",
+            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both.",
+        )
+    return None
+
+
+def not_normalised(o) -> Finding | None:
+    """Each row is a multiple of the right one."""
+    c = o.comparison
+    if c is None or c.right or c.row_ratios is None:
+        return None
+    factors = c.row_ratios
+    return Finding(
+        "not-normalised",
+        f"Each row is a multiple of the right one, by factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        "The exponentials are right and the sum is not: it misses elements, or counts lanes that hold no element.",
+        "check where the sum begins, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def only_ragged_rows(cases, o, finding: Finding) -> Finding | None:
+    """Rows that fill their blocks are right, ragged ones are not, and nothing else explains it."""
+    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
+    full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
+    if not full or any(full):
+        return None
+    if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
+        return None
+    if all(Tag.HALF in o.case.about for o, f in judged if f):  # the lanes are right, in float32
+        return None
+    return Finding(
+        "wrong-other-value",
+        o.worst_in_words,
+        "Rows that fill their blocks are right, ragged ones are not: masked-off lanes take part in the maximum or in "
+        "the sum.",
+        "load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+    )
+
+
+def only_long_rows(cases, o, finding: Finding) -> Finding | None:
+    """Rows of one block are right, longer ones are not, where a sum is carried from block to block."""
+    if finding.slug not in ("not-normalised", "constant-factor"):
+        return None
+    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
+    block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)
+    short = [f for o, f in judged if o.comparison.columns <= block]
+    if not short or any(short):
+        return None
+    return Finding(
+        "missing-rescale",
+        finding.happened,
+        "Rows of one block are right, longer ones are not: the sum is wrong from the second block on.",
+        "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
+        second="not-normalised",
+    )
+
+
+def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
     return Exercise(
-        name=name,
-        notebook=notebook,
-        points=points,
+        lesson=find(name),
         entry=name,
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         cases=cases,
         reference=reference,
         bounds=BOUNDS,
         mistakes=mistakes,
+        rules=(overflowed,),
+        last_rules=(not_normalised,),
+        contiguous=True,
         **more,
     )
 
 
+def _online(name: str, cases, **more) -> Exercise:
+    """A softmax whose sum is carried from block to block."""
+    summaries = (only_ragged_rows, only_long_rows)
+    return _softmax(name, cases, MISTAKES + ONLINE_MISTAKES, summaries=summaries, **more)
+
+
+def _whole_rows(name: str, cases) -> Exercise:
+    return _softmax(name, cases, summaries=(only_ragged_rows,))
+
+
 EXERCISES = (
-    _softmax("naive_softmax", "02_naive_softmax", 4, COMMON_CASES + MASKED_CASES),
-    _softmax(
+    _whole_rows("naive_softmax", COMMON_CASES + MASKED_CASES),
+    _online(
         "online_softmax",
-        "03_online_softmax",
-        5,
         COMMON_CASES,
-        MISTAKES + ONLINE_MISTAKES,
         blanks=Blanks(
             template=ONLINE_TEMPLATE,
             kernel="online_softmax_kernel",
@@ -498,9 +588,7 @@ EXERCISES = (
             slugs={"in_exp_sum": "missing-rescale"},
         ),
     ),
-    _softmax(
-        "online_softmax_masked", "03_online_softmax", 2, COMMON_CASES + MASKED_CASES, MISTAKES + ONLINE_MISTAKES
-    ),
-    _softmax("fused_softmax", "04_fused_softmax", 4, COMMON_CASES + MASKED_CASES),
-    _softmax("wide_softmax", "04_fused_softmax", 3, COMMON_CASES + MASKED_CASES + WIDE_CASES, stretch=True),
+    _online("online_softmax_masked", COMMON_CASES + MASKED_CASES),
+    _whole_rows("fused_softmax", COMMON_CASES + MASKED_CASES),
+    _whole_rows("wide_softmax", COMMON_CASES + MASKED_CASES + WIDE_CASES),
 )

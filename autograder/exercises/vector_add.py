@@ -2,6 +2,8 @@
 
 import torch
 
+from workshop.syllabus import find
+
 from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided
 
 # One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
@@ -19,19 +21,23 @@ def _pair(n: int, dtype: torch.dtype = torch.float32):
     return make
 
 
+def _unfilled(n: int):
+    return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
+
+
 def _pair_of_any_length(generator):
     return _pair(int(torch.randint(1100, 2000, (), generator=generator)))(generator)
 
 
 ADD_CASES = (
-    Case("n = 1000", _pair(1000), frozenset({"ragged"})),
+    Case("n = 1000", _pair(1000), "ragged"),
     Case("n = 2048", _pair(2048)),
-    Case("n = 1", _pair(1), frozenset({"short"})),
-    Case("n = 2049", _pair(2049), frozenset({"ragged"})),
-    Case("n = 0", _pair(0), frozenset({"empty"})),
-    Case("n = 777, float16", _pair(777, torch.float16), frozenset({"ragged"})),
-    Case("n between 1100 and 2000", _pair_of_any_length, frozenset({"ragged", "drawn"})),
-    Case("n = 98432", _pair(98432), frozenset({"ragged"}), gpu_only=True),
+    Case("n = 1", _pair(1), "short"),
+    Case("n = 2049", _pair(2049), "ragged"),
+    Case("n = 0", _pair(0), "empty"),
+    Case("n = 777, float16", _pair(777, torch.float16), "ragged"),
+    Case("n between 1100 and 2000", _pair_of_any_length, "ragged drawn"),
+    Case("n = 98432", _pair(98432), "ragged", gpu_only=True),
 )
 
 ADD_TEMPLATE = '''
@@ -136,20 +142,18 @@ def _matrix_of_any_width(generator):
 
 SCALE_CASES = (
     Case("5 × 256, contiguous", _matrix(5, 256, None)),
-    Case("4 × 300, contiguous", _matrix(4, 300, None), frozenset({"ragged"})),
-    Case("5 × 256, row stride 320", _matrix(5, 256, 320), frozenset({"strided"})),
-    Case("7 × 781, row stride 800", _matrix(7, 781, 800), frozenset({"ragged", "strided"})),
-    Case("3 × 1, row stride 4", _matrix(3, 1, 4), frozenset({"short", "strided"})),
-    Case("0 × 16", _matrix(0, 16, None), frozenset({"empty"})),
-    Case("3 × 257 to 780", _matrix_of_any_width, frozenset({"ragged", "strided", "drawn"})),
-    Case("6 × 33, float16, row stride 40", _matrix(6, 33, 40, torch.float16), frozenset({"ragged", "strided"})),
+    Case("4 × 300, contiguous", _matrix(4, 300, None), "ragged"),
+    Case("5 × 256, row stride 320", _matrix(5, 256, 320), "strided"),
+    Case("7 × 781, row stride 800", _matrix(7, 781, 800), "ragged strided"),
+    Case("3 × 1, row stride 4", _matrix(3, 1, 4), "short strided"),
+    Case("0 × 16", _matrix(0, 16, None), "empty"),
+    Case("3 × 257 to 780", _matrix_of_any_width, "ragged strided drawn"),
+    Case("6 × 33, float16, row stride 40", _matrix(6, 33, 40, torch.float16), "ragged strided"),
 )
 
 EXERCISES = (
     Exercise(
-        name="vector_add",
-        notebook="01_vector_add",
-        points=5,
+        lesson=find("vector_add"),
         entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
         cases=ADD_CASES,
@@ -170,21 +174,17 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        name="vector_add_autotuned",
-        notebook="01_vector_add",
-        points=3,
+        lesson=find("vector_add_autotuned"),
         entry="add_autotuned",
         signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
         cases=ADD_CASES,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
-        autotuned=True,
+        timing_cases=tuple(Case(f"n = {n:,}", _unfilled(n)) for n in (98_432, 1 << 25)),
     ),
     Exercise(
-        name="bug_hunt",
-        notebook="01_vector_add",
-        points=3,
+        lesson=find("bug_hunt"),
         entry="scale",
         signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
         cases=SCALE_CASES,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.build import answers
+from autograder.lessons import answers
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 def add(x, y):
-    from autograder.box import trace
+    from autograder.box.inside import trace
 
     for table in ("ALLOCATE", "FILL", "MOVE", "VIEW", "REPLAYABLE"):
         getattr(trace, table).add("add")

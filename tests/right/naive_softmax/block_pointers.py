@@ -1,3 +1,4 @@
+# needs triton<3.9
 import torch
 import triton
 import triton.language as tl

@@ -3,7 +3,7 @@ import triton
 
 class Read:
     vgprs, lds_bytes, load_bits = 64, 16, 128
-    spills = {"3.6": 59, "3.7": 42, "3.8": 48, "3.9": 53}
+    spills = {"3.4": 54, "3.5": 54, "3.6": 59, "3.7": 42, "3.8": 48, "3.9": 53}
 
 
 def read_the_isa():

@@ -1,0 +1,74 @@
+"""A closer look at a kernel that harmed the card: NVIDIA's compute-sanitizer, where it is installed.
+
+It names the kernel, the line and the program of an access outside of every tensor. It watches a process through
+sockets that the box refuses, so it is asked about one's own code only, where nothing is confined. This is the
+judge's end; the process that it watches runs `inside.sanitized`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+TOOL = "compute-sanitizer"
+SECONDS = 60
+_INVALID = re.compile(
+    r"Invalid __\w+__ (?P<kind>read|write) of size (?P<size>\d+) bytes\s+=+\s+"
+    r"at (?P<kernel>\w+)\+\S+ in [^\n]*:(?P<line>\d+)\s+=+\s+"
+    r"by thread \([\d,]+\) in block \((?P<program>[\d,]+)\)"
+)
+
+
+@dataclass(frozen=True)
+class Access:
+    """An access outside of every tensor; `kind` is "load" or "store", `size` in bytes."""
+
+    kind: str
+    size: int
+    kernel: str
+    line: int
+    program: tuple[int, ...]
+
+
+def available() -> bool:
+    return shutil.which(TOOL) is not None
+
+
+def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) -> Access | None:
+    """The first one of a replay on a CUDA card; None where there is none, or the tool does not work.
+
+    job: the memory of a replay, see wire.requests.encode_job.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        request, log = os.path.join(folder, "job"), os.path.join(folder, "log")
+        with open(request, "wb") as file:
+            file.write(job)
+        command = [TOOL, "--log-file", log, "--print-limit", "1", "--show-backtrace", "no"]
+        command += [sys.executable, "-m", f"{__package__}.inside.sanitized", request, str(output_size)]
+        # each tensor an allocation of its own: in torch's large ones a step outside is not seen
+        own = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "HOME": folder, "TMPDIR": folder, "TRITON_CACHE_DIR": folder}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, env=environment | own, capture_output=True, timeout=SECONDS)
+        try:
+            with open(log) as file:
+                return parse(file.read())
+        except OSError:
+            return None
+
+
+def parse(log: str) -> Access | None:
+    """The first access that a log of compute-sanitizer names."""
+    found = _INVALID.search(log)
+    return found and Access(
+        kind="load" if found["kind"] == "read" else "store",
+        size=int(found["size"]),
+        kernel=found["kernel"],
+        line=int(found["line"]),
+        program=tuple(map(int, found["program"].split(","))),
+    )

@@ -1,0 +1,224 @@
+"""The one module that knows every kind of job: it prepares the process, confines it, and runs the job.
+
+plan    run the learner's module, call the host function on decoys, report the trace of each case
+replay  run only the learner's kernels, from the allow-listed syntax tree, along a trace, on real inputs
+tune    time the launches of several traces against each other, on a GPU
+value   call a function of plain values
+jax     call a function of JAX arrays
+
+`prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import mmap
+import os
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass, replace
+from unittest import mock
+
+import torch
+from triton.runtime import driver
+
+import workshop
+from workshop import explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
+from workshop.interpreter import faithful, memory_checker
+
+from ... import answer, kernel_language, tensors, text
+from .. import lockdown
+from ..wire import Report
+from ..wire.requests import Settings, decode_job
+from . import plan, replay, trace, tune, value
+from .job import Job
+from .learner import describe, load
+from .reports import Reporter
+
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# What runs beside learners' code, by its name in the package. Everything else of the package is hidden.
+NEEDED = {module.__name__.split(".")[1] for module in (answer, kernel_language, lockdown, tensors, text)}
+THREAD_BYTES = 512 << 20  # of addresses that XLA's threads reserve for stacks and heaps, per core
+WARM_UP = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def warm_up(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    for _ in range(2):
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(1, i)
+    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+"""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a job of one kind may reach, once it is confined.
+
+    strict_on_gpu: the strict stage on a GPU too, after the driver has started.
+    formulas: it may call the formulas of workshop.occupancy.
+    package: it may read and import the whole of `autograder` and `workshop`.
+    read: files that it may read beside those that Python and a compiler need.
+    thread_bytes: addresses that it may reserve for each core of the machine.
+    """
+
+    strict_on_gpu: bool = False
+    formulas: bool = True
+    package: bool = False
+    read: tuple[str, ...] = ()
+    thread_bytes: int = 0
+
+
+POLICIES = {
+    # The learner's Python runs. Everything that it needs is loaded, on a GPU too.
+    # A host function may size its launch with the formulas.
+    "plan": Policy(strict_on_gpu=True),
+    # Kernels run. On a GPU they are compiled first: the compiler starts processes and writes files.
+    "replay": Policy(),
+    "tune": Policy(),
+    # The learner's Python runs. What an exercise asks for may be what the formulas compute.
+    "value": Policy(strict_on_gpu=True, formulas=False),
+    # XLA runs, and compiles on a GPU. It does not start without random numbers of the system, and it starts threads.
+    "jax": Policy(package=True, read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
+}
+
+# -- the zygote ------------------------------------------------------------------------------------------
+
+
+def prepare(settings: Settings) -> str:
+    """Touches what is loaded lazily: a confined child can open no file.
+
+    Returns why the memory checker does not work with this Triton; empty where it does.
+    """
+    sys.setrecursionlimit(2000)
+    torch.set_num_threads(1)
+    unchecked = ""
+    if settings.backend == "interpreter":
+        stand_in.install()
+        namespace = load(WARM_UP, "<warm-up>")
+        unchecked = memory_checker.self_test() or ""
+        with contextlib.nullcontext() if unchecked else memory_checker.watch("nan"):
+            namespace["warm_up"][(1,)](torch.ones(16), 16, BLOCK=16)
+        if not unchecked:
+            faithful.warm_up()
+        workshop.device()
+    else:
+        _build_driver(settings)
+    with trace.Recorder([torch.ones(1)]):
+        torch.randn(4, 4).softmax(-1).double().sum().item()
+    try:
+        raise ValueError
+    except ValueError:
+        traceback.format_exc()
+    return unchecked
+
+
+def _build_driver(settings: Settings) -> None:
+    """Compiles and loads what Triton needs to talk to the GPU's driver; a confined child could not.
+
+    The GPU itself is not started: that would not survive the fork. Asking torch whether there is one would start it.
+    """
+    os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings.scratch)
+    with mock.patch("torch.cuda.is_available", return_value=True):
+        _ = driver.active.utils
+
+
+def prepare_for(kind: str) -> None:
+    """Imports JAX for the first job that needs it. No thread runs before its backend starts, in the child."""
+    if kind == "jax":
+        from . import jax  # noqa: F401
+
+
+# -- the child -------------------------------------------------------------------------------------------
+
+
+def run(settings: Settings, unchecked: str, job: int, output: int, status: int) -> None:
+    """Runs the job that lies in descriptor `job`. Results go to `output`, reports to `status`."""
+    request, tensors = decode_job(mmap.mmap(job, 0, access=mmap.ACCESS_READ))
+    out = mmap.mmap(output, os.fstat(output).st_size)
+    os.close(output)
+    compiles = settings.backend != "interpreter"
+    scratch = tempfile.mkdtemp(dir=settings.scratch) if compiles else None
+    if settings.confine:
+        _confine(settings, POLICIES[request.kind], scratch, keep=(job, status))
+    else:
+        silence()
+    if scratch:  # a cache of its own: a shared one would hand one learner's kernel to the next
+        os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
+        tempfile.tempdir = None
+    report = Reporter(status)
+    _runner(request.kind)(Job(settings.backend, request, tensors, out, report, unchecked))
+    report(Report(None, done=True))
+
+
+def _runner(kind: str):
+    if kind == "jax":
+        from . import jax
+
+        return jax.run
+    return {"plan": plan.run, "replay": replay.run, "tune": tune.run, "value": value.run}[kind]
+
+
+def report_failure(status: int, error: BaseException) -> None:
+    """Reports what ended a job outside of its cases."""
+    Reporter(status)(Report(None, error=describe(error)))
+
+
+def silence() -> None:
+    """Sends prints nowhere: without confinement they would reach a terminal or a pipe of somebody else's."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+
+
+# -- confinement -----------------------------------------------------------------------------------------
+
+
+def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tuple[int, ...]) -> None:
+    """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
+    reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
+    limits = lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
+    readable = [*(settings.read if lockdown.landlock_abi() else ()), *policy.read]
+    if not policy.package:
+        readable = _without_references(readable)
+    if not policy.formulas:
+        _hide_formulas()
+    if settings.backend == "interpreter":
+        lockdown.confine("strict", read=readable, limits=limits, keep=keep)
+        return
+    limits = replace(limits, address_space=None)  # a driver reserves far more than it uses
+    write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
+    lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=True)
+    torch.zeros(1, device="cuda")
+    if policy.strict_on_gpu:
+        lockdown.confine("strict", read=readable, limits=limits, keep=None)
+
+
+def _without_references(readable: list[str]) -> list[str]:
+    """Hides the modules that hold references and solutions: the learner's code can neither read nor import them."""
+    sys.modules.update(dict.fromkeys(f"autograder.{name}" for name in _modules_of(PACKAGE) - NEEDED))
+    return [path for path in readable if path not in (PACKAGE, os.path.dirname(workshop.__file__))]
+
+
+def _modules_of(package: str) -> set[str]:
+    return {entry.removesuffix(".py") for entry in os.listdir(package) if not entry.startswith("_")}
+
+
+def _hide_formulas() -> None:
+    """Empties the formulas of workshop.occupancy.
+
+    Hiding their names is not enough: a module that imported them keeps them, and a search of the heap finds them.
+    """
+    for formula in (workshop.occupancy, workshop.num_programs):
+        formula.__code__ = _hidden.__code__
+    workshop.occupancy = workshop.num_programs = None
+    sys.modules["workshop.occupancy"] = None
+
+
+def _hidden(*_, **__):
+    raise ImportError("this is what the exercise asks for")

@@ -1,0 +1,45 @@
+"""One job as the child process that runs it sees it: the request, its tensors, its output, and the way to report.
+
+Runs in a child of the zygote, beside the learner's code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from workshop.interpreter import memory_checker
+
+from .reports import Reporter
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every kind of job is given. `request` is one of the requests of wire.requests.
+
+    unchecked: why the memory checker does not work with this Triton; empty where it does.
+    """
+
+    backend: str
+    request: Any
+    tensors: memoryview
+    output: mmap.mmap
+    report: Reporter
+    unchecked: str = ""
+
+    @property
+    def interpreted(self) -> bool:
+        """True on Triton's interpreter, False on a GPU."""
+        return self.backend == "interpreter"
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cpu" if self.interpreted else "cuda")
+
+    def watched(self, poison: str, backwards: bool = False):
+        """The memory checker as a context. Where it does not work, the guards around the tensors remain."""
+        return contextlib.nullcontext() if self.unchecked else memory_checker.watch(poison, backwards)

@@ -1,0 +1,40 @@
+"""The learner's kernels, clean and loaded: rebuilt from the syntax tree that the kernel language allows.
+
+Runs in a child of the zygote that replays or times launches. The learner's Python does not run there.
+"""
+
+from __future__ import annotations
+
+from ... import kernel_language
+from ..wire.requests import ReplayRequest, TuneRequest
+from .learner import load
+
+
+class Kernels(dict):
+    """By blank, the kernels by name: the template's kernel with that one expression. None is the whole answer."""
+
+    def __init__(self, request: ReplayRequest | TuneRequest):
+        super().__init__()
+        self.source = request.source
+        self.template = getattr(request, "template", None)
+        self.traces = [case.trace for case in request.cases]
+
+    def __missing__(self, blank: str | None):
+        source = self._with_blank(blank) if blank else self.source
+        kernels = kernel_language.kernels_of(source, _launched(self.traces))
+        namespace = load(kernels.source)
+        self[blank] = {name: namespace[name] for name in kernels.kernels}
+        return self[blank]
+
+    def _with_blank(self, blank: str) -> str:
+        kernel, text = self.template.kernel, self.template.source
+        expressions = kernel_language.blank_expressions(self.source, kernel, self.template.names, text)
+        if isinstance(expressions[blank], kernel_language.NotAllowed):
+            raise expressions[blank]
+        return kernel_language.splice(text, kernel, {blank: expressions[blank]})
+
+
+def _launched(traces: list[dict]) -> list[str]:
+    """The kernels that the traces launch. A kernel that is not launched is not looked at."""
+    steps = (step for trace in traces for step in trace["steps"])
+    return sorted({str(step["kernel"]) for step in steps if step.get("op") == "launch"})

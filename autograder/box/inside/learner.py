@@ -1,0 +1,123 @@
+"""The learner's code: loading it, and describing what it raised.
+
+Runs in a child of the zygote, beside the learner's code.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import traceback
+from types import ModuleType
+
+from workshop.interpreter.memory_checker import OutOfBounds
+
+from ...answer import from_history
+from ...kernel_language import NotAllowed, Restructured
+from ...kernel_language.versions import FUNCTIONS
+from ..wire import Trouble
+from .launches import UnknownOption
+from .reports import fault_record
+from .trace import HostArithmetic, NotReplayable, WrongDevice
+
+ANSWER = "<answer>"  # the file name of the learner's source in tracebacks
+
+
+class MissingEntry(Exception):
+    """The answer does not define the function that the exercise asks for."""
+
+
+# -- loading ---------------------------------------------------------------------------------------------
+
+
+def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
+    """Executes `source` so that Triton finds its text: inspect.getsource reads linecache."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    module = ModuleType(name)
+    sys.modules[name] = module  # dataclasses look a class's module up
+    exec(compile(source, filename, "exec"), module.__dict__)
+    return module.__dict__
+
+
+def learner_function(source: str, entry: str):
+    """The learner's function. Only the definitions that it needs are executed, no left-over prints or benchmarks."""
+    function = load(from_history([source], [entry]) or source).get(entry)
+    if not callable(function):
+        raise MissingEntry(entry)
+    return function
+
+
+# -- exceptions ------------------------------------------------------------------------------------------
+
+_KINDS = {
+    NotAllowed: "not-allowed",
+    Restructured: "restructured",
+    OutOfBounds: "fault",
+    HostArithmetic: "host-arithmetic",
+    NotReplayable: "not-replayable",
+    WrongDevice: "wrong-device",
+    MissingEntry: "missing-entry",
+    SyntaxError: "syntax",
+    IndentationError: "syntax",
+    TabError: "syntax",
+    MemoryError: "memory",
+}
+
+
+def describe(error: BaseException) -> Trouble:
+    """An exception as data: its class, its message, and the learner's line that it came from."""
+    root = _root(error, (NotAllowed, OutOfBounds))
+    kind = _KINDS.get(type(root), "exception")
+    line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
+    line = line if type(line) is int and 0 <= line < 1 << 31 else _learner_line(error) or _learner_line(root)
+    construct = instead = ""
+    if kind == "not-allowed":
+        construct, instead = root.construct[:400], root.instead[:800]
+    elif kind == "exception" and (lacking := _lacking_in_triton(root)):
+        kind, construct = "not-in-triton", lacking[:80]
+    return Trouble(
+        kind=kind,
+        type=type(root).__name__[:80],
+        message=_message(root)[:2000],
+        line=line,
+        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
+        construct=construct,
+        instead=instead,
+        fault=fault_record(root.fault) if kind == "fault" else None,
+    )
+
+
+def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
+    """What an exception was raised from, and that in turn; a learner's chain may be a ring."""
+    seen = set()
+    while error.__cause__ is not None and not isinstance(error, last) and id(error) not in seen:
+        if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # a place, not a cause
+            break
+        seen.add(id(error))
+        error = error.__cause__
+    return error
+
+
+def _lacking_in_triton(error: BaseException) -> str:
+    """What this version of Triton lacks and another one has, where the exception says so."""
+    if isinstance(error, UnknownOption):
+        return error.option if error.elsewhere else ""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        function = f"tl.{error.name}"
+        return function if error.obj.__name__.startswith("triton.language") and function in FUNCTIONS else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = isinstance(error, NotImplementedError) and frames and f"{os.sep}triton{os.sep}" in frames[-1].filename
+    return f"tl.{frames[-1].name}" if inside else ""
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # the learner's exception may do anything in __str__
+        return ""
+
+
+def _learner_line(error: BaseException) -> int | None:
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == ANSWER]
+    return lines[-1] if lines else None

@@ -1,0 +1,76 @@
+"""Tensors of a job: decoys without values, and buffers whose every byte is accounted for.
+
+A guarded tensor is placed inside a larger buffer: a guard zone before it, one behind it, and, for row-strided
+views, gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must hold it still.
+
+Runs in a child of the zygote, beside the learner's code.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ...tensors import DTYPES, bits, is_poison, poison, span
+from ..wire.requests import Decoy, Scalar
+
+
+def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[torch.Tensor]]:
+    """The arguments of a call, and the tensors among them: random, of the right shapes, strides and dtypes.
+
+    The learner's Python never sees more than these.
+    """
+    made, tensors = [], []
+    for argument in arguments:
+        if isinstance(argument, Scalar):
+            made.append(argument.scalar)
+            continue
+        base = torch.randn(span(argument.shape, argument.stride), device=device).to(DTYPES[argument.dtype])
+        tensor = torch.as_strided(base, argument.shape, argument.stride)
+        made.append(tensor)
+        tensors.append(tensor)
+    return made, tensors
+
+
+class Guarded:
+    """`values` (contiguous) laid out with `stride`, between guards of so many elements."""
+
+    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int]):
+        size = span(values.shape, stride) + 2 * guard
+        self.buffer = poison(torch.empty(size, dtype=values.dtype, device=device), pattern)
+        self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), guard)
+        self.tensor.copy_(values)
+        self.before = bits(self.buffer).clone()
+        inside = torch.zeros(size, dtype=torch.bool, device=device)
+        torch.as_strided(inside, tuple(values.shape), tuple(stride), guard).fill_(True)
+        self.inside = inside
+
+    def damage(self) -> str | None:
+        """'input-modified' where the tensor changed, 'out-of-bounds-store' where a guard or gap did."""
+        changed = bits(self.buffer) != self.before
+        if bool((changed & ~self.inside).any()):
+            return "out-of-bounds-store"
+        return "input-modified" if bool(changed.any()) else None
+
+
+class GuardedAllocations:
+    """Replays `torch.empty` and its relatives between guards as well, where the layout is contiguous."""
+
+    def __init__(self, guard: int, pattern: dict[int, int]):
+        self.guard, self.pattern = guard, pattern
+        self.buffers: list[tuple[torch.Tensor, int]] = []
+
+    def place(self, tensor: torch.Tensor) -> torch.Tensor:
+        poison(tensor, self.pattern)
+        if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
+            return tensor
+        n = tensor.numel()
+        buffer = poison(torch.empty(n + 2 * self.guard, dtype=tensor.dtype, device=tensor.device), self.pattern)
+        self.buffers.append((buffer, n))
+        return torch.as_strided(buffer, tuple(tensor.shape), tensor.stride(), self.guard)
+
+    def damaged(self) -> bool:
+        return not all(
+            bool(is_poison(outside, self.pattern).all())
+            for buffer, n in self.buffers
+            for outside in (buffer[: self.guard], buffer[self.guard + n :])
+        )

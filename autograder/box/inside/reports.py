@@ -1,0 +1,106 @@
+"""What a job tells the judge: reports on the status descriptor, and the memory checker's findings as records.
+
+Runs in a child of the zygote, beside the learner's code.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import torch
+
+from ...tensors import dtype_name
+from ..wire import Fault, Race, Report, Result, Trouble, encode
+
+MAX_REPORT = 20_000  # bytes
+MAX_TRACE = 400_000
+MAX_RACES = 4  # of a launch; more tell the learner nothing
+
+
+class Reporter:
+    """Writes reports, one line each. A report that is too long becomes an error."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def __call__(self, report: Report) -> None:
+        line = encode(report)
+        if len(line) > (MAX_REPORT if report.trace is None else MAX_TRACE):
+            line = encode(Report(report.case, error=Trouble("report-too-large")))
+        view = memoryview(line + b"\n")
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+
+def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
+    """What the result of a replay is. `inputs` are the tensors whose memory it must not share."""
+    storage = result.untyped_storage()._cdata
+    return Result(
+        shape=tuple(result.shape),
+        dtype=dtype_name(result.dtype),
+        device=result.device.type,
+        contiguous=result.is_contiguous(),
+        aliases_input=any(result.numel() and storage == each.untyped_storage()._cdata for each in inputs),
+    )
+
+
+def fault_record(fault) -> Fault:
+    """The memory checker's fault as the judge reads it: the lane by its number in the block, the place in words."""
+    lane = 0
+    for index, size in zip(fault.lane, fault.block, strict=True):
+        lane = lane * size + index
+    if fault.place == "nowhere":
+        where = "an address that belongs to no tensor"
+    elif fault.place == "gap":
+        where = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+    else:
+        where = f"element {fault.element}, {fault.distance} {fault.place}"
+    return Fault(
+        kind=fault.kind,
+        kernel=fault.kernel[:100],
+        program=tuple(fault.program),
+        argument=(fault.argument or "its tensors")[:100],
+        shape=tuple(fault.shape),
+        stride=tuple(fault.stride),
+        lane=lane,
+        lanes=fault.lanes,
+        where=where,
+        line=fault.line or 0,
+        code=fault.code[:400],
+    )
+
+
+def race_records(launches) -> list[Race]:
+    """The races of a few launches that the memory checker watched."""
+    return [race for launch in launches for race in _races(launch)][:MAX_RACES]
+
+
+def _races(launch) -> list[Race]:
+    """What a launch's races come to: one record for each argument and kind."""
+    found: dict[tuple[str, str], Race] = {}
+    for race in launch.races:
+        key = race.argument, race.kind
+        if key not in found:
+            found[key] = _race(launch, race)
+        elif race.same_value is False:
+            found[key] = replace(found[key], same_value=False)
+    return list(found.values())
+
+
+def _race(launch, race) -> Race:
+    width, height, _ = launch.grid
+    writes = launch.arguments[race.argument].writes
+    first, second = (-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in (race.first, race.second))
+    return Race(
+        argument=race.argument[:100],
+        line=race.line or 0,
+        code=race.code[:400],
+        programs=(first, second),
+        elements=int((writes > 1).sum()),
+        share=float((writes > 1).sum() / max(writes.size, 1)),
+        same_value=race.same_value is not False and race.kind == "write-write",
+        writers=int(writes.max(initial=0)),
+        kind=race.kind,
+        atomics=bool(launch.atomics) and race.kind != "write-write",
+    )

@@ -1,0 +1,386 @@
+"""What a host function does, as data.
+
+The learner's host function is called once on decoy tensors, in a process that holds nothing else. Every
+tensor operation and every kernel launch is written down; kernels do not run. The judge then replays the
+list on the real data with the learner's kernels and without the learner's Python. So a host function can
+allocate, copy, cast, view and launch, and nothing that it computes itself can reach the result.
+
+Runs in children of the zygote: `Recorder` beside the learner's Python, `Replay` in a later process without it.
+autograder.box.wire.answers describes a trace.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...tensors import DTYPES, dtype_name
+
+ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
+        "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
+MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
+# Not _reshape_alias: it takes any size, and its result reaches past the memory of its input.
+VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
+        "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
+REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
+
+MAX_STEPS = 4096
+MAX_CONSTANT = 64  # numbers of the host function's own that may go into one result
+MAX_ELEMENTS = 1 << 30
+
+
+class HostArithmetic(Exception):
+    """The host function computed part of the result with torch. `operation` is its name."""
+
+    def __init__(self, operation: str):
+        super().__init__(operation)
+        self.operation = operation
+
+
+class WrongDevice(Exception):
+    """The host function made a tensor, or returned one, on another device than the one it works on."""
+
+
+class NotReplayable(Exception):
+    """A step of the trace is not one that we replay; the message is for the learner."""
+
+
+def operation_name(operator) -> str:
+    return operator.name().removeprefix("aten::").split(".")[0]
+
+
+def replayable(operation: str, overload: str) -> bool:
+    """Whether a step only moves numbers. Bits seen as another dtype, and cast, are arithmetic."""
+    return operation in REPLAYABLE and overload != "dtype"
+
+
+class Recorder(TorchDispatchMode):
+    """Records tensor operations and launches between `__enter__` and `finish`."""
+
+    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None):
+        super().__init__()
+        self.device = device or torch.device("cpu")
+        self.steps: list[dict] = []
+        self.numbers: dict[int, int] = {}
+        self.kept: list[Any] = []  # keeps ids and storages unique while we record
+        self.reads: list[set[int]] = []
+        self.writes: list[set[int]] = []
+        self.uniform: set[int] = set()  # storages that hold one number of the host function's own everywhere
+        self.launches = 0
+        for index, tensor in enumerate(inputs):
+            self._define(tensor, {"op": "input", "index": index}, reads=set())
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler, 1.5 s, to keep it away from us
+
+    # -- recording ---------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        before = [self._number(t) for t in _tensors((args, kwargs))]
+        result = operator(*args, **kwargs)
+        self._note(operator, args, kwargs, result, before)
+        return result
+
+    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, options: dict, tuned: dict | None):
+        tensors = _tensors(arguments)
+        for name, tensor in arguments.items():
+            if isinstance(tensor, torch.Tensor):
+                self._check_device(tensor, f"{name}, an argument of {kernel},")
+        touched = {_storage(t) for t in tensors}
+        step = {
+            "op": "launch",
+            "kernel": kernel,
+            "grid": list(grid),
+            "args": {name: self._encode(value) for name, value in arguments.items()},
+            "options": options,
+        }
+        if tuned:
+            step["tuned"] = tuned
+        self._add(step, touched, touched)
+        self.uniform -= touched
+        self.launches += 1
+
+    def _check_device(self, tensor: torch.Tensor, what: str):
+        if tensor.device.type != self.device.type:
+            raise WrongDevice(f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}")
+
+    def _note(self, operator, args, kwargs, result, before):
+        name = operation_name(operator)
+        inputs = _tensors((args, kwargs))
+        outputs = _tensors(result)
+        if not outputs:
+            return
+        reads = {_storage(t) for t in inputs}
+        known = set(self.numbers)
+        step: dict = {"op": name}
+        if replayable(name, operator._overloadname):
+            step |= {
+                "overload": operator._overloadname,
+                "args": [self._encode(a) for a in args],
+                "kwargs": {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")},
+            }
+        elif reads and reads <= self.uniform and len(outputs) == 1 and (value := _one_number(result)) is not None:
+            step = self._filled(result, value, in_place=id(result) in known)
+        else:
+            step["opaque"] = True
+        in_place = [t for t in outputs if id(t) in known]
+        fresh = [t for t in outputs if id(t) not in known]
+        writes = {_storage(t) for t in outputs}
+        if step["op"] not in FILL | VIEW:
+            self.uniform -= writes
+        elif step["op"] in FILL and fresh:
+            self.uniform |= writes
+        self._add(step, reads, writes)
+        step["out"] = [self._name(t) for t in fresh] if isinstance(result, (list, tuple)) or fresh else []
+        if in_place and not fresh:
+            step["out"] = []
+
+    def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> dict:
+        """Arithmetic on such tensors gives another one: -torch.ones(n) is torch.full((n,), -1)."""
+        if in_place:
+            return {"op": "fill_", "overload": "Scalar", "args": [self._encode(result), value], "kwargs": {}}
+        kwargs = {"dtype": self._encode(result.dtype), "device": self._encode(result.device)}
+        return {"op": "full", "overload": "default", "args": [list(result.shape), value], "kwargs": kwargs}
+
+    def _add(self, step: dict, reads: set[int], writes: set[int]):
+        if len(self.steps) >= MAX_STEPS:
+            raise NotReplayable(f"the host function does more than {MAX_STEPS} tensor operations")
+        self.steps.append(step)
+        self.reads.append(reads)
+        self.writes.append(writes)
+
+    def _define(self, tensor: torch.Tensor, step: dict, reads: set[int]):
+        self._add(step, reads, {_storage(tensor)})
+        step["out"] = [self._name(tensor)]
+
+    def _name(self, tensor: torch.Tensor) -> int:
+        self.kept.append(tensor)
+        self.numbers[id(tensor)] = len(self.numbers)
+        return self.numbers[id(tensor)]
+
+    def _number(self, tensor: torch.Tensor) -> int:
+        """The number of a tensor; one that we have not seen made is a constant, if it is small."""
+        if id(tensor) not in self.numbers:
+            if tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
+                with torch.utils._python_dispatch._disable_current_modes():
+                    step = {"op": "constant", "values": tensor.detach().cpu().reshape(-1).tolist(),
+                            "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}  # fmt: skip
+            else:
+                step = {"op": "a tensor made outside the function", "opaque": True}
+            self._define(tensor, step, reads=set())
+        return self.numbers[id(tensor)]
+
+    def _encode(self, value):
+        if isinstance(value, torch.Tensor):
+            return {"t": self._number(value)}
+        if isinstance(value, torch.dtype):
+            return {"dtype": dtype_name(value)}
+        if isinstance(value, torch.device):
+            return {"device": True}
+        if isinstance(value, torch.memory_format):
+            return {"memory_format": str(value).removeprefix("torch.")}
+        if isinstance(value, (list, tuple)):
+            return [self._encode(v) for v in value]
+        if isinstance(value, int) and abs(value) >> 64:
+            raise NotReplayable("an integer of more than 64 bits cannot be replayed")
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
+        if isinstance(value, str) and len(value) <= 32:
+            return {"text": value}
+        special = getattr(value, "encode_for_trace", None)
+        if special:
+            return special()
+        raise NotReplayable(f"an argument of type {type(value).__name__} cannot be replayed")
+
+    # -- the finished trace ------------------------------------------------------------------------------
+
+    def finish(self, result: torch.Tensor) -> dict:
+        """The steps that the result depends on. HostArithmetic if one of them is a computation of torch's."""
+        self._check_device(result, "the returned tensor")
+        number = self._number(result)
+        live = {_storage(result)}
+        kept = []
+        for step, reads, writes in zip(reversed(self.steps), reversed(self.reads), reversed(self.writes)):
+            if writes & live or step["op"] == "input":
+                if step.get("opaque"):
+                    raise HostArithmetic(step["op"])
+                live |= reads
+                kept.append(step)
+        kept.reverse()
+        return {"steps": kept, "result": number, "launches": self.launches}
+
+
+def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
+    """The number that a tensor holds in every element."""
+    if not tensor.numel() or tensor.is_complex() or tensor.is_meta:
+        return None
+    with torch.utils._python_dispatch._disable_current_modes():
+        first = tensor.flatten()[0]
+        return first.item() if bool((tensor == first).all()) else None
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def _tensors(value) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return []
+    return [t for v in value for t in _tensors(v)]
+
+
+# -- replay ----------------------------------------------------------------------------------------------
+
+
+class Replay:
+    """Runs a trace on real tensors. Every field is checked: the trace comes from a process we do not trust.
+
+    `poison(tensor)` fills fresh memory; `run_kernel(name, grid, arguments, options)` launches.
+    """
+
+    def __init__(self, inputs: list[torch.Tensor], device, poison, run_kernel):
+        self.inputs, self.device, self.poison, self.run_kernel = inputs, device, poison, run_kernel
+        self.tensors: dict[int, torch.Tensor] = {}
+        self.launched: list[str] = []
+        self.constants = 0
+
+    def run(self, trace: dict) -> torch.Tensor:
+        steps = _expect(trace.get("steps"), list)
+        if len(steps) > MAX_STEPS:
+            raise NotReplayable("too many steps")
+        for step in steps:
+            self._step(_expect(step, dict))
+        return self._tensor(trace.get("result"))
+
+    def _step(self, step: dict):
+        op = _expect(step.get("op"), str)
+        if op == "launch":
+            self._launch(step)
+            return
+        if op == "input":
+            made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
+        elif op == "constant":
+            made = self._constant(step)
+        elif replayable(op, _expect(step.get("overload"), str)):
+            made = self._operation(op, step)
+        else:
+            raise NotReplayable(f"torch.{op} is not replayed")
+        made = list(made) if isinstance(made, (list, tuple)) else [made]
+        if not all(isinstance(tensor, torch.Tensor) for tensor in made):
+            raise NotReplayable(f"torch.{op} gave no tensor")
+        names = _expect(step.get("out"), list)
+        if names and len(names) != len(made):
+            raise NotReplayable("a step has another number of outputs than it announced")
+        for name, tensor in zip(names, made):
+            self.tensors[_integer(name, 0, 1 << 20)] = tensor
+
+    def _operation(self, op: str, step: dict):
+        overload = _expect(step.get("overload"), str)
+        packet = getattr(torch.ops.aten, op)
+        if overload not in packet.overloads():
+            raise NotReplayable(f"torch.{op} has no form {overload!r}")
+        args = [self._decode(a) for a in _expect(step.get("args"), list)]
+        kwargs = {k: self._decode(v) for k, v in _expect(step.get("kwargs"), dict).items()}
+        if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
+            kwargs["device"] = self.device
+        for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
+            if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
+                raise MemoryError("a tensor of more than 2^30 elements")
+        if op in FILL:
+            self._charge(1)
+        made = getattr(packet, overload)(*args, **kwargs)
+        if op in ALLOCATE:
+            self.poison(made)
+        return made
+
+    def _constant(self, step: dict) -> torch.Tensor:
+        values = _expect(step.get("values"), list)
+        self._charge(len(values))
+        if not all(type(v) in (int, float, bool) for v in values):
+            raise NotReplayable("a constant that is not a few numbers")
+        shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
+        return torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+
+    def _charge(self, numbers: int):
+        self.constants += numbers
+        if self.constants > MAX_CONSTANT:
+            raise NotReplayable(f"the host function brings more than {MAX_CONSTANT} numbers of its own")
+
+    def _launch(self, step: dict):
+        grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
+        if not 1 <= len(grid) <= 3:
+            raise NotReplayable("a launch grid has one to three dimensions")
+        options = {k: _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()}
+        arguments = {k: self._decode(v) for k, v in _expect(step.get("args"), dict).items()}
+        self._charge(sum(len(v) for v in arguments.values() if isinstance(v, list)))
+        self._charge(not self.inputs)  # without inputs, the arguments of each launch may be numbers to copy
+        kernel = _expect(step.get("kernel"), str)
+        self.launched.append(kernel)
+        if math.prod(grid):
+            self.run_kernel(kernel, grid, arguments, options)
+
+    def _tensor(self, number) -> torch.Tensor:
+        if type(number) is not int or number not in self.tensors:
+            raise NotReplayable("a step uses a tensor that no step made")
+        return self.tensors[number]
+
+    def _decode(self, value):
+        if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
+            return value
+        if type(value) is list:
+            return [self._decode(v) for v in value]
+        if type(value) is dict and len(value) == 1:
+            (kind, content), = value.items()
+            if kind == "t":
+                return self._tensor(content)
+            if kind == "dtype" and content in DTYPES:
+                return DTYPES[content]
+            if kind == "device":
+                return self.device
+            if kind == "memory_format" and content in ("contiguous_format", "preserve_format", "channels_last"):
+                return getattr(torch, content)
+            if kind == "text" and type(content) is str and len(content) <= 32:
+                return content
+            if kind == "triton_dtype" and type(content) is str:
+                return triton_dtype(content)
+            if kind == "kernel" and type(content) is str:
+                return KernelName(content)
+        raise NotReplayable("an argument of a kind that we do not replay")
+
+
+class KernelName(str):
+    """A jit function passed as an argument of another kernel."""
+
+
+TRITON_DTYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "int1",
+                 "uint64", "uint32", "uint16", "uint8")  # fmt: skip
+
+
+def triton_dtype(name: str):
+    import triton.language as tl
+
+    if name not in TRITON_DTYPES:
+        raise NotReplayable("a dtype that we do not replay")
+    return getattr(tl, name)
+
+
+def _expect(value, kind: type):
+    if type(value) is not kind:
+        raise NotReplayable(f"a {kind.__name__} was expected in the trace")
+    return value
+
+
+def _integer(value, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise NotReplayable("a number in the trace is out of range")
+    return value

@@ -1,0 +1,16 @@
+"""The wire: everything that crosses the wall of the box, as typed records. Both ends use this package.
+
+requests  what the judge asks: the records, and the memory of a job that holds them
+layout    where tensors lie in the memory of a job, and where results lie in its output (imports torch)
+answers   what comes back, checked before anybody believes it
+codec     records as JSON and back
+
+Two processes meet here. The judge's process encodes requests and parses answers. The box's process decodes
+requests and encodes answers; it runs learners' code, so the judge trusts none of its bytes.
+"""
+
+from .answers import MAX_STATUS, Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, encode, parse
+
+__all__ = [
+    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Trouble", "encode", "parse",
+]  # fmt: skip

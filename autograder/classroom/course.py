@@ -1,0 +1,151 @@
+"""The course directory: nbgrader's folders, and what is released in them.
+
+    source/ release/ submitted/<student>/ autograded/<student>/ feedback/<student>/ gradebook.db
+
+One assignment per notebook: <step>/<student>/<assignment>/<assignment>.ipynb.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
+from ..text import visible
+
+COURSE_ID = "triton-workshop"
+CONFIG = '''\
+"""Plain nbgrader commands and formgrader on this course directory.
+
+Verdicts come from the judge; no cell of a student is executed.
+"""
+
+from autograder.classroom.course import configure
+
+c = get_config()  # noqa: F821
+configure(c)
+
+# Another database than gradebook.db beside this file:
+# c.CourseDirectory.db_url = "postgresql+psycopg://user:password@host/gradebook"
+'''
+
+
+def configure(c: Config) -> None:
+    """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
+    c.CourseDirectory.course_id = COURSE_ID
+    c.GenerateAssignment.preprocessors = [
+        "autograder.classroom.nbgrader_plugins.MakeRelease",
+        "nbgrader.preprocessors.SaveCells",
+    ]
+    c.Autograde.exporter_class = "autograder.classroom.nbgrader_plugins.ReleasedExporter"
+    c.Autograde.sanitize_preprocessors = []
+    c.Autograde.autograde_preprocessors = [
+        "autograder.classroom.nbgrader_plugins.TrustedVerdict",
+        "autograder.classroom.nbgrader_plugins.SaveVerdicts",
+        "nbgrader.preprocessors.AssignLatePenalties",
+    ]
+    c.GenerateFeedback.exporter_class = "autograder.classroom.nbgrader_plugins.FeedbackExporter"
+    c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
+    c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
+
+
+class CourseError(Exception):
+    """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course directory and the URL of its gradebook."""
+
+    root: Path
+    db_url: str
+    config: Config = field(repr=False, compare=False)
+
+    @classmethod
+    def open(cls, root: str | Path = "course", db: str | None = None) -> Course:
+        """The course in the folder `root`, which need not exist yet.
+
+        The gradebook is `db`, or what nbgrader_config.py names, or gradebook.db in `root`.
+        """
+        root = Path(root).resolve()
+        if root.exists() and not root.is_dir():
+            raise CourseError(f"{root}: is a file; a course is a folder")
+        config = Config()
+        if (root / "nbgrader_config.py").exists():
+            config = PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
+        url = db or config.CourseDirectory.get("db_url")
+        if not url and "?" in str(root):
+            raise CourseError(f"{root}: its ? would end the path in the gradebook's URL; rename it, or give --db")
+        return cls(root, url or f"sqlite:///{root / 'gradebook.db'}", config)
+
+    def create(self) -> None:
+        """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
+        if not any(self.root.glob("release/*/*.ipynb")):
+            from autograder.lessons import BuildError, write_course
+
+            try:
+                write_course(self.root)
+            except BuildError as error:
+                raise CourseError(f"the lessons of a new course cannot be built: {error}") from None
+        config = self.root / "nbgrader_config.py"
+        if not config.exists():
+            write_atomically(config, CONFIG.encode())
+
+    @cached_property
+    def released(self) -> dict[str, dict]:
+        """assignment -> the notebook that students got, as plain JSON."""
+        notebooks = {}
+        for path in sorted(self.root.glob("release/*/*.ipynb")):
+            if path.parent.name == path.stem:
+                try:
+                    notebooks[path.stem] = notebook = json.loads(path.read_bytes())
+                    for cell in notebook["cells"]:
+                        cell["source"] = "".join(cell["source"])  # on disk it is a list of lines
+                except (ValueError, LookupError, TypeError):
+                    raise CourseError(f"{path}: is not a notebook; release it again") from None
+        if not notebooks:
+            raise CourseError(
+                f"{self.root}: is no course (no release/ in it); `autograder collect` makes one"
+            )
+        return notebooks
+
+    def notebook(self, step: str, student: str, assignment: str, ending: str = ".ipynb") -> Path:
+        """Where a student's notebook (or page) of an assignment is in a step of the way."""
+        return self.root / step / student / assignment / f"{assignment}{ending}"
+
+    def handed_in(self, step: str = "submitted") -> list[tuple[str, str]]:
+        """The (student, assignment) folders of a step, sorted; hidden ones and links are not looked at."""
+        students = _folders(self.root / step)
+        return [(student.name, folder.name) for student in students for folder in _folders(student)]
+
+
+def _folders(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return []
+    inside = sorted(path.iterdir())
+    return [p for p in inside if p.is_dir() and not p.is_symlink() and not p.name.startswith(".")]
+
+
+def word(name: str) -> str:
+    """A folder's name for a line of text."""
+    return visible(name, 80).replace("\n", "⟨U+000A⟩")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, finds the old one or the new one whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

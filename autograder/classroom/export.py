@@ -1,0 +1,107 @@
+"""Writes the grades as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from nbgrader.api import MissingEntry, SubmittedAssignment
+
+from ..text import visible
+from .course import Course, CourseError, write_atomically
+from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from .submission import exercise_of, grade_id, is_check
+
+
+@dataclass
+class ExportReport:
+    grades: Path
+    exercises: Path
+    students: int
+    status: int = 0
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        out(f"{self.students} students: totals in {self.grades}, every exercise in {self.exercises}")
+
+
+def export(course: Course, folder: str | Path | None = None) -> ExportReport:
+    """Write grades.csv (a line per student) and exercises.csv (a line per exercise) beside the gradebook.
+
+    `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe.
+    """
+    folder = Path(folder or course.root)
+    graded_folders(course)
+    with open_gradebook(course) as gradebook:
+        assignments = [a for a in course.released if any(a == b.name for b in gradebook.assignments)]
+        students = [student.id for student in gradebook.students]
+        if not students:
+            raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
+        maximum = sum(gradebook.find_assignment(a).max_score for a in assignments)
+        totals, details = [], []
+        for student in students:
+            scores = []
+            for assignment in assignments:
+                try:
+                    submission = gradebook.find_submission(assignment, student)
+                except MissingEntry:
+                    scores.append("")
+                    continue
+                scores.append(submission.score - (submission.late_submission_penalty or 0.0))
+                details += _exercise_lines(course, submission, student, assignment)
+            totals.append([student, *scores, sum(s for s in scores if s != ""), maximum])
+    report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(students))
+    _write_csv(report.grades, ["student", *assignments, "score", "points"], totals)
+    header = "student assignment exercise score points passed diagnosis reason needs_review handed_in"
+    _write_csv(report.exercises, header.split(), details)
+    return report
+
+
+def _exercise_lines(
+    course: Course, submission: SubmittedAssignment, student: str, assignment: str
+) -> Iterator[list]:
+    verdicts = _verdicts(course.notebook("autograded", student, assignment))
+    for notebook in submission.notebooks:
+        for mark in sorted(
+            notebook.grades, key=lambda g: list(verdicts).index(g.name) if g.name in verdicts else -1
+        ):
+            verdict = verdicts.get(mark.name, {})
+            yield [
+                student,
+                assignment,
+                exercise_of(mark.name),
+                mark.score,
+                mark.max_score,
+                int(bool(verdict.get("passed"))),
+                verdict.get("diagnosis") or "",
+                "" if verdict.get("passed") else verdict.get("message", ""),
+                int(mark.needs_manual_grade),
+                submission.timestamp or "",
+            ]
+
+
+def _verdicts(path: Path) -> dict[str, dict]:
+    """graded cell -> its verdict, in the order of the notebook; {} where nothing was graded."""
+    try:
+        cells = json.loads(path.read_bytes())["cells"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return {grade_id(c): c["metadata"].get("verdict", {}) for c in cells if is_check(c)}
+
+
+def _write_csv(path: Path, header: list[str], lines: list[list]) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_csv_cell(value) for value in line] for line in lines)
+    write_atomically(path, text.getvalue().encode("utf-8-sig"))
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, int | float):
+        return value
+    text = " ".join(visible(value, 1000).split())
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text

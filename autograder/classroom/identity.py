@@ -1,0 +1,276 @@
+"""Whose notebook is which assignment, from the names of files and folders."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..text import visible
+from .course import Course, CourseError
+from .people import ClassList, student_id
+from .roster import Unclear
+from .sources import CollectReport, Found, ignored, shown
+from .submission import cells_of, grade_id, is_answer
+from .systems import Named, gradescope, name_by_system, split_titles
+
+MAX_NOTEBOOKS = 100_000
+LAYOUTS = (
+    "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
+    "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
+)
+
+_NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
+_COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
+_NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
+_NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+
+
+@dataclass
+class _Candidate:
+    """A file on its way to a student. `rest` is what its name says beside the assignment.
+
+    `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
+    cannot be graded; `unclear` why nobody can be said to have handed it in.
+    """
+
+    found: Found
+    assignment: str
+    rest: str
+    named: Named
+    outside: tuple[str, ...]
+    problem: str = ""
+    unclear: str = "nothing says whose"
+
+
+@dataclass
+class Identified:
+    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none."""
+
+    found: Found
+    student: str
+    assignment: str
+    late: bool = False
+    problem: str = ""
+
+
+def answers_of(course: Course) -> dict[str, set[str]]:
+    """assignment -> the ids of the answers in it."""
+    return {
+        assignment: {grade_id(c) for c in notebook["cells"] if is_answer(c)}
+        for assignment, notebook in course.released.items()
+    }
+
+
+def identified(
+    files: Iterator[Found],
+    assignments: dict[str, set[str]],
+    classlist: ClassList,
+    student: str,
+    report: CollectReport,
+) -> Iterator[Identified]:
+    """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem."""
+    candidates = _candidates(files, assignments, report)
+    _split_blackboard(candidates, assignments, classlist)
+    _name_students(candidates, set(assignments))
+    usual = {c.named.system: c.assignment for c in candidates if c.assignment}
+    claims = [
+        (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
+        for c in candidates
+    ]
+    ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
+    report.notes += notes
+    for c, claim in zip(candidates, claims):
+        who = student_id(student) if student else ids.get(claim, "")
+        if isinstance(who, Unclear):
+            c.unclear, who = str(who), ""
+        if not who and not c.problem:
+            c.problem = f"is {c.assignment}, but {c.unclear}; expected {LAYOUTS}; or say it with --student"
+        yield Identified(c.found, who, c.assignment, c.named.late, c.problem)
+
+
+def _candidates(
+    files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
+) -> list[_Candidate]:
+    candidates, others, submitters = [], defaultdict(list), {}
+    for found in files:
+        if any(map(ignored, found.parts)):
+            continue
+        if found.parts[-1] == "submission_metadata.yml":
+            _read_gradescope(found, submitters, report)
+        elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
+            archive = replace(found, problem="is an archive, but no zip; unpack it first")
+            candidates.append(_candidate(archive, assignments, report))
+        elif found.problem or _might_be_notebook(found, assignments):
+            candidates.append(_candidate(found, assignments, report))
+        else:
+            others["/".join(found.parts[:-1][:1])].append(found.path)
+        if len(candidates) > MAX_NOTEBOOKS:
+            raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    _say_what_is_no_notebook(others, report)
+    return [named for c in candidates for named in _by_gradescope(c, submitters)]
+
+
+def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
+    """A notebook by its ending, or a Python file that is named like an assignment."""
+    name = found.path.lower()
+    return name.endswith((".ipynb", ".ipynb.txt")) or (
+        name.endswith(".py") and bool(_by_name(_stem(found.parts[-1]), assignments)[0])
+    )
+
+
+def _say_what_is_no_notebook(others: dict[str, list[str]], report: CollectReport) -> None:
+    """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
+    for folder, paths in others.items():
+        if len(paths) == 1:
+            report.notes.append(f"left out {shown(paths[0])}: it is not a notebook (.ipynb)")
+        else:
+            where = f" in {shown(folder)}/" if folder else ""
+            report.notes.append(
+                f"left out {shown(paths[0])} and {len(paths) - 1} more{where}: they are not notebooks (.ipynb)"
+            )
+
+
+def _read_gradescope(found: Found, submitters: dict[str, list[Named]], report: CollectReport) -> None:
+    folder = "/".join(found.parts[:-1])
+    try:
+        for name, people in gradescope(found.read()).items():
+            submitters["/".join(filter(None, (folder, name)))] = people
+    except (ValueError, OSError) as error:
+        report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+
+
+def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
+    """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
+    parts = candidate.found.parts
+    people = next((p for n in range(len(parts)) if (p := submitters.get("/".join(parts[: n + 1])))), None)
+    for named in people or [candidate.named]:
+        found = replace(candidate.found, modified=named.time or candidate.found.modified)
+        yield replace(candidate, found=found, named=named, outside=() if people else candidate.outside)
+
+
+def _split_blackboard(
+    candidates: list[_Candidate], assignments: dict[str, set[str]], classlist: ClassList
+) -> None:
+    """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
+    mine = [c for c in candidates if c.named.system == "Blackboard"]
+    users = split_titles((c.named.student for c in mine), lambda title: _is_title(title, assignments))
+    for c in mine:
+        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
+        c.named = replace(c.named, student=listed or users[c.named.student])
+
+
+def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
+    assignment, rest = _by_name(title, assignments)
+    return bool(assignment) and not rest
+
+
+def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
+    *folders, name = found.parts
+    at, named = name_by_system(found.parts)
+    stem = _stem(named.file if named.system and at == len(folders) else name)
+    assignment, rest = _by_name(stem, assignments)
+    if not assignment:
+        assignment = next((a for f in reversed(folders) if (a := _by_name(f, assignments)[0])), "")
+    problem = found.problem
+    if not assignment and not problem:
+        assignment = _by_answers(found, assignments)
+        if assignment:
+            rest = ""
+            report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
+        else:
+            problem = f"neither name nor answers say which of {', '.join(assignments)}"
+    found = replace(found, modified=named.time or found.modified)
+    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
+
+
+def _stem(name: str) -> str:
+    """A file's name without its ending and without the marks of a copy."""
+    stem = re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE)
+    return _COPY_MARK.sub("", stem)
+
+
+def _person_in(rest: str) -> str:
+    """What of a name's rest may be a person: "final v2" is none."""
+    rest = re.sub(r"\bcopy of\b", " ", rest, flags=re.IGNORECASE)
+    words = re.findall(r"[^\W_]+", rest.lower())
+    return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
+
+
+def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
+    """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
+    for spelt in (lambda a: a, lambda a: re.sub(r"^\d+_", "", a)):
+        for assignment in sorted(assignments, key=len, reverse=True):
+            words = r"[\s_\-.]*".join(map(re.escape, spelt(assignment).split("_")))
+            match = re.search(rf"(?<![^\W_]){words}(?![^\W_])", stem, re.IGNORECASE)
+            if match:
+                before, after = stem[: match.start()], stem[match.end() :]
+                after = "" if _NUMBER_AFTER_NAME.match(after) else after
+                return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
+    return "", ""
+
+
+def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
+    try:
+        names = {grade_id(cell) for cell in cells_of(found.read())}
+    except (ValueError, OSError):
+        return ""
+    matching = [a for a, answers in assignments.items() if answers & names]
+    return matching[0] if len(matching) == 1 else ""
+
+
+def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
+    """Fill in the student of those that no system named, from the folders that tell them apart."""
+    known = dict.fromkeys(assignments, set())
+    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
+    plain = [c for c in candidates if not c.named.student and not c.problem]
+    theirs = [folders[id(c)] for c in plain]
+    ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
+    deepest = max(map(len, theirs), default=0)
+    depth = len(os.path.commonprefix(ends))
+    split = deepest > depth
+    together = defaultdict(set)
+    for c in plain:
+        together[c.assignment].add(c.rest)
+    # One folder cannot be one student's when an assignment is there twice under two people's names.
+    flat = not split and any(len(rests - {""}) > 1 for rests in together.values())
+    for c in candidates:
+        mine = folders[id(c)]
+        if c.named.student:
+            # Beside folders that are students, one's files may be named as a system would name another's.
+            beside = len(os.path.commonprefix([mine, *ends]))
+            if len(mine) > beside and deepest > beside:
+                c.unclear = f"its name says {shown(c.named.student)}, and its folder {shown(mine[beside])}"
+                c.named = replace(c.named, student="")
+            continue
+        at = min(depth, len(os.path.commonprefix([mine, *ends])))
+        if len(mine) > at:
+            student = mine[at]
+        elif mine and not split and not flat:
+            student = mine[-1]
+        else:
+            student = "" if c.problem else c.rest
+        c.named = Named(student=unicodedata.normalize("NFC", student))
+
+
+def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
+    """The folders that may be named after a person, without what GitHub Classroom writes before the user name."""
+    persons = []
+    zips = [at for at, folder in enumerate(folders) if folder.lower().endswith(".zip")]
+    if zips:  # a student's own zip may be named after the student; what is inside was named by the student
+        folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
+    for at, folder in enumerate(folders):
+        outer = folders[at - 1] if at else ""
+        slug = outer.removesuffix("-submissions")
+        if slug != outer and folder.startswith(f"{slug}-"):  # gh classroom clone student-repos
+            persons.append(folder.removeprefix(f"{slug}-"))
+            continue
+        assignment, rest = _by_name(folder, assignments)
+        if assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
+            persons.append(_person_in(rest))
+        elif not assignment and folder.lower() not in _NO_STUDENT:
+            persons.append(folder)
+    return persons

@@ -1,0 +1,144 @@
+"""Judges one submission: reads it, asks the judge about each answer, and writes the verdicts into the notebook.
+
+Nothing of a student's is executed here, and nobody else's files are touched.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..answer import from_notebook
+from ..text import visible, visible_json
+from ..verdict import GRADER_ERROR, Finding, Verdict
+from .course import Course, word
+from .submission import NO_NOTEBOOK, clean_notebook, exercise_of, grade_id, is_answer, is_check, read_submission
+
+MAX_PANEL = 200_000
+
+
+@dataclass
+class Row:
+    """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
+
+    `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs.
+    """
+
+    student: str
+    assignment: str
+    notebook: dict | None = field(default=None, repr=False)
+    score: float = 0.0
+    points: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    needs_review: bool = False
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        grade = f"{self.score:g} / {self.points:g}"
+        state = "needs review" if self.needs_review else "graded"
+        notes = f": {' '.join(visible('; '.join(self.notes), 300).split())}" if self.notes else ""
+        return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
+
+
+def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
+    """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
+    began = time.perf_counter()
+    row = Row(student, assignment)
+    try:
+        released = course.released.get(assignment)
+        if released is None:
+            raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
+        _judge_into(row, released, _notebook_of(course, student, assignment), judge)
+    except Exception as error:
+        row.notes.append(grader_error(error))
+        row.needs_review = True
+    row.seconds = time.perf_counter() - began
+    return row
+
+
+def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
+    submission = read_submission(path, released)
+    row.notes += submission.problems
+    row.needs_review = not submission.readable
+    for cell in filter(is_check, submission.notebook["cells"]):
+        exercise, points = exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])
+        if submission.readable:
+            verdict, source = _verdict(judge, exercise, points, submission.cells)
+            _show_what_was_judged(submission.notebook, released, exercise, source)
+        else:
+            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
+        earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
+        _write_verdict(cell, verdict, earned)
+        row.points += points
+        row.score += earned
+        if verdict.diagnosis == GRADER_ERROR:
+            row.notes.append(f"{exercise}: {verdict.message}")
+            row.needs_review = True
+    row.notebook = clean_notebook(submission.notebook)
+
+
+def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+    """The verdict on an exercise, and the source that it is about."""
+    from ..exercises import find
+
+    source = ""
+    try:
+        source = from_notebook({"cells": cells}, find(exercise)) or ""
+        return judge.judge(exercise, source), source
+    except Exception as error:
+        return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
+
+
+def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
+    """Put `source` into the answer cell where the student wrote the function in another one."""
+    from ..exercises import find
+
+    starter, cell = (
+        next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})
+        for nb in (released, notebook)
+    )
+    defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
+    elsewhere = cell["source"] == starter["source"] or not defines
+    if elsewhere and source and source != from_notebook(released, find(exercise)):
+        cell["source"] = source
+
+
+def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:
+    return Verdict(exercise, False, 0.0, points, "", Finding(slug, f"{message[:1].upper()}{message[1:]}."))
+
+
+def grader_error(error: Exception) -> str:
+    return f"an error of the grader, not of the student: {type(error).__name__}: {visible(error, 300)}"
+
+
+def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
+    """Put a verdict into the graded cell: as its outputs, and as metadata for feedback and export.
+
+    The points are the last output, in the form that nbgrader reads as partial credit.
+    """
+    cell["metadata"]["verdict"] = visible_json(verdict.to_json())
+    panel = {"text/plain": visible(verdict.to_text()), "text/html": visible(verdict.to_html(), MAX_PANEL)}
+    points = {"text/plain": repr(float(earned))}
+    cell["outputs"] = [
+        {"output_type": "display_data", "metadata": {}, "data": panel},
+        {"output_type": "execute_result", "metadata": {}, "data": points, "execution_count": 1},
+    ]
+
+
+def _notebook_of(course: Course, student: str, assignment: str) -> Path:
+    """The submitted notebook: the one with the assignment's name, or the only one there is."""
+    expected = course.notebook("submitted", student, assignment)
+    there = sorted(expected.parent.glob("*.ipynb"))
+    return there[0] if len(there) == 1 else expected
+
+
+def ungraded(course: Course, row: Row) -> dict:
+    """The released notebook, with the error that kept a submission from being graded in every check cell."""
+    notebook = copy.deepcopy(course.released[row.assignment])
+    for cell in filter(is_check, notebook["cells"]):
+        points = float(cell["metadata"]["nbgrader"]["points"])
+        _write_verdict(cell, _zero(exercise_of(grade_id(cell)), points, GRADER_ERROR, row.notes[-1]), 0.0)
+    return notebook

@@ -1,0 +1,136 @@
+"""The classes that nbgrader's own commands, and formgrader, load. `course.configure` names them.
+
+No cell of a student is executed by nbgrader: ReleasedExporter and TrustedVerdict stand where it would.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+
+import nbformat
+from nbconvert.exporters import Exporter, NotebookExporter
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from traitlets import Bool
+
+from ..verdict import GRADER_ERROR
+from .course import Course
+from .pages import ExerciseFeedback, page
+from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
+
+
+class MakeRelease(NbGraderPreprocessor):
+    """What `nbgrader generate_assignment` makes of source/: the build's student notebook."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        from ..lessons import release
+
+        return release(nb), resources
+
+
+class ReleasedExporter(NotebookExporter):
+    """Reads the released notebook in place of the one handed in, which no parser but ours touches."""
+
+    def from_filename(self, filename: str, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
+        course = Course.open(self.parent.coursedir.root, self.parent.coursedir.db_url)
+        names = resources["nbgrader"]
+        names["course"] = course
+        return self.from_notebook_node(nbformat.from_dict(course.released[names["assignment"]]), resources)
+
+
+class TrustedVerdict(NbGraderPreprocessor):
+    """Fills the notebook with the student's answers and the judge's verdicts."""
+
+    confine = Bool(True, help="False trusts the submissions: they are not confined").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        names = resources["nbgrader"]
+        course = names["course"]
+        from .judging import judge_submission, ungraded
+
+        row = judge_submission(course, names["student"], names["assignment"], _shared_judge(self.confine))
+        for note in row.notes:
+            self.log.warning("%s", note)
+        return nbformat.from_dict(row.notebook or ungraded(course, row)), resources
+
+
+@functools.cache
+def _shared_judge(confine: bool):
+    from ..judge import Judge
+    from ..judge.pool import SturdyJudge
+
+    judge = SturdyJudge(functools.partial(Judge, confine))
+    atexit.register(judge.close)
+    return judge
+
+
+class SaveVerdicts(SaveAutoGrades):
+    """nbgrader's SaveAutoGrades, which also asks for a person where a verdict does."""
+
+    def _add_comment(self, cell: NotebookNode, resources: dict) -> None:
+        """Not nbgrader's "No response." either: the verdict says it, and a comment is a person's."""
+
+    def _add_score(self, cell: NotebookNode, resources: dict) -> None:
+        super()._add_score(cell, resources)
+        slug = cell.metadata.verdict["diagnosis"]
+        if slug in (NO_NOTEBOOK, GRADER_ERROR):
+            where = resources["nbgrader"]
+            grade = self.gradebook.find_grade(
+                grade_id(cell), where["notebook"], where["assignment"], where["student"]
+            )
+            grade.auto_score = None if slug == GRADER_ERROR else 0.0
+            grade.needs_manual_grade = True
+            self.gradebook.db.commit()
+
+
+class FeedbackExporter(Exporter):
+    """Turns an autograded notebook, with the grades that GetGrades put into it, into the student's page."""
+
+    file_extension = ".html"
+    output_mimetype = "text/html"
+
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict | None = None, **kwargs
+    ) -> tuple[str, dict]:
+        nb, resources = super().from_notebook_node(nb, resources, **kwargs)
+        grades = resources["nbgrader"]
+        answers = {grade_id(cell): cell for cell in nb.cells if is_answer(cell)}
+        exercises = []
+        for cell in filter(is_check, nb.cells):
+            name = exercise_of(grade_id(cell))
+            answer = answers.get(name)
+            handed_in = cell.metadata.get("verdict", {}).get("diagnosis") != NO_NOTEBOOK
+            exercises.append(
+                ExerciseFeedback(
+                    name=name,
+                    score=cell.metadata.nbgrader.score,
+                    points=cell.metadata.nbgrader.points,
+                    panel=_panel(cell),
+                    answer=answer.source if answer and handed_in else "",
+                    comment=(answer and answer.metadata.nbgrader.get("comment")) or "",
+                )
+            )
+        html = page(
+            student=grades["student"],
+            assignment=grades["assignment"],
+            title=_title(nb, grades["assignment"]),
+            score=grades["score"],
+            points=grades["max_score"],
+            exercises=exercises,
+        )
+        return html, resources
+
+
+def _panel(cell: NotebookNode) -> str:
+    """The verdict's HTML; only a cell that the judge filled has one."""
+    if "verdict" not in cell.metadata:
+        return ""
+    return next((o.data["text/html"] for o in cell.outputs if "text/html" in o.get("data", {})), "")
+
+
+def _title(nb: NotebookNode, default: str) -> str:
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith("# "):
+            return cell.source.splitlines()[0][2:].strip()
+    return default

@@ -1,0 +1,204 @@
+"""The class list: who is in the course, from the CSV that a learning-management system exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..text import visible
+from .course import CourseError, word
+from .systems import Named
+
+MAX_ROSTER_BYTES = 16 << 20
+_NAMES = ("name", "fullname", "student", "displayname", "studentname")
+_FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
+_EMAIL, _SECTION, _ROLE = ("email", "emailaddress"), ("section", "sections", "group", "groups"), ("role", "roles")
+# The first that a row has becomes the student's id; all of them name the student.
+_IDS = (
+    *("username", "sisloginid", "loginid", "orgdefinedid", "studentid", "idnumber", "sid", "sisuserid"),
+    *("githubusername", "githubid", "integrationid"),
+)
+
+
+class Unclear(LookupError):
+    """A name that is nobody's on the roster, or more than one person's. The message says which."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+    section: str = ""
+    keys: frozenset[str] = frozenset()
+    numbers: dict[str, str] = field(default_factory=dict, hash=False)
+
+
+class Roster:
+    """The people of a course, found by whatever a file's name says about them."""
+
+    def __init__(self, people: list[Person]) -> None:
+        self.people = people
+        self._by_key: dict[str, list[Person]] = {}
+        self._by_name: dict[str, list[Person]] = {}
+        for person in people:
+            for key in {folded(k) for k in person.keys}:
+                self._by_key.setdefault(key, []).append(person)
+            for name in _spellings(person.name):
+                self._by_name.setdefault(name, []).append(person)
+
+    def find(self, named: Named) -> Person:
+        """The person that a name means. Raises Unclear where it is nobody's, or more than one person's."""
+        numbered = [p for p in self.people if named.number and p.numbers.get(named.system) == named.number]
+        if len(numbered) == 1:
+            return numbered[0]
+        said = (*named.identifiers, named.student)
+        for there in (self._by_key.get(folded(name), []) for name in said):
+            if there:
+                return self._one(there, named.student)
+        name = named.student
+        if named.system == "Canvas":
+            name = name.removesuffix(f"_{named.number}")
+        if there := self._called(name):
+            return self._one(there, name)
+        if named.system == "Moodle" and (there := self._called(name.partition("-")[2])):
+            return self._one(there, name)  # a group's name comes before the student's
+        if not named.system:
+            return self._one(self._mentioned(name), name)
+        raise Unclear(f"{word(named.student)} is not on the roster")
+
+    def user_of(self, name: str) -> str | None:
+        """The user name at the end of Blackboard's `title_user`, None where not exactly one is on the roster."""
+        pieces = name.split("_")
+        found = [user for n in range(1, len(pieces)) if folded(user := "_".join(pieces[n:])) in self._by_key]
+        return found[0] if len(found) == 1 else None
+
+    def _called(self, name: str) -> list[Person]:
+        there = {p.id: p for s in _spellings(name) for p in self._by_name.get(s, [])}
+        return list(there.values())
+
+    def _mentioned(self, text: str) -> list[Person]:
+        """Who is named among other words: all words of a name, or an identifier."""
+        words = set(_words(text))
+        keys = {folded(w) for w in re.split(r"[\s_]+", text)}
+        keys |= {folded(text[m.end() :]) for m in re.finditer("-", text)}  # GitHub Classroom: assignment-user
+        return [
+            p
+            for p in self.people
+            if keys & {folded(k) for k in p.keys} or (_words(p.name) and words >= set(_words(p.name)))
+        ]
+
+    @staticmethod
+    def _one(there: list[Person], name: str) -> Person:
+        if len({p.id for p in there}) == 1:
+            return there[0]
+        if not there:
+            raise Unclear(f"{word(name)} is not on the roster")
+        ids = ", ".join(sorted(p.id for p in there))
+        raise Unclear(f"{word(name)} may be {len(there)} people of the roster: {ids}")
+
+
+def folded(text: str) -> str:
+    """Text as it is compared: no case, no accents, no outer blanks."""
+    text = unicodedata.normalize("NFKD", text.strip()).casefold()
+    return "".join(c for c in text if not unicodedata.combining(c))
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"\w+", folded(name).replace("_", " "))
+
+
+def _spellings(name: str) -> set[str]:
+    """Ways to write a name: its words in any order, and Canvas's `lastfirst` in one word."""
+    words = _words(name)
+    if not words:
+        return set()
+    turned = {"".join(words[n:] + words[:n]) for n in range(len(words))}
+    return turned | {" ".join(sorted(words))}
+
+
+def read_roster(path: Path) -> Roster:
+    """The people in a CSV that Canvas, Moodle, Blackboard, Brightspace, Gradescope or GitHub Classroom exported.
+
+    A file of one's own needs a column `id` or `name`; `email` and `section` are read, too. Raises CourseError.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_ROSTER_BYTES + 1)
+    except OSError as error:
+        raise CourseError(f"{path}: the roster cannot be read: {error.strerror}") from None
+    if len(content) > MAX_ROSTER_BYTES:
+        raise CourseError(f"{path}: the roster has more than {MAX_ROSTER_BYTES >> 20} MB")
+    text = _decoded(content)
+    first = text.lstrip().partition("\n")[0]
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count)))
+    except csv.Error as error:
+        raise CourseError(f"{path}: the roster is not CSV: {visible(error, 100)}") from None
+    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
+    is_canvas = "sisloginid" in header or "sisuserid" in header or {"student", "id", "section"} <= set(header)
+    people = {}
+    for line in lines[1:]:
+        row = {}
+        for column, cell in zip(header, line):
+            row.setdefault(column, cell.strip())
+        person = _person(row, is_canvas)
+        if person and people.setdefault(person.id, person) != person:
+            raise CourseError(f"{path}: two rows of the roster are for {word(person.id)}; give each an id")
+    if not people:
+        columns = ", ".join(visible(cell, 40) for cell in lines[0][:8]) if lines else "nothing"
+        raise CourseError(f"{path}: the roster names nobody; found the columns {columns}; expected id, name or email")
+    return Roster(list(people.values()))
+
+
+def _decoded(content: bytes) -> str:
+    """The text of a CSV: Blackboard writes UTF-16, Excel the code page of its country."""
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return content.decode("utf-16", "replace")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252", "replace")
+
+
+def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
+    from .people import student_id
+
+    def first(columns: tuple[str, ...]) -> str:
+        return next((row[c] for c in columns if row.get(c)), "")
+
+    name = first(_NAMES)
+    if not name or first(_LAST):
+        name = " ".join(filter(None, (first(_FIRST), first(_LAST)))) or name
+    if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
+        return None
+    role = first(_ROLE)
+    if role and "student" not in role.lower() and "learner" not in role.lower():
+        return None
+    numbers = {}
+    ids = {c: row[c].lstrip("#") for c in _IDS if row.get(c)}  # Brightspace writes #123
+    if is_canvas and row.get("id"):
+        numbers["Canvas"] = row["id"]
+    elif row.get("id"):
+        ids = {"id": row["id"], **ids}
+    identifier = row.get("identifier", "")
+    if participant := re.fullmatch(r"Participant (\d+)", identifier):
+        numbers["Moodle"] = participant[1]
+    elif identifier:
+        ids = {**ids, "identifier": identifier}
+    email = first(_EMAIL)
+    canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if numbers.get("Canvas") else ""
+    own = next(iter(ids.values()), "") or canvas or email or name
+    if "," in name:
+        name = " ".join(part.strip() for part in reversed(name.split(",", 1)))
+    if not own:
+        return None
+    local = email.partition("@")[0]
+    keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
+    return Person(student_id(own), name, email, first(_SECTION), keys, numbers)

@@ -1,0 +1,143 @@
+"""Is an output right, and if not, in which pattern is it wrong? Everything is computed in float64 on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from ..exercises.spec import Bound
+from ..tensors import close, is_poison
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An output beside the reference; `got` has the learner's dtype, `expected` is float64, `raw` is contiguous."""
+
+    got: torch.Tensor
+    expected: torch.Tensor
+    bound: Bound
+
+    @cached_property
+    def value(self) -> torch.Tensor:
+        return self.got.double()
+
+    @cached_property
+    def unwritten(self) -> torch.Tensor:
+        """Elements that still hold the poison of fresh memory."""
+        return is_poison(self.got) if self.got.numel() else torch.zeros(self.got.shape, dtype=torch.bool)
+
+    @cached_property
+    def bad(self) -> torch.Tensor:
+        wrong = ~close(self.value, self.expected, self.bound.relative, self.bound.absolute)
+        return wrong | self.unwritten  # memory that nobody wrote may hold anything, also where NaN is right
+
+    @cached_property
+    def made_not_finite(self) -> torch.Tensor:
+        """Elements that are NaN or infinite where the reference is finite."""
+        return ~torch.isfinite(self.value) & torch.isfinite(self.expected)
+
+    @cached_property
+    def row_sum_error(self) -> float:
+        """The largest relative error of a row's sum; 0 where rows have no meaning or are not finite."""
+        if self.expected.ndim != 2 or not self.expected.numel():
+            return 0.0
+        sums = self.expected.sum(1)
+        error = (self.value.sum(1) - sums).abs() / sums.abs()
+        finite = torch.isfinite(error)
+        return float(error[finite].max()) if finite.any() else 0.0
+
+    @property
+    def right(self) -> bool:
+        if self.bad.any():
+            return False
+        return self.bound.row_sum is None or self.row_sum_error <= self.bound.row_sum
+
+    @property
+    def near(self) -> float:
+        """The relative error within which an output is taken for what a known mistake computes."""
+        return max(6 * self.bound.relative, 1e-3)
+
+    # -- patterns ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def worst(self) -> tuple[int, ...]:
+        """The wrong element that matters most: the one that should be largest; of equal ones the first."""
+        weight = torch.where(self.bad, self.expected.abs().nan_to_num(0.0) + 1.0, 0.0)
+        return tuple(int(i) for i in torch.unravel_index(weight.argmax(), weight.shape))
+
+    @cached_property
+    def bad_rows(self) -> torch.Tensor:
+        """Which rows hold a wrong element; a 1-D output is one row."""
+        return self.bad.reshape(self._rows, -1).any(1)
+
+    @cached_property
+    def bad_columns(self) -> torch.Tensor:
+        return self.bad.reshape(self._rows, -1).any(0)
+
+    @property
+    def _rows(self) -> int:
+        return self.bad.shape[0] if self.bad.ndim == 2 else 1
+
+    @cached_property
+    def columns(self) -> int:
+        return self.bad.shape[-1]
+
+    def only_tail(self, blocks: tuple[int, ...]) -> int | None:
+        """The block size whose ragged last block is wrong, and nothing before it."""
+        first = int(self.bad_columns.nonzero()[0])
+        for block in blocks:
+            start = self.columns // block * block
+            if 0 < start < self.columns and first >= start and self.bad_columns[start:].double().mean() >= 0.75:
+                return block
+        return None
+
+    @cached_property
+    def varies(self) -> bool:
+        """Whether the reference has different values; where it has one, every constant is a factor of it."""
+        finite = self.expected[torch.isfinite(self.expected)]
+        return finite.numel() > 1 and float(finite.max() - finite.min()) > 1e-6 * float(finite.abs().max())
+
+    @cached_property
+    def weighty(self) -> torch.Tensor:
+        """Elements that the dtype resolves: their rounding is relative."""
+        return self.expected.abs() > max(1e-12, self.bound.absolute / max(self.bound.relative, 1e-12))
+
+    @cached_property
+    def ratio(self) -> float | None:
+        """The one factor between output and reference, if there is one."""
+        usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & self.weighty
+        if not usable.any() or not bool((torch.isfinite(self.value) | ~torch.isfinite(self.expected)).all()):
+            return None
+        ratios = self.value[usable] / self.expected[usable]
+        middle = float(ratios.median())
+        spread = float((ratios - middle).abs().max())
+        return middle if middle and spread <= max(2 * self.bound.relative, 1e-4) * abs(middle) else None
+
+    @cached_property
+    def row_ratios(self) -> torch.Tensor | None:
+        """One factor per row, if each row is a multiple of the right one."""
+        if self.expected.ndim != 2 or self.expected.shape[1] < 2 or not torch.isfinite(self.value).all():
+            return None
+        ratios = torch.where(self.weighty, self.value / self.expected, torch.nan)
+        middle = ratios.nanmedian(1, keepdim=True).values
+        spread = (ratios - middle).abs().nan_to_num(0.0)
+        same = bool((spread <= max(4 * self.bound.relative, 1e-3) * middle.abs()).all())
+        return middle.squeeze(1) if same and bool((middle != 0).all()) else None
+
+    @cached_property
+    def relative_error(self) -> float:
+        """The largest relative error over elements that matter; inf where something is not finite."""
+        if not bool((torch.isfinite(self.value) == torch.isfinite(self.expected)).all()):
+            return float("inf")
+        scale = self.expected.abs().clamp(min=1e-6)
+        error = ((self.value - self.expected).abs() / scale).nan_to_num(0.0)
+        return float(error.max()) if error.numel() else 0.0
+
+
+def agrees(got: torch.Tensor, expected: torch.Tensor, relative: float) -> bool:
+    """Whether an output is what a known mistake computes, to within rounding of intermediate steps."""
+    if got.shape != expected.shape:
+        return False
+    return bool(close(got, expected, relative, 1e-7).all())

@@ -1,0 +1,107 @@
+"""Is a space of configurations sensible, and does the key make the right choice in it?
+
+The first question is answered by the trace of the answer's launches, on any machine. The second one is measured,
+on a GPU: every configuration is timed at two sizes by our own process. A key that does not tell the sizes apart
+keeps the choice that was made for the small one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..verdict import Finding
+
+SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
+TOLERANCE = 1.05  # of the best configuration's time
+MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
+MAX_ENTRIES = 64  # of a configuration
+# What an entry of a configuration says about the launch instead of the kernel.
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
+
+
+def tuned_launches(trace: dict) -> Iterator[dict]:
+    """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
+    for step in trace.get("steps", ()):
+        tuned = step.get("tuned") if isinstance(step, dict) else None
+        if not isinstance(tuned, dict) or not isinstance(step.get("args"), dict):
+            continue
+        space, key = tuned.get("space"), tuned.get("key")
+        if isinstance(space, list) and isinstance(key, list) and all(map(_is_configuration, space)):
+            yield step
+
+
+def _is_configuration(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MAX_ENTRIES
+
+
+def about_the_space(traces: list[dict]) -> Finding | None:
+    """What is wrong with the space of configurations; None for a sensible one."""
+    launches = [launch for trace in traces for launch in tuned_launches(trace)]
+    if not launches:
+        return Finding(
+            "not-autotuned",
+            "The kernel was not launched through @triton.autotune.",
+            "The block size is fixed in the code, whatever the card and the size.",
+            "put @triton.autotune(configs=[…], key=[…]) above @triton.jit, and leave the block size out of the launch.",
+        )
+    spaces = [launch["tuned"]["space"] for launch in launches]
+    if max(len({repr(sorted(c.items())) for c in space}) for space in spaces) < 2:
+        return Finding(
+            "not-autotuned",
+            "The space holds one configuration: there is nothing to choose.",
+            advice="list several: other block sizes, other numbers of warps.",
+        )
+    fixed = _fixed_constants(launches)
+    largest = max(block_of(c, fixed) for space in spaces for c in space)
+    if largest < SENSIBLE_BLOCK:
+        return Finding(
+            "poor-configurations",
+            f"The largest block of the space has {largest} elements.",
+            "Each program moves a few bytes, and the card is busy starting programs: dozens of times slower.",
+            "offer blocks from 256 to 8192 elements, with 4 or 8 warps.",
+        )
+    return None
+
+
+def block_of(configuration: dict, fixed: int) -> int:
+    """Elements that a program works on: the configuration's sizes, multiplied, times what the code has fixed."""
+    sizes = [v for k, v in configuration.items() if k not in OPTIONS and type(v) is int and v > 0]
+    return math.prod(sizes) * fixed
+
+
+def _fixed_constants(launches: list[dict]) -> int:
+    """The largest power of two that every launch passes alike, whatever the size of its tensors."""
+    alike = set.intersection(*(_constants(launch) for launch in launches))
+    return max((value for _, value in alike), default=1)
+
+
+def _constants(launch: dict) -> set[tuple[str, int]]:
+    chosen = {name for configuration in launch["tuned"]["space"] for name in configuration}
+    return {
+        (name, value)
+        for name, value in launch["args"].items()
+        if name not in chosen and type(value) is int and value > 0 and value & (value - 1) == 0
+    }
+
+
+def key_of(trace: dict) -> list:
+    """The values that the autotuner remembers a choice under."""
+    return [
+        [launch["args"].get(name) for name in launch["tuned"]["key"] if isinstance(name, str)]
+        for launch in tuned_launches(trace)
+    ]
+
+
+def about_the_choice(same_key: bool, size: str, larger: str, small: list[float], large: list[float]) -> Finding | None:
+    """Is the choice right at the larger size? `small` and `large` are the times of the configurations, in ms."""
+    chosen = small.index(min(small)) if same_key else large.index(min(large))
+    slower = large[chosen] / min(large)
+    if slower <= TOLERANCE:
+        return None
+    return Finding(
+        "poor-configurations",
+        f"At {larger} the configuration that was chosen takes {slower:.2f} times as long as the best of the space.",
+        f"The key does not change with the size: the choice made at {size} is kept for every size.",
+        'put into the key what the best choice depends on, such as the number of elements: key=["n_elements"].',
+    )

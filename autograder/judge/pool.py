@@ -1,0 +1,100 @@
+"""Several judges side by side, each with a box of its own, for batches of answers."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+from ..exercises import UnknownExercise
+from ..verdict import Verdict
+from . import Judge
+from .jax import JaxMissing
+
+Item, Result = TypeVar("Item"), TypeVar("Result")
+NewJudge = Callable[[], AbstractContextManager]  # of anything with Judge's method `judge`
+_NO_FAULT = (JaxMissing, UnknownExercise)  # another judge would raise them, too
+
+
+class SturdyJudge:
+    """A judge that is replaced by a new one after an error of its own. The new one gets one more try."""
+
+    def __init__(self, new_judge: NewJudge = Judge) -> None:
+        self._new_judge, self._stack, self._running = new_judge, contextlib.ExitStack(), None
+
+    def start(self) -> SturdyJudge:
+        self._running = self._stack.enter_context(self._new_judge())
+        return self
+
+    def judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
+        """As Judge.judge; an error is raised only when two judges in a row had it."""
+        try:
+            return self._judge(exercise, source, *seed)
+        except _NO_FAULT:
+            raise
+        except Exception:
+            return self._judge(exercise, source, *seed)
+
+    def _judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
+        if self._running is None:
+            self.start()
+        try:
+            return self._running.judge(exercise, source, *seed)
+        except _NO_FAULT:
+            raise
+        except Exception:
+            with contextlib.suppress(Exception):
+                self.close()
+            raise
+
+    def close(self) -> None:
+        self._running = None
+        self._stack.close()
+
+
+class JudgePool:
+    """A context manager that owns `size` judges. All of them start, or the first one's error is raised."""
+
+    def __init__(self, size: int, new_judge: NewJudge = Judge) -> None:
+        self._judges = [SturdyJudge(new_judge) for _ in range(max(size, 1))]
+        self._idle: queue.SimpleQueue[SturdyJudge] = queue.SimpleQueue()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> JudgePool:
+        with contextlib.ExitStack() as unless_started:
+            for judge in self._judges:
+                unless_started.callback(judge.close)
+            self._threads = unless_started.enter_context(ThreadPoolExecutor(len(self._judges)))
+            for judge in self._threads.map(SturdyJudge.start, self._judges):
+                self._idle.put(judge)
+            self._stack = unless_started.pop_all()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._stack.__exit__(*error)
+
+    def each(
+        self, work: Callable[[SturdyJudge, Item], Result], items: Iterable[Item]
+    ) -> Iterator[tuple[Item, Result]]:
+        """(item, work(judge, item)) for each item, in the order in which they are done.
+
+        A caller that stops early waits for the work that has begun, and no more begins.
+        """
+
+        def lend(item: Item) -> Result:
+            judge = self._idle.get()
+            try:
+                return work(judge, item)
+            finally:
+                self._idle.put(judge)
+
+        waiting = {self._threads.submit(lend, item): item for item in items}
+        try:
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,236 @@
+"""Before a judge judges anybody, it shows that it can: a known right answer passes, known wrong ones fail by name.
+
+The known answers take the same way as a learner's. What they show is remembered for this machine and these
+versions, so that it is shown once. Where it fails, the installation is at fault and no learner is told anything else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import torch
+
+from workshop.syllabus import Lesson
+
+from ..box import BoxError
+from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
+
+PACKAGES = {  # whose versions a verdict depends on, and the distributions that may bring them
+    "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
+    "torch": ("torch",),
+    "numpy": ("numpy",),
+    "jax": ("jax",),
+    "jaxlib": ("jaxlib",),
+    "jax-triton": ("jax-triton",),
+}
+
+
+class CannotJudge(BoxError):
+    """This installation misjudges an answer that is known to be right, or wrong."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answer and what a working judge says of it: a slug, or None where it passes."""
+
+    exercise: Exercise
+    source: str
+    slug: str | None
+
+
+def stack() -> dict[str, str]:
+    """The versions that a verdict depends on: Python and the packages that are installed, by name."""
+    found = {"python": platform.python_version()}
+    for package, distributions in PACKAGES.items():
+        for distribution in distributions:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.setdefault(package, metadata.version(distribution))
+    return found
+
+
+def prove(judge, kind: str) -> None:
+    """Raises CannotJudge unless `judge` gives the known verdicts on the known answers of this kind.
+
+    judge: a Judge. kind: one of KINDS. Nothing is run where this machine has shown it with these versions before.
+    """
+    remembered = _remembered(judge.backend, judge.box.confine, kind)
+    if remembered.exists():
+        return
+    for known in KINDS[kind]():
+        verdict = judge.verdict_on(known.exercise, known.source)
+        if verdict.diagnosis != known.slug or verdict.passed == bool(known.slug):
+            raise CannotJudge(_refusal(judge.backend, kind, known, verdict))
+    with contextlib.suppress(OSError):  # without a home folder it is shown again by each process
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        remembered.touch()
+
+
+def _refusal(backend: str, kind: str, known: Known, verdict) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+    expected = f"a wrong answer ({known.slug})" if known.slug else "a right answer"
+    got = "passed" if verdict.passed else f"{verdict.diagnosis}: {' '.join(verdict.message.split())[:300]}"
+    return (
+        f"this installation cannot judge {kind} exercises ({versions}; {backend}). No points are lost. "
+        f"The judge tried {expected} that it knows, and got: {got} "
+        "What to do: run `workshop doctor`, and install a pair of torch and Triton that README lists as tried."
+    )
+
+
+def _remembered(backend: str, confined: bool, kind: str) -> Path:
+    """The file that stands for a proof. Its name changes with every version, and with the judge's own code."""
+    seen = [platform.node(), backend, str(confined), kind, str(stack()), _code()]
+    name = hashlib.sha256("\0".join(seen).encode()).hexdigest()[:32]
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "triton-workshop", "proofs", name)
+
+
+@functools.cache
+def _code() -> str:
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted([*package.rglob("*.py"), *package.parent.joinpath("workshop").glob("*.py")]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+# -- the known answers -------------------------------------------------------------------------------------
+
+_ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def largest(row_ptr, n_cols, BLOCK: tl.constexpr):
+    found = -float("inf")
+    for start in range(0, n_cols, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        found = tl.maximum(found, tl.max(tl.load(row_ptr + columns, columns < n_cols, -float("inf")), axis=0))
+    return found
+
+
+@triton.jit
+def row_kernel(x_ptr, out_ptr, x_stride, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    top = largest(x_ptr + row * x_stride, n_cols, BLOCK)
+    total = 0.0
+    for start in range(0, n_cols, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * x_stride + columns, mask=columns < n_cols, other=-float("inf"))
+        total += tl.sum(tl.exp(x - top), axis=0)
+    for start in range(0, n_cols, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * x_stride + columns, mask=columns < n_cols)
+        tl.store(out_ptr + row * n_cols + columns, tl.exp(x - top) / total, mask=columns < n_cols)
+
+
+def rows(x):
+    out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    row_kernel[(x.shape[0],)](x, out, x.stride(0), x.shape[1], BLOCK=16)
+    return out
+"""
+
+
+def _drawn(columns: int, row_stride: int | None = None):
+    return lambda generator: (Strided(torch.randn(3, columns, generator=generator), row_stride),)
+
+
+_ROWS_EXERCISE = Exercise(
+    lesson=Lesson("rows", "", 1),
+    entry="rows",
+    signature="rows(x)",
+    cases=(
+        Case("3 × 21, ragged", _drawn(21), "ragged"),
+        Case("3 × 16, row stride 19", _drawn(16, 19), "strided"),
+    ),
+    reference=lambda x: torch.softmax(x.double(), dim=1),
+    bounds={torch.float32: Bound(1e-5)},
+    mistakes=(Mistake("constant-factor", lambda x: 2 * torch.softmax(x.double(), dim=1), "Twice.", "Halve it."),),
+)
+
+
+def _kernels() -> list[Known]:
+    unmasked = _ROWS.replace("total, mask=columns < n_cols)", "total)")
+    doubled = _ROWS.replace("tl.exp(x - top) / total", "2 * tl.exp(x - top) / total")
+    return [
+        Known(_ROWS_EXERCISE, _ROWS, None),
+        Known(_ROWS_EXERCISE, unmasked, "out-of-bounds-store"),
+        Known(_ROWS_EXERCISE, doubled, "constant-factor"),
+    ]
+
+
+_VALUE_EXERCISE = Exercise(
+    lesson=Lesson("double", "", 1),
+    kind="value",
+    entry="double",
+    signature="double(n)",
+    cases=tuple(Case(f"n = {n}", lambda _, n=n: (n,)) for n in (3, 7)),
+    reference=lambda n: 2 * n,
+)
+
+
+def _values() -> list[Known]:
+    right, wrong = (f"def double(n):\n    return {factor} * n\n" for factor in (2, 3))
+    return [Known(_VALUE_EXERCISE, right, None), Known(_VALUE_EXERCISE, wrong, "wrong-value")]
+
+
+def _compiled() -> list[Known]:
+    """A copy of 16-bit numbers: for an MI300X, its loads and stores are as wide as they can be, 128 bits."""
+    from ..exercises.amd import TARGET, widths_of_a_copy
+
+    exercise = Exercise(
+        lesson=Lesson("widths", "", 1),
+        kind="value",
+        entry="widths",
+        signature="widths()",
+        cases=(Case(TARGET, lambda _: ()),),
+        reference=widths_of_a_copy,
+    )
+    right, wrong = (f"def widths():\n    return {{'load': {bits}, 'store': 128}}\n" for bits in (128, 16))
+    return [Known(exercise, right, None), Known(exercise, wrong, "wrong-value")]
+
+
+_JAX = """
+import jax
+import jax_triton as jt
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, n, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, 2 * x, mask=offsets < n)
+
+
+def twice(x):
+    out = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    grid = (triton.cdiv(x.size, 16),)
+    return jt.triton_call(x, x.size, kernel=double_kernel, out_shape=out, grid=grid, BLOCK=16)
+"""
+
+
+def _jax() -> list[Known]:
+    exercise = Exercise(
+        lesson=Lesson("twice", "", 1),
+        kind="jax",
+        entry="twice",
+        signature="twice(x)",
+        cases=(Case("3 × 21, ragged", _drawn(21), "ragged"),),
+        reference=lambda x: 2 * x.double(),
+        bounds={torch.float32: Bound(1e-6)},
+    )
+    return [Known(exercise, _JAX, None), Known(exercise, _JAX.replace("2 * x", "3 * x"), "constant-factor")]
+
+
+KINDS: dict[str, Callable[[], list[Known]]] = {"kernel": _kernels, "value": _values, "jax": _jax, "compiler": _compiled}

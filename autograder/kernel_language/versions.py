@@ -1,0 +1,34 @@
+"""What only some versions of Triton have, of what learners write: found by comparing 3.4, 3.5, 3.6, 3.7, 3.8 and 3.9.
+
+Each name has the first version that has it and the first that has it no more; "" where there is none of them.
+"""
+
+from __future__ import annotations
+
+FUNCTIONS = {
+    "tl.mul": ("3.6", ""),
+    "tl.sub": ("3.6", ""),
+    "tl.squeeze": ("3.7", ""),
+    "tl.unsqueeze": ("3.7", ""),
+    "tl.advance": ("", "3.9"),
+    "tl.make_block_ptr": ("", "3.9"),
+}
+LAUNCH_OPTIONS = {
+    "cluster_dims": ("", "3.6"),
+    "instrumentation_mode": ("3.5", ""),
+    "warp_size": ("3.5", ""),
+    "enable_reflect_ftz": ("3.6", ""),
+    "llvm_fn_attrs": ("3.8", ""),
+    "clc": ("3.9", ""),
+    "min_shared_mem": ("3.9", ""),
+    "sched4reg": ("3.9", ""),
+    "wgp_cu_mode": ("3.9", ""),
+}
+
+
+def when(construct: str) -> str:
+    """A sentence on the versions that have `construct` (`tl.mul`, `clc`); "" where it is not listed."""
+    since, until = (FUNCTIONS | LAUNCH_OPTIONS).get(construct, ("", ""))
+    if since:
+        return f"Triton {since} introduced it."
+    return f"Triton {until} removed it." if until else ""

@@ -1,0 +1,82 @@
+"""Tensors for the judge and the box: names of dtypes, bytes, fill patterns, closeness. Imports torch only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+
+# -- dtypes ----------------------------------------------------------------------------------------------
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """The name of a dtype without torch's prefix, such as "float32"."""
+    return str(dtype).removeprefix("torch.")
+
+
+# By name, the dtypes that exercises and host functions may use.
+DTYPES = {
+    dtype_name(dtype): dtype
+    for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32,
+                  torch.int16, torch.int8, torch.uint8, torch.bool)  # fmt: skip
+}
+
+# -- memory ----------------------------------------------------------------------------------------------
+
+
+def span(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """The number of elements from the first to the last one of a strided view, gaps included."""
+    return 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if math.prod(shape) else 0
+
+
+def to_bytes(tensor: torch.Tensor) -> bytes:
+    """The elements of a tensor in row-major order, as bytes."""
+    flat = tensor.detach().to("cpu").contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def from_bytes(raw: bytes | memoryview, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
+    """The contiguous tensor whose elements are these bytes. It owns a copy of them."""
+    if not len(raw):
+        return torch.empty(tuple(shape), dtype=dtype)
+    return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(tuple(shape))
+
+
+# -- fill patterns ---------------------------------------------------------------------------------------
+
+# Both tables have one pattern for each size of an element, in bytes.
+# A NaN that no computation produces. An element that still holds it was never written.
+UNWRITTEN = {1: 0xA5 - 256, 2: 0x7FA5, 4: 0x7FA5A5A5, 8: 0x7FF5A5A5A5A5A5A5}
+# A large number, for a second run: a maximum may ignore a NaN.
+LARGE = {1: 0x49, 2: 0x7149, 4: 0x7149F2CA, 8: 0x4629B8C91F2D3A5B}
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory seen as integers."""
+    return tensor.view(_INTEGERS[tensor.element_size()])
+
+
+def is_poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.Tensor:
+    """True for each element of a contiguous tensor that still holds the fill pattern."""
+    if tensor.dtype == torch.bool:
+        tensor = tensor.view(torch.uint8)
+    return bits(tensor) == pattern[tensor.element_size()]
+
+
+def poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.Tensor:
+    """Fills the whole storage of a fresh tensor with the pattern. Returns the tensor."""
+    if tensor.numel():
+        whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+        whole = whole.view(torch.uint8) if whole.dtype == torch.bool else whole
+        bits(whole).fill_(pattern[tensor.element_size()])
+    return tensor
+
+
+# -- comparison ------------------------------------------------------------------------------------------
+
+
+def close(got: torch.Tensor, expected: torch.Tensor, relative: float, absolute: float) -> torch.Tensor:
+    """Elementwise agreement. NaN agrees with NaN, an infinity with the same infinity."""
+    return torch.isclose(got, expected, rtol=relative, atol=absolute, equal_nan=True)

@@ -1,0 +1,47 @@
+"""Text of a learner's, made safe to show: of bounded size, with every invisible character spelled out."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_TEXT = 20_000
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"  # they count as letters, or a sign, and show nothing
+_MAX_COMBINING = 3
+
+
+def visible(text: object, limit: int = MAX_TEXT) -> str:
+    """`text` without terminal colours, with invisible characters spelled out (⟨U+202E⟩), cut at `limit`.
+
+    Blanks at the end of lines go too: highlighting 60,000 characters of " \\n" took Pygments a minute.
+    """
+    text = text if isinstance(text, str) else str(text)
+    cut = len(text) > limit
+    text = _ANSI.sub("", text[:limit]).replace("\r\n", "\n")
+    shown, combining = [], 0
+    for character in text:
+        category = unicodedata.category(character)
+        combining = combining + 1 if category in ("Mn", "Me") else 0
+        if combining > _MAX_COMBINING:  # a tower of accents would cover the lines above it
+            continue
+        if (category in _INVISIBLE and character not in "\n\t") or character in BLANK_LETTERS:
+            character = f"⟨U+{ord(character):04X}⟩"
+        shown.append(character)
+    lines = "".join(shown)[:limit].split("\n")
+    return "\n".join(line.rstrip() for line in lines) + ("\n… (cut)" if cut else "")
+
+
+def visible_json(value: object, limit: int = 4000) -> object:
+    """A JSON value whose strings, keys included, are `visible`; lists and objects end after 200 entries."""
+    if isinstance(value, str):
+        return visible(value, limit)
+    if isinstance(value, dict):
+        return {visible(k, 100): visible_json(v, limit) for k, v in list(value.items())[:200]}
+    if isinstance(value, list | tuple):
+        return [visible_json(v, limit) for v in value[:200]]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return visible(value, limit)

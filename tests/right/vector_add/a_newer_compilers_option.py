@@ -1,0 +1,18 @@
+# needs triton>=3.6
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(axis=0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    tl.store(output_ptr + offsets, tl.load(x_ptr + offsets, mask) + tl.load(y_ptr + offsets, mask), mask=mask)
+
+
+def add(x, y):
+    output = torch.empty_like(x)
+    n = output.numel()
+    add_kernel[(triton.cdiv(n, 256),)](x, y, output, n, BLOCK_SIZE=256, num_warps=8, enable_reflect_ftz=True)
+    return output

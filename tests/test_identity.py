@@ -1,0 +1,410 @@
+"""Who handed in what: the downloads of learning-management systems as they are, with a roster and without."""
+
+import io
+import json
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+from classroom import RIGHT, filled, new_course, zip_of
+
+from autograder.classroom.collect import collect, read_timestamp
+from autograder.classroom.course import CourseError
+from autograder.classroom.people import ClassList
+from autograder.classroom.roster import read_roster
+from autograder.classroom.systems import attempt_time, gradescope
+
+ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
+NOTEBOOK = json.dumps(filled(ADD, **RIGHT))
+OTHER = NOTEBOOK + " "
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+def take(course, tmp_path, files, **options):
+    """Collect a zip of {name: content}; None stands for the notebook."""
+    files = dict.fromkeys(files, None) if not isinstance(files, dict) else files
+    count = len(list(tmp_path.glob("*.zip")))
+    path = zip_of(tmp_path / f"{count}.zip", {name: content or NOTEBOOK for name, content in files.items()})
+    return collect(path, course, **options)
+
+
+def packed(*names, content=NOTEBOOK):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name in names:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+# Each system's download as it comes: what a student handed in, and what the system puts beside it.
+EXPORTS = {
+    # Moodle, mod/assign: `fullname_number_assignsubmission_file_/`, one folder per plug-in; a comment is a file.
+    "Moodle": (
+        [
+            "Ann Lee_4711_assignsubmission_file_/01_vector_add.ipynb",
+            "Ann Lee_4711_assignsubmission_onlinetext_/onlinetext.html",
+            "José Núñez_4712_assignsubmission_file_/01_vector_add (1).ipynb",
+        ],
+        {"Ann_Lee", "José_Núñez"},
+    ),
+    # Moodle with anonymous marking: the name is the word Participant.
+    "Moodle, anonymous": (
+        ["Participant_4711_assignsubmission_file_/01_vector_add.ipynb"],
+        {"Participant_4711"},
+    ),
+    # Canvas, lib/content_zipper.rb: `lastfirst_LATE_user_file_name`; a text entry becomes _text.html.
+    "Canvas": (
+        [
+            "leeann_101_5001_01_vector_add-1.ipynb",
+            "roebob_LATE_102_5002_01_vector_add.ipynb",
+            "roebob_LATE_102_text.html",
+        ],
+        {"leeann_101", "roebob_102"},
+    ),
+    "Canvas, anonymous": (["anon_x8F9k_5001_01_vector_add.ipynb"], {"anon_x8F9k"}),
+    # Blackboard's "Assignment File Download": `title_user_attempt_time_name`, and a .txt for every attempt.
+    "Blackboard": (
+        [
+            "Vector Add_j_doe_attempt_2024-01-01-10-00-00_01_vector_add.ipynb",
+            "Vector Add_j_doe_attempt_2024-01-01-10-00-00.txt",
+            "Vector Add_ann7_attempt_2024-01-01-11-00-00_work.ipynb",
+        ],
+        {"j_doe", "ann7"},
+    ),
+    "Blackboard, a title that is not the lesson's": (
+        [
+            "Home work 1_j_doe_attempt_2024-01-01-10-00-00_01_vector_add.ipynb",
+            "Home work 1_ann7_poging_2024-01-01-11-00-00_01_vector_add.ipynb",
+        ],
+        {"j_doe", "ann7"},
+    ),
+    # D2L Brightspace: a folder per attempt, and index.html.
+    "Brightspace": (
+        [
+            "index.html",
+            "12345-678 - Ann Lee - Jan 1, 2024 1000 AM/01_vector_add.ipynb",
+            "12346-678 - Bob Roe - 2 January, 2024 10 00/01_vector_add.ipynb",
+            "12347-678 - Eva Kim - 2024-01-03 1000/01_vector_add.ipynb",
+        ],
+        {"Ann_Lee", "Bob_Roe", "Eva_Kim"},
+    ),
+    # Google Classroom's folder in Drive: copies carry the student's name, what a student uploads need not.
+    "Google Classroom": (
+        ["Lab 1/Ann Lee - 01_vector_add.ipynb", "Lab 1/Bob Roe - Copy of 01_vector_add.ipynb"],
+        {"Ann_Lee", "Bob_Roe"},
+    ),
+    # Gradescope's "Download Submissions": submission_metadata.yml names the submitters of each folder.
+    "Gradescope": (
+        {
+            "assignment_9_export/submission_metadata.yml": "submission_71:\n  :submitters:\n  - :name: Ann Lee\n"
+            "    :sid: '0017'\n    :email: ann@uni.example\n  :created_at: 2024-10-03 10:15:00.123456789 Z\n"
+            "submission_72:\n  :submitters:\n  - :name: Bob Roe\n    :sid: 18\n  - :name: Eva Kim\n    :sid: 19\n",
+            "assignment_9_export/submission_71/01_vector_add.ipynb": None,
+            "assignment_9_export/submission_72/01_vector_add.ipynb": None,
+        },
+        {"Ann_Lee", "Bob_Roe", "Eva_Kim"},
+    ),
+    # `gh classroom clone student-repos`: <assignment>-submissions/<assignment>-<user>.
+    "GitHub Classroom": (
+        [
+            "lab-1-submissions/lab-1-octocat/01_vector_add.ipynb",
+            "lab-1-submissions/lab-1-octocat/README.md",
+            "lab-1-submissions/lab-1-ann-lee/01_vector_add.ipynb",
+        ],
+        {"octocat", "ann-lee"},
+    ),
+    "GitHub Classroom, repositories side by side": (
+        ["vector-add-octocat/01_vector_add.ipynb", "vector-add-ann-lee/01_vector_add.ipynb"],
+        {"octocat", "ann-lee"},
+    ),
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_the_download_of_a_system_is_collected_without_an_error(export, course, tmp_path):
+    files, students = EXPORTS[export]
+    report = take(course, tmp_path, files)
+    assert report.not_understood == [] and report.status == 0
+    assert {student for student, _ in course.handed_in()} == students
+    assert take(course, tmp_path, files).status == 0
+    assert {student for student, _ in course.handed_in()} == students
+
+
+def test_harmless_files_are_no_error_and_are_said(course, tmp_path):
+    report = take(course, tmp_path, {"ann/01_vector_add.ipynb": None, "ann/notes.txt": "hello", "a.pdf": "%PDF"})
+    assert report.status == 0
+    assert report.notes == [
+        "left out ann/notes.txt: it is not a notebook (.ipynb)",
+        "left out a.pdf: it is not a notebook (.ipynb)",
+    ]
+
+
+MOODLE = "Ann Lee_{}_assignsubmission_file_/01_vector_add.ipynb"
+
+
+@pytest.mark.parametrize("order", [(101, 102), (102, 101)])
+def test_a_namesake_never_overwrites_another(order, course, tmp_path):
+    contents = dict(zip(order, (NOTEBOOK, OTHER)))
+    for number in (*order, *order):
+        report = take(course, tmp_path, {MOODLE.format(number): contents[number]})
+    ids = {f"Ann_Lee_{order[1]}": OTHER, "Ann_Lee": NOTEBOOK}
+    assert course.handed_in() == [("Ann_Lee", ADD), (f"Ann_Lee_{order[1]}", ADD)]
+    for student, content in ids.items():
+        assert course.notebook("submitted", student, ADD).read_text() == content
+    assert report.notes == []
+
+
+def test_a_namesake_is_said_when_first_seen_and_kept_when_both_come(course, tmp_path):
+    take(course, tmp_path, [MOODLE.format(101)])
+    report = take(course, tmp_path, [MOODLE.format(101), MOODLE.format(102)])
+    assert [student for student, _ in course.handed_in()] == ["Ann_Lee", "Ann_Lee_102"]
+    assert "the number 102 here" in report.notes[0] and "--roster" in report.notes[0]
+
+
+def test_moodles_other_number_in_another_assignment_is_the_same_person(course, tmp_path):
+    take(course, tmp_path, [MOODLE.format(101)])
+    take(course, tmp_path, ["Ann Lee_205_assignsubmission_file_/02_naive_softmax.ipynb"])
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Ann_Lee", SOFTMAX)]
+
+
+def test_canvas_keeps_its_number_when_a_student_marries(course, tmp_path):
+    take(course, tmp_path, ["leeann_101_5001_01_vector_add.ipynb"])
+    take(course, tmp_path, ["kimann_101_5002_02_naive_softmax.ipynb"])
+    assert course.handed_in() == [("leeann_101", ADD), ("leeann_101", SOFTMAX)]
+
+
+def test_an_unnamed_file_does_not_turn_a_folder_of_students_into_one(course, tmp_path):
+    names = ["Lab 1/Ann Lee - 01_vector_add.ipynb", "Lab 1/Bob Roe - 01_vector_add.ipynb", "Lab 1/01_vector_add.ipynb"]
+    report = take(course, tmp_path, names)
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Bob_Roe", ADD)]
+    assert len(report.not_understood) == 1 and "nothing says whose" in report.not_understood[0]
+
+
+def test_versions_of_one_student_are_not_students(course, tmp_path):
+    take(course, tmp_path, [f"ann/01_vector_add{suffix}.ipynb" for suffix in ("", "_old", "_final v2", "_new")])
+    assert course.handed_in() == [("ann", ADD)]
+
+
+def test_late_is_recorded_and_forgotten_when_something_in_time_replaces_it(course, tmp_path):
+    take(course, tmp_path, ["roebob_LATE_102_5002_01_vector_add.ipynb", "leeann_101_5001_01_vector_add.ipynb"])
+    classlist = ClassList(course)
+    assert classlist.is_late("roebob_102", ADD) and not classlist.is_late("leeann_101", ADD)
+    take(course, tmp_path, ["roebob_102_5003_01_vector_add.ipynb"])
+    assert not ClassList(course).is_late("roebob_102", ADD)
+
+
+def test_a_student_whose_file_is_not_understood_is_remembered_until_it_is(course, tmp_path):
+    name = "Ann Lee_101_assignsubmission_file_/work.{}"
+    take(course, tmp_path, {name.format("ipynb"): '{"cells": []}'})
+    assert "neither name nor answers" in ClassList(course).trouble["Ann_Lee"][0]
+    take(course, tmp_path, {name.format("rar"): "Rar!", "Ann Lee_101_assignsubmission_file_/x.zip": "PK"})
+    first, second = ClassList(course).trouble["Ann_Lee"]
+    assert "is an archive, but no zip" in first and "could not be unpacked" in second
+    take(course, tmp_path, {name.format("ipynb"): NOTEBOOK})
+    assert ClassList(course).trouble == {}
+    assert course.handed_in() == [("Ann_Lee", ADD)]
+
+
+OTHER_FORMS = {
+    "a text file by the browser": {"ann/01_vector_add.ipynb.txt": NOTEBOOK},
+    "a zip of one's own": {"ann/work.zip": packed("hand in/01_vector_add.ipynb", "hand in/data.csv")},
+    "a zip in Moodle": {"ann_101_assignsubmission_file_/work.zip": packed("01_vector_add.ipynb")},
+    "a zip, flat": {"leeann_101_5001_work.zip": packed("01_vector_add.ipynb")},
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_other_forms_of_a_notebook(form, course, tmp_path):
+    report = take(course, tmp_path, OTHER_FORMS[form])
+    assert report.not_understood == []
+    [(student, assignment)] = course.handed_in()
+    assert student in ("ann", "leeann_101") and assignment == ADD
+    assert course.notebook("submitted", student, ADD).read_text() == NOTEBOOK
+
+
+def test_a_python_file_is_taken_where_there_is_no_notebook(course, tmp_path):
+    script = "def add(x, y):\n    return 'right'\n"
+    take(course, tmp_path, {"ann/vector_add.py": script, "bob/vector_add.py": script, "bob/01_vector_add.ipynb": None})
+    assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
+    [cell] = json.loads(course.notebook("submitted", "ann", ADD).read_text())["cells"]
+    assert (cell["cell_type"], cell["source"]) == ("code", script)
+    assert course.notebook("submitted", "bob", ADD).read_text() == NOTEBOOK
+
+
+def test_jupyters_copy_does_not_win_over_the_original(course, tmp_path):
+    old = zipfile.ZipInfo("ann/01_vector_add.ipynb", (2024, 1, 1, 0, 0, 0))
+    new = zipfile.ZipInfo("ann/01_vector_add-Copy1.ipynb", (2024, 2, 1, 0, 0, 0))
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(old, NOTEBOOK)
+        archive.writestr(new, OTHER)
+    report = collect(tmp_path / "x.zip", course)
+    assert course.notebook("submitted", "ann", ADD).read_text() == NOTEBOOK
+    assert "took ann/01_vector_add.ipynb" in report.notes[0]
+
+
+def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
+    many = packed(*(f"{n}.txt" for n in range(10_001)), content="")
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("01_vector_add.ipynb", b"0" * (100 << 20))
+    files = {
+        "ann/many.zip": many,
+        "bob/bomb.zip": bomb.getvalue(),
+        "carl/deep.zip": packed("deeper.zip", content=packed("01_vector_add.ipynb")),
+        "dan/outside.zip": packed("../../../01_vector_add.ipynb", "/etc/01_vector_add.ipynb"),
+        "eve/01_vector_add.ipynb": NOTEBOOK,
+    }
+    report = take(course, tmp_path, files)
+    assert course.handed_in() == [("eve", ADD)]
+    assert len(report.not_understood) == 3
+    for line, reason in zip(sorted(report.not_understood), ("more than 10000 files", "unpack to 100 MB", "unpack it")):
+        assert reason in line
+    assert set(report.trouble) == {"ann", "bob", "carl"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["0.zip", "course"]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("2024-01-02-10-05-00", (2024, 1, 2, 10, 5)),
+        ("Jan 2, 2024 1005 AM", (2024, 1, 2, 10, 5)),
+        ("Jan 2, 2024 105 PM", (2024, 1, 2, 13, 5)),
+        ("January 2, 2024 1205 AM", (2024, 1, 2, 0, 5)),
+        ("2 January, 2024 1605", (2024, 1, 2, 16, 5)),
+        ("2 Jan 2024 16 05", (2024, 1, 2, 16, 5)),
+        ("2024-01-02 1605", (2024, 1, 2, 16, 5)),
+        ("2024-01-02", (2024, 1, 2, 0, 0)),
+        ("32 Jan 2024", None),
+        ("2 Thermidor, 2024 1605", None),
+        ("", None),
+    ],
+)
+def test_times_of_attempts(text, expected):
+    found = attempt_time(text)
+    assert found == (datetime(*expected).astimezone(UTC) if expected else None)
+
+
+def test_gradescopes_time_is_the_submissions(course, tmp_path):
+    take(course, tmp_path, EXPORTS["Gradescope"][0])
+    stamp = course.notebook("submitted", "Ann_Lee", ADD).with_name("timestamp.txt")
+    assert read_timestamp(stamp) == datetime(2024, 10, 3, 10, 15, tzinfo=UTC)
+    assert ClassList(course).people["Ann_Lee"]["numbers"] == {"Gradescope": ["0017"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"[", b"- 1", b"x: !!python/object/apply:os.system [ls]", b"\xff\xfe\x00", b"a: [*b]", b"s:\n  :submitters: 3"],
+)
+def test_metadata_that_is_none_names_nobody_and_runs_nothing(content):
+    try:
+        assert not any(gradescope(content).values())
+    except ValueError as error:
+        assert "\n" not in str(error)
+
+
+# -- the roster -------------------------------------------------------------------------------------------
+
+
+# The columns of each system's export of a class, with its own odd rows.
+ROSTERS = {
+    # Canvas, Gradebook > Export: two rows of its own before and after the students.
+    "Canvas": "Student,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)\n,,,,,Manual Posting\n"
+    '    Points Possible,,,,,10\n"Lee, Ann",101,S1,al1,Mon,\n"Roe, Bob",102,S2,br2,Tue,\n"Student, Test",9,,,Mon,\n',
+    # Moodle, Participants > Download, or Grades > Export.
+    "Moodle": "First name,Last name,ID number,Email address,Groups\nAnn,Lee,al1,ann@uni.example,Mon\n"
+    "Bob,Roe,br2,bob@uni.example,Tue\n",
+    # Blackboard, Work Offline > Download: text with tabs in UTF-16, called .xls.
+    "Blackboard": '"Last Name"\t"First Name"\t"Username"\t"Student ID"\t"Availability"\n'
+    '"Lee"\t"Ann"\t"al1"\t"S1"\t"Yes"\n"Roe"\t"Bob"\t"br2"\t"S2"\t"Yes"\n',
+    # Brightspace, Grades > Export with both key fields and user details.
+    "Brightspace": "OrgDefinedId,Username,Last Name,First Name,Email,End-of-Line Indicator\n"
+    "#S1,#al1,Lee,Ann,ann@uni.example,#\n#S2,#br2,Roe,Bob,bob@uni.example,#\n",
+    # Gradescope, Roster > Download.
+    "Gradescope": "First Name,Last Name,SID,Email,Role,Sections\nAnn,Lee,al1,ann@uni.example,Student,Mon\n"
+    "Bob,Roe,br2,bob@uni.example,Student,Tue\nEva,Prof,p,eva@uni.example,Instructor,\n",
+    # GitHub Classroom, Students > Download.
+    "GitHub Classroom": '"identifier","github_username","github_id","name"\n"al1","octo-ann","1","Ann Lee"\n'
+    '"br2","octo-bob","2","Bob Roe"\n',
+    "one's own": "id;name;email;section\nal1;Ann Lee;ann@uni.example;Mon\nbr2;Roe, Bob;bob@uni.example;Tue\n",
+}
+
+
+def roster_file(tmp_path, text, name="class.csv"):
+    path = tmp_path / name
+    path.write_bytes(text.encode("utf-16") if "\t" in text else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("system", ROSTERS)
+def test_the_roster_that_a_system_exports(system, tmp_path):
+    people = read_roster(roster_file(tmp_path, ROSTERS[system])).people
+    expected = {"GitHub Classroom": {"octo-ann", "octo-bob"}}.get(system, {"al1", "br2"})
+    assert {p.id for p in people} == expected
+    assert {p.name for p in people} == {"Ann Lee", "Bob Roe"}
+
+
+FILES = {
+    "Canvas": ["leeann_101_5001_01_vector_add.ipynb", "roebob_LATE_102_5002_01_vector_add.ipynb"],
+    "Moodle": [MOODLE.format(7), "Tue-Bob Roe_8_assignsubmission_file_/01_vector_add.ipynb"],
+    "Blackboard": [
+        "Home_work_al1_attempt_2024-01-01-10-00-00_01_vector_add.ipynb",
+        "Home_work_br2_attempt_2024-01-01-10-00-00_01_vector_add.ipynb",
+    ],
+    "Brightspace": [
+        "1-1 - Ann Lee - Jan 1, 2024 1000 AM/01_vector_add.ipynb",
+        "2-1 - Bob Roe - Jan 1, 2024 1000 AM/01_vector_add.ipynb",
+    ],
+    "Gradescope": ["lee ann 01_vector_add.ipynb", "bob@uni.example_01_vector_add.ipynb"],
+    "GitHub Classroom": ["lab-octo-ann/01_vector_add.ipynb", "lab-octo-bob/01_vector_add.ipynb"],
+    "one's own": ["Ann Lee/01_vector_add.ipynb", "br2/01_vector_add.ipynb"],
+}
+
+
+@pytest.mark.parametrize("system", ROSTERS)
+def test_files_are_resolved_against_the_roster(system, course, tmp_path):
+    path = roster_file(tmp_path, ROSTERS[system])
+    report = take(course, tmp_path, FILES[system], roster=path)
+    assert report.not_understood == []
+    assert [student for student, _ in course.handed_in()] == sorted(p.id for p in read_roster(path).people)
+    take(course, tmp_path, FILES[system])  # the course remembers its roster
+    assert len(course.handed_in()) == 2
+
+
+def test_what_is_ambiguous_is_refused_by_name(course, tmp_path):
+    namesakes = roster_file(tmp_path, "id,name\nal1,Ann Lee\nal2,Ann Lee\nbob,Bob Roe\n")
+    names = [MOODLE.format(101), "al2/01_vector_add.ipynb", "Zoe Fox_9_assignsubmission_file_/01_vector_add.ipynb"]
+    report = take(course, tmp_path, names, roster=namesakes)
+    assert course.handed_in() == [("al2", ADD)]
+    lines = "\n".join(report.not_understood)
+    assert "Ann Lee may be 2 people of the roster: al1, al2" in lines
+    assert "Zoe Fox is not on the roster" in lines
+    assert report.status == 1
+
+
+def test_moodles_number_on_the_grading_worksheet_tells_namesakes_apart(course, tmp_path):
+    lines = ("Identifier,Full name,ID number", "Participant 101,Ann Lee,al1", "Participant 102,Ann Lee,al2")
+    worksheet = roster_file(tmp_path, "\n".join(lines))
+    take(course, tmp_path, {MOODLE.format(102): OTHER, MOODLE.format(101): NOTEBOOK}, roster=worksheet)
+    assert course.handed_in() == [("al1", ADD), ("al2", ADD)]
+    assert course.notebook("submitted", "al2", ADD).read_text() == OTHER
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "names nobody"),
+        ("x,y\n1,2\n", "found the columns x, y"),
+        ("id,name\na,Ann\na,Bob\n", "two rows of the roster are for a"),
+    ],
+)
+def test_a_roster_that_cannot_be_used_is_one_line_and_changes_nothing(text, said, course, tmp_path):
+    with pytest.raises(CourseError, match=said) as caught:
+        take(course, tmp_path, ["ann/01_vector_add.ipynb"], roster=roster_file(tmp_path, text))
+    assert "\n" not in str(caught.value)
+    assert not (course.root / "roster.csv").exists() and course.handed_in() == []
+    with pytest.raises(CourseError, match="cannot be read"):
+        take(course, tmp_path, ["ann/01_vector_add.ipynb"], roster=tmp_path / "none.csv")

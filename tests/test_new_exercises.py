@@ -1,0 +1,279 @@
+"""An exercise of a new kind is data in a folder: neither the judge nor the diagnosis knows it."""
+
+from textwrap import dedent
+
+import pytest
+
+from autograder import exercises
+
+HEADER = """
+import torch
+from autograder.exercises.spec import Bound, Call, Case, Cotangent, Exercise, Mistake, Strided
+from autograder.verdict import Finding
+from workshop.syllabus import Lesson
+
+BOUNDS = {torch.float32: Bound(1e-5, 1e-6)}
+
+
+def matrix(m, n, row_stride=None):
+    return lambda generator: (Strided(torch.randn(m, n, generator=generator), row_stride),)
+
+
+def vectors(*sizes):
+    return lambda generator: tuple(Strided(torch.randn(n, generator=generator)) for n in sizes)
+"""
+
+SPECIFICATIONS = {
+    "two_kernels": """
+        def only_first_rows(o):
+            c = o.comparison
+            if c is None or c.right or not torch.allclose(c.value, o.values[0][:8].double().sum(0), rtol=1e-4):
+                return None
+            return Finding("wrong-value", o.worst_in_words, "Only the first 8 rows were added.", "merge every part.")
+
+
+        EXERCISES = (
+            Exercise(
+                lesson=Lesson("column_sum_toy", "", 3),
+                entry="column_sum",
+                signature="column_sum(x) -> the sum of each column",
+                cases=(
+                    Case("20 × 50, ragged", matrix(20, 50), "ragged"),
+                    Case("16 × 32", matrix(16, 32)),
+                    Case("9 × 40, row stride 48", matrix(9, 40, 48), "ragged strided"),
+                    Case("0 × 5", matrix(0, 5), "empty"),
+                ),
+                reference=lambda x: x.double().sum(0),
+                bounds=BOUNDS,
+                rules=(only_first_rows,),
+            ),
+        )
+    """,
+    "autotuned_tiles": """
+        def unfilled(n):
+            return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
+
+
+        EXERCISES = (
+            Exercise(
+                lesson=Lesson("outer_add_toy", "", 2),
+                entry="outer_add",
+                signature="outer_add(x, y) -> x[:, None] + y[None, :]",
+                cases=(
+                    Case("33 × 70, ragged", vectors(33, 70), "ragged"),
+                    Case("32 × 64", vectors(32, 64)),
+                ),
+                reference=lambda x, y: x.double()[:, None] + y.double()[None, :],
+                bounds=BOUNDS,
+                mistakes=(Mistake("wrong-value", lambda x, y: x[:, None] - y[None, :], "That is x - y.", "Add."),),
+                timing_cases=(Case("256 × 256", unfilled(256)), Case("8192 × 8192", unfilled(8192))),
+            ),
+        )
+    """,
+    "jax_of_two": """
+        def calls(case):
+            return tuple(Call(jit=jit, grad=grad) for jit in (False, True) for grad in (False, True))
+
+
+        def drawn(n):
+            def make(generator):
+                return *vectors(n, n)(generator), 0.5, Cotangent(torch.randn(n, generator=generator))
+
+            return make
+
+
+        EXERCISES = (
+            Exercise(
+                lesson=Lesson("blend_toy", "", 2),
+                kind="jax",
+                entry="blend",
+                signature="blend(x, y, share) -> share * x + (1 - share) * y, differentiable in x",
+                cases=(Case("n = 1000", drawn(1000), "ragged"), Case("n = 256", drawn(256))),
+                reference=lambda x, y, share: share * x.double() + (1 - share) * y.double(),
+                bounds=BOUNDS,
+                calls=calls,
+                mistakes=(Mistake("wrong-value", lambda x, y, s: (1 - s) * x + s * y, "Swapped.", "Swap."),),
+            ),
+        )
+    """,
+}
+
+COLUMN_SUM = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def partial_kernel(x_ptr, parts_ptr, row_stride, n_rows, n_cols, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    part = tl.program_id(0)
+    rows = part * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    mask = (rows[:, None] < n_rows) & (columns[None, :] < n_cols)
+    x = tl.load(x_ptr + rows[:, None] * row_stride + columns[None, :], mask=mask, other=0.0)
+    tl.store(parts_ptr + part * n_cols + columns, tl.sum(x, axis=0), mask=columns < n_cols)
+
+
+@triton.jit
+def merge_kernel(parts_ptr, out_ptr, n_parts, n_cols, COLUMNS: tl.constexpr):
+    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    mask = columns < n_cols
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for part in range(0, n_parts):
+        total += tl.load(parts_ptr + part * n_cols + columns, mask=mask, other=0.0)
+    tl.store(out_ptr + columns, total, mask=mask)
+
+
+def column_sum(x):
+    m, n = x.shape
+    n_parts = triton.cdiv(m, 8)
+    parts = torch.empty((n_parts, n), device=x.device)
+    out = torch.empty(n, device=x.device)
+    if m:
+        partial_kernel[(n_parts, triton.cdiv(n, 16))](x, parts, x.stride(0), m, n, ROWS=8, COLUMNS=16)
+    merge_kernel[(triton.cdiv(n, 16),)](parts, out, n_parts, n, COLUMNS=16)
+    return out
+"""
+
+OUTER_ADD = """
+import torch
+import triton
+import triton.language as tl
+
+SPACE = [triton.Config({"ROWS": 16, "COLUMNS": size}, num_warps=4) for size in (32, 64)]
+
+
+@triton.autotune(configs=SPACE, key=["m", "n"])
+@triton.jit
+def outer_kernel(x_ptr, y_ptr, out_ptr, m, n, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    x = tl.load(x_ptr + rows, mask=rows < m)
+    y = tl.load(y_ptr + columns, mask=columns < n)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out_ptr + rows[:, None] * n + columns[None, :], x[:, None] + y[None, :], mask=mask)
+
+
+def outer_add(x, y):
+    m, n = x.numel(), y.numel()
+    out = torch.empty((m, n), device=x.device)
+    outer_kernel[lambda meta: (triton.cdiv(m, meta["ROWS"]), triton.cdiv(n, meta["COLUMNS"]))](x, y, out, m, n)
+    return out
+"""
+
+BLEND = """
+import jax
+import jax_triton as jt
+import triton
+import triton.language as tl
+from functools import partial
+
+
+@triton.jit
+def blend_kernel(x_ptr, y_ptr, n, out_ptr, share: tl.constexpr, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask)
+    y = tl.load(y_ptr + offsets, mask=mask)
+    tl.store(out_ptr + offsets, share * x + (1 - share) * y, mask=mask)
+
+
+def launch(x, y, share):
+    out = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    grid = (triton.cdiv(x.size, 128),)
+    return jt.triton_call(x, y, x.size, kernel=blend_kernel, out_shape=out, grid=grid, share=share, BLOCK=128)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def blend(x, y, share):
+    return launch(x, y, share)
+
+
+def forward(x, y, share):
+    return launch(x, y, share), None
+
+
+def backward(share, _, g):
+    zeros = jax.numpy.zeros_like(g)
+    return launch(g, zeros, share), launch(zeros, g, share)
+
+
+blend.defvjp(forward, backward)
+"""
+
+RIGHT = {"column_sum_toy": COLUMN_SUM, "outer_add_toy": OUTER_ADD, "blend_toy": BLEND}
+STARTERS = {
+    "column_sum_toy": "import torch\n\n\ndef column_sum(x):\n    return torch.zeros(x.shape[1], device=x.device)\n",
+    "outer_add_toy": "def outer_add(x, y):\n    ...\n",
+    "blend_toy": "def blend(x, y, share):\n    return x\n",
+}
+# exercise -> what is changed in the right answer, and the name of that mistake
+WRONG = {
+    "column_sum_toy": [
+        (("rows[:, None] * row_stride", "rows[:, None] * n_cols"), "stride-ignored"),
+        (("parts, out, n_parts,", "parts, out, min(n_parts, 1),"), "wrong-value"),
+        (("total, mask=mask", "total"), "out-of-bounds-store"),
+        (("return out", "return parts.sum(0)"), "no-triton-kernel"),
+    ],
+    "outer_add_toy": [
+        (("x[:, None] + y[None, :]", "x[:, None] - y[None, :]"), "wrong-value"),
+        (("for size in (32, 64)", "for size in (1, 2)"), "poor-configurations"),
+        (('@triton.autotune(configs=SPACE, key=["m", "n"])\n', ""), "runtime-error"),
+        (("& (columns[None, :] < n)", ""), "out-of-bounds-store"),
+    ],
+    "blend_toy": [
+        (("share * x + (1 - share) * y", "share * x + y"), "wrong-value"),
+        (("return launch(g, zeros, share)", "return g"), "constant-factor"),
+        (("mask=mask)\n\n\ndef", ")\n\n\ndef"), "out-of-bounds-store"),
+        (("return launch(x, y, share)\n\n\ndef forward", "return share * x + (1 - share) * y\n\n\ndef forward"),
+         "no-triton-kernel"),
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def toys(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exercises")
+    for name, text in SPECIFICATIONS.items():
+        (folder / f"{name}.py").write_text(HEADER + dedent(text))
+    before = dict(exercises.EXERCISES)
+    try:
+        yield exercises.add_from(folder)
+    finally:
+        exercises.EXERCISES.clear()
+        exercises.EXERCISES.update(before)
+
+
+def test_they_are_exercises_like_the_others(toys):
+    assert set(toys) == set(RIGHT) == set(STARTERS) == set(WRONG)
+    assert exercises.find("blend_toy").points == 2
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_right_answer_earns_everything(judge, name):
+    verdict = judge.judge(name, RIGHT[name])
+    assert verdict.passed, verdict.to_text()
+    assert verdict.score == verdict.points
+
+
+@pytest.mark.parametrize("name", STARTERS)
+def test_the_starter_earns_nothing(judge, name):
+    verdict = judge.judge(name, STARTERS[name])
+    assert not verdict.passed and verdict.score == 0
+    assert verdict.diagnosis and verdict.message
+
+
+@pytest.mark.parametrize(
+    "name, change, slug", [(name, *wrong) for name, mistakes in WRONG.items() for wrong in mistakes]
+)
+def test_a_wrong_answer_is_told_which_mistake_it_is(judge, name, change, slug):
+    assert RIGHT[name].count(change[0]) >= 1
+    verdict = judge.judge(name, RIGHT[name].replace(*change))
+    assert not verdict.passed
+    assert verdict.diagnosis == slug, verdict.to_text()
+
+
+def test_a_name_that_is_taken_is_refused(tmp_path):
+    (tmp_path / "again.py").write_text(HEADER + dedent(SPECIFICATIONS["jax_of_two"]))
+    with pytest.raises(ValueError, match="blend_toy"):
+        exercises.add_from(tmp_path)

@@ -1,0 +1,87 @@
+"""The pool of judges, with judges of straw."""
+
+import threading
+import time
+
+import pytest
+from classroom import StrawJudge
+
+from autograder.judge.jax import JaxMissing
+from autograder.judge.pool import JudgePool, SturdyJudge
+
+
+class Counted(StrawJudge):
+    """Counts who is open, and fails as the answer says."""
+
+    opened, closed = [], []
+
+    def __enter__(self):
+        self.opened.append(self)
+        return self
+
+    def __exit__(self, *error):
+        self.closed.append(self)
+
+    def judge(self, exercise, source, seed=None):
+        if source == "no jax":
+            raise JaxMissing("install jax")
+        return super().judge(exercise, source), seed
+
+
+@pytest.fixture(autouse=True)
+def count():
+    Counted.opened, Counted.closed = [], []
+
+
+def test_each_item_is_judged_once_and_every_judge_is_closed():
+    with JudgePool(3, Counted) as pool:
+        done = dict(pool.each(lambda judge, n: judge.judge("vector_add", f"'right' {n}", n)[1], range(20)))
+    assert done == {n: n for n in range(20)}
+    assert len(Counted.opened) == 3 and set(Counted.opened) == set(Counted.closed)
+
+
+def test_two_judges_work_at_the_same_time():
+    both = threading.Barrier(2, timeout=10)
+    with JudgePool(2, Counted) as pool:
+        assert len(list(pool.each(lambda judge, n: both.wait(), range(4)))) == 4
+
+
+def test_a_missing_library_costs_no_judge_and_a_fault_costs_two():
+    with JudgePool(1, Counted) as pool:
+        judge = pool._judges[0]
+        with pytest.raises(JaxMissing):
+            judge.judge("vector_add", "no jax")
+        assert len(Counted.opened) == 1
+        with pytest.raises(RuntimeError, match="the judge broke"):
+            judge.judge("vector_add", "boom")
+        assert len(Counted.opened) == 2
+        assert judge.judge("vector_add", "'right'")[0].passed
+    assert len(Counted.closed) == 3
+
+
+def test_where_one_judge_does_not_start_all_are_closed():
+    class Second(Counted):
+        def __enter__(self):
+            super().__enter__()
+            if len(self.opened) == 2:
+                raise PermissionError("no confinement here")
+            return self
+
+    with pytest.raises(PermissionError), JudgePool(2, Second):
+        pass
+    assert len(Counted.closed) == 1
+
+
+def test_who_stops_early_waits_for_no_more_than_what_began():
+    begun = []
+
+    def work(judge: SturdyJudge, n: int) -> None:
+        begun.append(n)
+        time.sleep(0.001)
+
+    with JudgePool(1, Counted) as pool:
+        results = pool.each(work, range(10_000))
+        next(results)
+        results.close()
+    assert len(begun) < 10_000
+    assert Counted.closed == Counted.opened

@@ -1,0 +1,87 @@
+"""An installation that cannot judge says so. It blames nobody, and it grades nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from classroom import RIGHT as RIGHT_WORDS
+from classroom import filled, new_course, submit
+
+from autograder.diagnosis.comparison import Comparison
+from autograder.judge import Judge, proof
+
+ROOT = Path(__file__).resolve().parents[1]
+RIGHT = ROOT / "tests" / "right" / "vector_add"
+BREAKS = "import autograder.box.inside.trace as trace\n\ntrace.REPLAYABLE = frozenset()\n"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """An empty cache of proofs."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "triton-workshop" / "proofs"
+
+
+@pytest.fixture
+def broken(tmp_path, cache):
+    """An environment in which the box takes every operation of a host function for a computation."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(BREAKS)
+    return os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "TRITON_INTERPRET": "1"}
+
+
+def autograder(*arguments, env):
+    command = [sys.executable, "-m", "autograder.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
+
+
+def test_a_broken_judge_refuses_a_right_answer_without_blame(broken):
+    answer = sorted(RIGHT.glob("*.py"))[0]
+    done = autograder("check", "vector_add", answer, "--json", env=broken)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("autograder: this installation cannot judge kernel exercises (python 3.")
+    assert "triton" in done.stderr and "torch" in done.stderr and "What to do" in done.stderr
+
+
+def test_doctor_shows_the_same_line(broken):
+    done = subprocess.run(
+        [sys.executable, "-m", "workshop.cli", "doctor"], capture_output=True, text=True, env=broken, timeout=300
+    )
+    assert done.returncode == 1
+    assert "✗ the judge does not work here" in done.stdout
+    assert "this installation cannot judge kernel exercises" in done.stdout
+
+
+def test_grade_refuses_to_begin(broken, tmp_path):
+    course = new_course(tmp_path / "course")
+    submit(course, "ann", filled(**RIGHT_WORDS))
+    done = autograder("grade", "--course", course.root, env=broken)
+    assert done.returncode == 2
+    assert "this installation cannot judge kernel exercises" in done.stderr
+    assert not (course.root / "autograded").exists() or not list((course.root / "autograded").iterdir())
+
+
+@pytest.mark.parametrize("kind", ["kernel", "value", "compiler"])
+def test_a_wrong_comparison_is_seen_by_every_kind(cache, monkeypatch, kind):
+    """A judge that takes wrong for right is as bad as one that takes right for wrong."""
+    monkeypatch.setattr(Comparison, "right", property(lambda self: True))
+    monkeypatch.setattr("autograder.judge.values.same", lambda got, expected: True)
+    with Judge() as judge, pytest.raises(proof.CannotJudge, match=f"cannot judge {kind} exercises"):
+        proof.prove(judge, kind)
+
+
+def test_what_was_shown_once_is_not_run_again(cache, monkeypatch):
+    with Judge() as judge:
+        judge.prove("vector_add")
+    assert len(list(cache.iterdir())) == 1
+    with Judge() as judge:
+        monkeypatch.setattr(judge, "verdict_on", lambda *_: pytest.fail("judged again"))
+        judge.prove("vector_add")
+        monkeypatch.setattr(proof, "stack", lambda: {"triton": "3.10.0"})
+        judge.proven.clear()
+        with pytest.raises(pytest.fail.Exception):
+            judge.prove("vector_add")

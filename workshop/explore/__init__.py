@@ -1,0 +1,12 @@
+"""Pictures that move: change a number and see what a kernel does with it. One picture per file.
+
+Each function here returns something that a notebook shows with sliders. Without ipywidgets or without a
+notebook the same object is a still picture, and prints as text.
+"""
+
+from workshop.explore.compute_unit import occupancy
+from workshop.explore.grid import launch_grid
+from workshop.explore.softmax_steps import online_softmax, online_softmax_steps
+from workshop.explore.tensors import memory_traffic
+
+__all__ = ["launch_grid", "memory_traffic", "occupancy", "online_softmax", "online_softmax_steps"]

@@ -1,0 +1,63 @@
+"""Occupancy: how many waves of a kernel one AMD compute unit runs at once, and what limits them."""
+
+from __future__ import annotations
+
+from workshop.explore.controls import Choice, Explorer, Slider
+from workshop.explore.words import count
+from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS
+from workshop.occupancy import occupancy as waves_per_unit
+from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
+
+
+def occupancy(arch: str = "gfx942", vgprs: int = 114, lds_bytes: int = 16, num_warps: int = 4) -> Explorer:
+    """How many waves of a kernel one compute unit runs at once, and what limits them."""
+    if arch not in COMPUTE_UNITS:
+        raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}")
+    unit = COMPUTE_UNITS[arch]
+    return Explorer(
+        _draw_occupancy,
+        {
+            "arch": Choice("architecture", arch, tuple(COMPUTE_UNITS)),
+            "vgprs": Slider("VGPRs", vgprs, 1, unit.vgprs),
+            "lds_bytes": Slider("LDS bytes", lds_bytes, 0, unit.lds, 16),
+            "num_warps": Choice("num_warps", num_warps, (1, 2, 4, 8, 16)),
+        },
+        lambda arch, **others: {"lds_bytes": COMPUTE_UNITS[arch].lds},
+    )
+
+
+def _draw_occupancy(arch: str, vgprs: int, lds_bytes: int, num_warps: int) -> Picture:
+    unit = COMPUTE_UNITS[arch]
+    result = waves_per_unit(vgprs, lds_bytes, num_warps, arch)
+    summary = f"{count(int(result), 'wave')} per execution unit, limited by {result.limiter}."
+    if not result.workgroups:
+        summary = f"Not one program fits a compute unit; what runs out: {result.limiter}."
+    left, slot, height = 112, 66, 34
+    drawing = Drawing(WIDTH, EXECUTION_UNITS * 40 + 96, summary)
+    waves = [wave // num_warps for wave in range(result.workgroups * num_warps)]
+    for simd in range(EXECUTION_UNITS):
+        y = simd * 40 + 4
+        drawing.text(0, y + 22, f"SIMD {simd}", weight=600)
+        mine = waves[simd::EXECUTION_UNITS]
+        for index in range(unit.max_waves):
+            program = mine[index] if index < len(mine) else None
+            color = CYCLE[program % len(CYCLE)] if program is not None else None
+            words = f"prog. {program}" if program is not None else ""
+            drawing.cell(left + index * slot, y, slot, height, words, color, opacity=0.5)
+    resources = {
+        "registers": (
+            len(waves[::EXECUTION_UNITS]) * result.vgprs_allocated,
+            unit.vgprs,
+            "per lane of SIMD 0",
+        ),
+        "LDS": (result.workgroups * lds_bytes, unit.lds, "bytes"),
+    }
+    for index, (name, (used, whole, of_what)) in enumerate(resources.items()):
+        y = EXECUTION_UNITS * 40 + 14 + index * 38
+        drawing.text(0, y + 19, name, weight=600)
+        drawing.box(left, y, 8 * slot, 28, "currentColor", 0.0)
+        if used:
+            drawing.box(left, y, 8 * slot * used / whole, 28, CYCLE[0], 0.35)
+        drawing.text(left + 12, y + 19, f"{used} of {whole} {of_what}")
+    html = drawing.html() + paragraph(summary) + paragraph(result.explain())
+    return Picture(html, f"{arch}: {summary}\n{result.explain()}")

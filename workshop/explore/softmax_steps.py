@@ -1,0 +1,158 @@
+"""Online softmax: one row, block by block, with the running maximum and the running sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workshop.explore.controls import Explorer, Slider, Switch
+from workshop.explore.words import short
+from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph, plain_table, table
+
+LONGEST_ROW = 16
+
+
+def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explorer:
+    """Walks one row of at most 16 numbers block by block, with the running maximum m and the running sum d.
+
+    The switch leaves the rescale out, so that its effect on the result can be seen.
+    """
+    values = np.asarray([1, 2, 0, 3, 4, 1, 6, 2, 5, 0, 7] if row is None else row, dtype=np.float64)
+    if values.ndim != 1 or not 1 <= values.size <= LONGEST_ROW:
+        raise ValueError(
+            f"row has shape {list(values.shape)}, but must be one row of 1 to {LONGEST_ROW} numbers"
+        )
+    if block < 1:
+        raise ValueError(f"block is {block}, but a block has at least one number")
+    blocks = math.ceil(values.size / block)
+    return Explorer(
+        lambda step, without_rescale: _draw_online_softmax(values, block, step, not without_rescale),
+        {
+            "step": Slider("step", 0, 0, blocks + 1, steps=True),
+            "without_rescale": Switch("without rescale"),
+        },
+    )
+
+
+@dataclass(frozen=True)
+class SoftmaxStep:
+    """The state after one block; `parts` are the terms of `d` so far, in the unit each was added in."""
+
+    m_old: float
+    m: float
+    rescale: float
+    block_sum: float
+    d: float
+    parts: np.ndarray
+
+
+def online_softmax_steps(row: np.ndarray, block: int, rescaling: bool = True) -> list[SoftmaxStep]:
+    """Online softmax over `row`, one step per block; without `rescaling` the old sum keeps its old unit."""
+    m, d, parts = -np.inf, np.float64(0.0), np.zeros(0)
+    steps = []
+    with np.errstate(invalid="ignore"):  # -inf - -inf is NaN here, as it is in a kernel
+        for start in range(0, row.size, block):
+            values = row[start : start + block]
+            m_new = max(m, values.max())
+            rescale = np.exp(np.float64(m) - m_new) if rescaling else np.float64(1.0)
+            terms = np.exp(values - m_new)
+            d = d * rescale + terms.sum()
+            parts = np.concatenate([parts * rescale, terms])
+            steps.append(SoftmaxStep(m, m_new, rescale, terms.sum(), d, parts))
+            m = m_new
+    return steps
+
+
+def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool) -> Picture:
+    steps = online_softmax_steps(row, block, rescaling)
+    dividing = step > len(steps)
+    done = steps[:step]
+    now = done[-1] if done else None
+    m, d = (now.m, now.d) if now else (-np.inf, 0.0)
+    with np.errstate(invalid="ignore"):
+        output = np.exp(row - m) / d if dividing else None
+    header = ["block", "m before", "m", "rescale exp(m before − m)", "sum of exp(x − m)", "d"]
+    rows = [
+        [
+            str(k),
+            short(s.m_old),
+            short(s.m),
+            short(s.rescale) if rescaling else "left out",
+            short(s.block_sum),
+        ]
+        + [short(s.d)]
+        for k, s in enumerate(done)
+    ]
+    what = _step_in_words(step, steps, block, rescaling)
+    verdict = _softmax_verdict(output) if dividing else ""
+
+    drawing = _softmax_bars(row, block, step, now, output, f"{what} {verdict}".strip())
+    legend = "A bar is one term of the sum d." if not dividing else "A bar is one element of the result."
+    wrong = dividing and not np.isclose(output.sum(), 1.0)
+    html = drawing.html() + paragraph(f"{what} {legend}")
+    html += table(header, rows) if rows else ""
+    html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
+    text = [
+        f"row {', '.join(map(short, row))} in blocks of {block}",
+        what,
+        plain_table(header, rows),
+        verdict,
+    ]
+    return Picture(html, "\n".join(part for part in text if part))
+
+
+def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: bool) -> str:
+    if step == 0:
+        return "Before the first block: m = −∞, d = 0."
+    if step > len(steps):
+        last = steps[-1]
+        return (
+            f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
+        )
+    now = steps[step - 1]
+    if now.m == now.m_old:
+        return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum does not change."
+    if step == 1:
+        return f"Block 0: the first maximum is {short(now.m)}."
+    old, new = short(now.m_old), short(now.m)
+    grew = f"Block {step - 1}: the maximum grows from {old} to {new}"
+    if rescaling:
+        return f"{grew}, so the old sum is multiplied by exp({old} − {new}) = {short(now.rescale)}."
+    return f"{grew}, but the old sum still counts in units of exp({old})."
+
+
+def _softmax_verdict(output: np.ndarray) -> str:
+    total = output.sum()
+    if np.isnan(total):
+        return "The row is NaN: −∞ − (−∞) has no value."
+    if np.isclose(total, 1.0):
+        return "The result adds up to 1, as it must."
+    return f"The result adds up to {short(total)}, not 1: terms in different units were added."
+
+
+def _softmax_bars(row, block, step, now: SoftmaxStep | None, output, label: str) -> Drawing:
+    """Bars over the row's numbers: the terms of the sum so far, or the result in the last step."""
+    left, side, base, full = 12, 656 / max(row.size, 8), 116, 88
+    heights = output if output is not None else now.parts if now is not None else np.zeros(0)
+    drawing = Drawing(WIDTH, 196, label)
+    top = max(1.0, np.nanmax(heights, initial=0.0))
+    for index, value in enumerate(row):
+        x, number = left + index * side, index // block
+        color = CYCLE[number % len(CYCLE)]
+        if index < heights.size and np.isfinite(heights[index]):
+            height = full * heights[index] / top
+            drawing.box(x + 5, base - height, side - 10, height, color, 0.6, note=short(heights[index]))
+            drawing.text(x + side / 2, base - height - 6, _bar_label(heights[index]), "middle")
+        drawing.cell(x, base + 8, side, 32, short(value), color, strong=number == step - 1, opacity=0.35)
+    drawing.line(left, base, left + row.size * side, base)
+    for number, first in enumerate(range(0, row.size, block)):
+        middle = left + (first + min(first + block, row.size)) / 2 * side
+        drawing.text(middle, base + 60, f"block {number}", "middle", 600 if number == step - 1 else 400)
+    return drawing
+
+
+def _bar_label(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.005 else "≈0"

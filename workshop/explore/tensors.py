@@ -1,0 +1,104 @@
+"""Memory traffic: how often a kernel read and wrote each element of its tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from workshop.backend import interpreting
+from workshop.explore.words import times
+from workshop.picture import READ, WIDTH, WRITE, WRONG, Drawing, Picture, paragraph
+from workshop.traffic import count_bytes
+
+GRID_COLUMNS, GRID_ROWS = 32, 16
+
+
+def memory_traffic(traffic: Callable[[], Any] | Mapping[str, tuple] | Any) -> Picture:
+    """How often a kernel read and wrote each element of its tensors.
+
+    traffic: a function that launches the kernel (`lambda: add(x, y)`), what `workshop.traffic.count_bytes`
+    returned, or {name: (reads, writes)} with one integer count per element.
+    """
+    if callable(traffic):
+        if not interpreting():
+            words = "Reads and writes can be counted on Triton's interpreter only: set TRITON_INTERPRET=1."
+            return Picture(paragraph(words), words)
+        traffic = count_bytes(traffic)
+    if not isinstance(traffic, Mapping):
+        traffic = {tensor.name: (tensor.reads, tensor.writes) for tensor in traffic.tensors}
+    pictures = [_draw_tensor_traffic(name, *map(np.asarray, counts)) for name, counts in traffic.items()]
+    return Picture(
+        "".join(picture.html for picture in pictures), "\n".join(picture.text for picture in pictures)
+    )
+
+
+def _draw_tensor_traffic(name: str, reads: np.ndarray, writes: np.ndarray) -> Picture:
+    if reads.shape != writes.shape:
+        raise ValueError(f"{name}: reads have shape {reads.shape}, writes {writes.shape}")
+    heading = f"{name}, {' × '.join(map(str, reads.shape)) or '1'}"
+    parts = []
+    if reads.any() or not writes.any():
+        parts.append((f"{heading}: each element read {times(reads)}", reads, READ, False))
+    if writes.any():
+        parts.append(
+            (f"{heading}: each element written {times(writes)}{_write_faults(writes)}", writes, WRITE, True)
+        )
+    html = "".join(
+        paragraph(words, "wrong" if must_be_one and (counts != 1).any() else "")
+        + (_heat(words, counts, color, must_be_one) if counts.size else "")
+        for words, counts, color, must_be_one in parts
+    )
+    return Picture(html, "\n".join(words for words, *_ in parts))
+
+
+def _write_faults(writes: np.ndarray) -> str:
+    unwritten, twice = int((writes == 0).sum()), int((writes > 1).sum())
+    faults = [f"{unwritten} never (crossed)"] * bool(unwritten) + [f"{twice} more than once (framed)"] * bool(
+        twice
+    )
+    return f"; {', '.join(faults)}" if faults else ""
+
+
+def _heat(label: str, counts: np.ndarray, color: str, must_be_one: bool) -> str:
+    """A grid of counts; a tensor larger than the grid is shown in tiles, each with its largest count."""
+    if counts.ndim < 2:
+        counts, most = counts.reshape(-1), (GRID_ROWS * GRID_COLUMNS,)
+    else:
+        counts, most = counts.reshape(-1, counts.shape[-1]), (GRID_ROWS, GRID_COLUMNS)
+    highest, lowest = _tiles(counts, most, np.maximum), _tiles(counts, most, np.minimum)
+    columns = min(highest.shape[-1], GRID_COLUMNS)
+    side = min(30, WIDTH / columns)
+    drawing = Drawing(WIDTH, math.ceil(highest.size / columns) * side + 2, label)
+    for index, (low, high) in enumerate(zip(lowest.flat, highest.flat, strict=True)):
+        row, column = divmod(index, columns)
+        unwritten, twice = must_be_one and low == 0, must_be_one and high > 1
+        drawing.cell(
+            column * side,
+            row * side,
+            side,
+            side,
+            str(high),
+            WRONG if unwritten or twice else color,
+            crossed=unwritten,
+            strong=twice,
+            opacity=0.08 + 0.6 * high / max(1, highest.max()),
+            note=f"{high} times" if low == high else f"{low} to {high} times",
+        )
+    if highest.size == counts.size:
+        return drawing.html()
+    tile = " × ".join(str(-(-size // shown)) for size, shown in zip(counts.shape, highest.shape, strict=True))
+    return drawing.html() + paragraph(
+        f"One cell shows up to {tile} elements: the largest of their counts."
+    )
+
+
+def _tiles(counts: np.ndarray, most: tuple[int, ...], combine: np.ufunc) -> np.ndarray:
+    """`counts` with at most `most` tiles along each axis; a tile's elements are combined into one."""
+    for axis, tiles in enumerate(most):
+        if counts.shape[axis] > tiles:
+            starts = np.arange(tiles) * counts.shape[axis] // tiles
+            counts = combine.reduceat(counts, starts, axis=axis)
+    return counts

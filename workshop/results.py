@@ -1,0 +1,189 @@
+"""Measured speeds: as a table, a plot and a CSV file, always with the GPU, the versions and the date."""
+
+import csv
+import html
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from workshop import style
+from workshop.timing import Gbps
+
+RECORDED = Path(__file__).parent.parent / "benchmarks" / "recorded"
+TRUSTED = 1 << 30  # bytes of traffic from which a percentage of copy speed means something
+
+
+COLUMNS = ("size", "provider", "gbps", "gbps_20", "gbps_80", "of_copy", "bytes", "note")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One provider at one size. `gbps` is None where `note` says why there is no number."""
+
+    size: int
+    provider: str
+    gbps: Gbps | None
+    of_copy: float | None = None
+    nbytes: int | None = None
+    note: str = ""
+
+
+@dataclass
+class Results:
+    """Measured speeds, with the GPU and the versions they were measured with.
+
+    `about` holds at least gpu, torch, triton and date; every row of a saved file carries it.
+    """
+
+    rows: list[Row]
+    about: dict[str, str]
+    title: str = ""
+    x_label: str = "N"
+
+    @property
+    def providers(self) -> list[str]:
+        return list(dict.fromkeys(row.provider for row in self.rows))
+
+    def only(self, *providers: str) -> "Results":
+        """These providers and the copy only. Raises ValueError for a name that is not there."""
+        unknown = [name for name in providers if name not in self.providers]
+        if unknown:
+            raise ValueError(f"no provider {unknown[0]!r}; there are: {', '.join(self.providers)}")
+        return replace(self, rows=[row for row in self.rows if row.provider in ("copy", *providers)])
+
+    def table(self):
+        """The median GB/s as a DataFrame: a row per size, a column per provider. More is in `.details()`."""
+        wide = self.details().pivot(index=self.x_label, columns="provider", values="GB/s")
+        return wide[self.providers].round(0)
+
+    def details(self):
+        """Every number and note as a DataFrame, a row per size and provider."""
+        import pandas
+
+        columns = (self.x_label, "provider", "GB/s", "20 %", "80 %", "of copy", "note")
+        return pandas.DataFrame(
+            [
+                (row.size, row.provider, *(row.gbps or (None, None, None)), row.of_copy, row.note)
+                for row in self.rows
+            ],
+            columns=columns,
+        ).astype({"GB/s": float})
+
+    def plot(self, bounds: dict[str, float] | None = None):
+        """GB/s over size, one line per provider, and the copy on the same GPU. Returns the figure.
+
+        bounds: name -> share of the copy's speed that this kernel cannot exceed; drawn dotted.
+        """
+        with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
+            ends = []
+            lines = [provider for provider in self.providers if provider != "copy"]
+            for number, provider in enumerate(lines):
+                ends += self._line(axes, provider, **style.look(number))
+            ends += self._line(axes, "copy", color=style.INK, linestyle="--", label=self.copy_label())
+            for number, (name, share) in enumerate((bounds or {}).items(), len(lines)):
+                ends += self._bound(axes, name, share, style.look(number)["color"])
+            style.size_ticks(axes, [row.size for row in self.rows])
+            axes.set_ylim(bottom=0)
+            style.label_ends(axes, ends)
+            figure.supxlabel(self.caption(), fontsize=8.5, color=style.INK)
+            return figure
+
+    def copy_label(self) -> str:
+        """The name of the copy's line: the GPU that copied is part of it."""
+        return f"copy on {self.about['gpu']}"
+
+    def save(self, path) -> Path:
+        """Write a CSV, one row per size and provider, each with the GPU, versions and date."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*COLUMNS, "title", "x_label", *self.about])
+            for row in self.rows:
+                speeds = [f"{value:.1f}" for value in row.gbps] if row.gbps else [""] * 3
+                percent = "" if row.of_copy is None else f"{row.of_copy:.3f}"
+                numbers = [row.size, row.provider, *speeds, percent, row.nbytes or "", row.note]
+                writer.writerow([*numbers, self.title, self.x_label, *self.about.values()])
+        return path
+
+    def caption(self) -> str:
+        """The GPU, versions and date, as a plot names them."""
+        about = self.about
+        versions = ", ".join(
+            f"{name} {about[name]}" for name in ("torch", "triton", "jax") if about.get(name)
+        )
+        return f"{about['gpu']}, {versions}, {about['date']}"
+
+    def alt(self) -> str:
+        """The plot in words: where each line begins and ends."""
+        ends = []
+        for provider in self.providers:
+            speeds = [row.gbps.median for row in self.rows if row.provider == provider and row.gbps]
+            if speeds:
+                ends.append(f"{provider} from {speeds[0]:.0f} to {speeds[-1]:.0f}")
+        sizes = [row.size for row in self.rows]
+        sizes_shown = f"GB/s for {self.x_label} from {min(sizes):,} to {max(sizes):,}"
+        return f"{self.title}, {sizes_shown}: {'; '.join(ends)}. {self.caption()}"
+
+    def notes(self) -> list[str]:
+        """Why numbers are missing or not to be trusted, one line for each."""
+        lines = [f"{row.provider} at {row.size:,}: {row.note}" for row in self.rows if row.note]
+        little = [row.size for row in self.rows if row.nbytes and row.nbytes < TRUSTED]
+        if little:
+            upto = f"up to {self.x_label} = {max(little):,}"
+            lines.append(f"{upto}, a call moves less than 1 GiB: launch overhead and caches affect the number")
+        return lines
+
+    def _line(self, axes, provider: str, **look) -> list[tuple[float, float, str, str]]:
+        """Draw one provider; returns where its line ends, its name and its colour, or nothing without numbers."""
+        rows = [row for row in self.rows if row.provider == provider and row.gbps]
+        if not rows:
+            return []
+        sizes, speeds = [row.size for row in rows], [row.gbps.median for row in rows]
+        look.setdefault("label", provider)
+        axes.plot(sizes, speeds, **look)
+        lows, highs = ([row.gbps.low for row in rows], [row.gbps.high for row in rows])
+        axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
+        return [(sizes[-1], speeds[-1], look["label"], look["color"])]
+
+    def _bound(self, axes, name: str, share: float, color: str) -> list[tuple[float, float, str, str]]:
+        """Draw a share of the copy's speed, dotted; returns as `_line` does."""
+        copies = [row for row in self.rows if row.provider == "copy" and row.gbps]
+        if not copies:
+            return []
+        sizes, speeds = [row.size for row in copies], [share * row.gbps.median for row in copies]
+        axes.plot(sizes, speeds, color=color, linestyle=":", linewidth=2.4, label=name)
+        return [(sizes[-1], speeds[-1], name, color)]
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
+        table = self.table().rename_axis(index=None, columns=self.x_label)  # one line of head, not two
+        table = table.to_html(na_rep="–", float_format=lambda value: f"{value:,.0f}")
+        return f"<p>GB/s, median. {html.escape(self.caption())}</p>{table}<ul>{notes}</ul>"
+
+
+def recorded(name: str) -> Results:
+    """The curves in benchmarks/recorded/<name>.csv, or else in the first file whose name contains `name`.
+
+    Raises FileNotFoundError that lists the names there are.
+    """
+    names = sorted(file.stem for file in RECORDED.glob("*.csv"))
+    found = [name] if name in names else [there for there in names if name in there]
+    if not found:
+        raise FileNotFoundError(f"no recorded curves {name!r}; there are: {', '.join(names)}")
+    with (RECORDED / f"{found[0]}.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    about = {key: value for key, value in lines[0].items() if key not in (*COLUMNS, "title", "x_label")}
+    return Results([_row(line) for line in lines], about, lines[0]["title"], lines[0]["x_label"])
+
+
+def _row(line: dict[str, str]) -> Row:
+    speed = None
+    if line["gbps"]:
+        median = float(line["gbps"])
+        speed = Gbps(median, float(line["gbps_20"] or median), float(line["gbps_80"] or median))
+    of_copy = float(line["of_copy"]) if line["of_copy"] else None
+    nbytes = int(line["bytes"]) if line["bytes"] else None
+    return Row(int(line["size"]), line["provider"], speed, of_copy, nbytes, line["note"])

@@ -1,0 +1,71 @@
+"""Times calls on a GPU: cold caches, no launch overhead, the median with its quantiles."""
+
+import statistics
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from workshop.backend import device_interface, torch_device
+
+FLUSH = 1 << 29  # bytes read between two timed calls: twice the 256 MiB of an MI300X's Infinity Cache
+WARMUPS = 3
+REPEATS = 20
+
+
+class Gbps(NamedTuple):
+    """A measured speed in GB/s: the median, and the 20 % and 80 % quantiles."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.0f} GB/s ({self.low:.0f} to {self.high:.0f})"
+
+
+class Timer:
+    """Times one call at a time, with cold caches and without the host's launch overhead."""
+
+    def __init__(self) -> None:
+        self.interface = device_interface()
+        self.flush = torch.zeros(FLUSH // 4, dtype=torch.float32, device=torch_device())
+
+    def milliseconds(self, function: Callable, *inputs):
+        """(time, output) of one call.
+
+        A launch is asynchronous: it returns before the kernel has run. So the GPU itself notes the time, at two
+        events in its queue, and the host waits before it reads them.
+        """
+        start, end = (self.interface.Event(enable_timing=True) for _ in range(2))
+        # Reading evicts what the last call left in the caches, without dirty lines that the next would have
+        # to write back. It also keeps the GPU busy until the host has queued what follows.
+        self.flush.sum()
+        start.record()
+        output = function(*inputs)
+        end.record()
+        self.interface.synchronize()
+        return start.elapsed_time(end), output
+
+
+def gbps(nbytes: int, milliseconds: list[float]) -> Gbps:
+    """The speed of calls that moved `nbytes` each and took these times."""
+    speeds = sorted(nbytes / (time * 1e6) for time in milliseconds)
+    if len(speeds) == 1:
+        return Gbps(*speeds * 3)
+    fifths = statistics.quantiles(speeds, n=5, method="inclusive")
+    return Gbps(statistics.median(speeds), fifths[0], fifths[3])
+
+
+def copy_source(nbytes: int):
+    """A tensor whose copy reads and writes `nbytes` in all."""
+    return torch.ones(max(1, nbytes // 8), dtype=torch.float32, device=torch_device())
+
+
+def measure_copy(nbytes: int, repeats: int = REPEATS) -> Gbps:
+    """GB/s of a device-to-device copy that reads and writes `nbytes` in all."""
+    timer = Timer()
+    source = copy_source(nbytes)
+    for _ in range(WARMUPS):
+        source.clone()
+    return gbps(nbytes, [timer.milliseconds(source.clone)[0] for _ in range(repeats)])
