@@ -1,46 +1,70 @@
-"""GB/s of the course's softmax kernels beside torch and torch.compile, over the number of columns.
+"""GB/s of this course's softmax kernels beside torch, torch.compile, Liger and QuACK, over the number of columns.
 
     python benchmarks/softmax.py --dtype bfloat16
 
-Every call moves about 1 GiB and is checked; OutOfResources and refusals are recorded as notes.
+Every call moves at least 1 GiB. Every repeat has fresh inputs, and every timed output is checked against float64.
+Liger and QuACK take part where they are installed.
 """
+
+import argparse
+from pathlib import Path
 
 import torch
 from answers import load
-from record import options, write
+from kernels import softmax as kernels
+from peers import softmax_peers
+from timing import Clock, Contest, about, compare_with, need_gpu, results, short, write
 
-from workshop import DEVICE, compare, matches
+from workshop.backend import torch_device
+from workshop.results import RECORDED
 
-COLUMNS = (256, 512, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
-TRAFFIC = 1 << 30  # bytes read and written by one call
+COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
+TRAFFIC = 1 << 30  # bytes read and written by one call, at least
+BOUNDS = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}  # half precision: one unit in the last place
+
+
+def functions(shapes: int) -> dict:
+    """name -> function of a matrix. The lessons refer to the lines by these names."""
+    found = softmax_peers(shapes)
+    found["tutorial, persistent"] = kernels.persistent_softmax
+    found["naive, block 256"] = load("naive_softmax").naive_softmax
+    found["online, block 256"] = load("online_softmax").online_softmax
+    found["two passes"] = load("wide_softmax").wide_softmax
+    found["fused, persistent"] = load("fused_softmax").fused_softmax
+    found["fused, rows"] = kernels.rows_softmax
+    found["fused, pieces and clusters"] = kernels.softmax
+    return found
 
 
 def main() -> None:
-    parser = options(__doc__.splitlines()[0])
-    parser.add_argument("--dtype", choices=("float32", "float16", "bfloat16"), default="float32")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--dtype", choices=tuple(BOUNDS), default="float32")
+    parser.add_argument("--columns", type=int, nargs="*", default=COLUMNS)
+    parser.add_argument("--only", nargs="*", help="these lines only")
+    parser.add_argument("--out", type=Path, default=RECORDED, help="folder for CSV, JSON and SVG")
+    parser.add_argument("--against", type=Path, help="folder of an earlier run, to say how far this one is from it")
     chosen = parser.parse_args()
+    need_gpu()
     dtype = getattr(torch, chosen.dtype)
-
-    def make_inputs(columns: int) -> tuple:
+    facts = about("liger-kernel", "quack-kernels")
+    providers = functions(len(chosen.columns))
+    if chosen.only:
+        providers = {name: function for name, function in providers.items() if name in chosen.only}
+    contest = Contest(providers, lambda x: torch.softmax(x.double(), dim=1), BOUNDS[chosen.dtype], Clock())
+    entries = []
+    for columns in chosen.columns:
         rows = -(-TRAFFIC // (2 * columns * dtype.itemsize))
-        return (torch.randn(rows, columns, device=DEVICE, dtype=dtype),)
 
-    def rowwise(x):
-        return torch.softmax(x, dim=1)
+        def make_inputs(rows=rows, columns=columns):
+            return (torch.randn(rows, columns, device=torch_device(), dtype=dtype),)
 
-    providers = {"torch": rowwise, "torch.compile": torch.compile(rowwise, dynamic=False)}
-    for name in ("naive_softmax", "online_softmax", "fused_softmax", "wide_softmax"):
-        providers[name] = getattr(load(name), name)
-    torch._dynamo.config.recompile_limit = 2 * len(COLUMNS)  # one compilation for each shape
-    results = compare(
-        providers,
-        make_inputs,
-        COLUMNS,
-        lambda x: 2 * x.nbytes,
-        check=matches(rowwise, relative=2e-2),
-        title=f"Softmax, {chosen.dtype}",
-    )
-    write(results, f"course_softmax_{chosen.dtype}", chosen.out)
+        entries += contest.run(columns, make_inputs, 2 * rows * columns * dtype.itemsize)
+        print("measured", columns, flush=True)
+    found = results(entries, facts, f"Softmax, {chosen.dtype}")
+    if chosen.against:
+        name = f"{short(facts['gpu'])}_softmax_{chosen.dtype}.csv"
+        print(compare_with(chosen.against / name, found))
+    write(found, entries, f"softmax_{chosen.dtype}", chosen.out)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@
 import functools
 
 import workshop
-from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, matches, progress, xray
+from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, matches, progress, recorded, xray
 from workshop.backend import interpreting
 
 import torch
@@ -337,49 +337,146 @@ check("wide_softmax")
 #
 # So here every timed call is also a checked call, and the launch is computed for the tensor it gets.
 #
-# **Predict**: from which $N$ on will `fused` fall away from the copy?
+# ### Are persistent programs worth it?
+#
+# That, too, is measured and not believed. Here is the other launch: a program for each row, and the hardware
+# starts the next program wherever one ends. The kernel has no loop. How many rows a program takes, and how many
+# warps, are two rules with their reasons:
 
 # %%
+@triton.jit
+def rows_kernel(
+    x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr
+):
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
+    cols = tl.arange(0, BLOCK_SIZE)[None, :]
+    mask = (rows < n_rows) & (cols < n_cols)
+    x = tl.load(x_ptr + rows * x_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x - tl.max(x, axis=1)[:, None])
+    y = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
+    tl.store(y_ptr + rows * y_stride + cols, y, mask=mask)
+
+
+def rows_launch(n_cols, element_size):
+    """rows_kernel's constants: at least 2 KiB for each program, about 16 numbers for each thread."""
+    rows = max(1, 2048 // triton.next_power_of_2(n_cols * element_size))
+    warps = 1 << (max(1, rows * n_cols // 512).bit_length() - 1)  # the power of two below
+    most = 32 if element_size == 4 else 16  # in half precision 32 numbers are as many bytes as 16 in float32
+    return {"ROWS": rows, "BLOCK_SIZE": triton.next_power_of_2(n_cols), "num_warps": min(most, warps)}
+
+
+def rows_softmax(x):
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    launch = rows_launch(x.shape[1], x.element_size())
+    if device().warp_size == 64:
+        launch["num_warps"] = min(16, launch["num_warps"])  # 16 wavefronts of 64 are 1,024 threads
+    grid = (triton.cdiv(x.shape[0], launch["ROWS"]),)
+    rows_kernel[grid](x, y, x.stride(0), y.stride(0), *x.shape, **launch)
+    return y
+
+
+x = torch.randn(64, 781, device=DEVICE)
+print("largest difference from fused:", (rows_softmax(x) - fused_softmax(x)).abs().max().item())
+
+# %% [markdown]
+# **Predict**: at how many of the 11 sizes below will `fused`, with its persistent programs, be faster than `rows`?
+# And from which $N$ on will `fused` fall away from the copy?
+
+# %%
+my_wins = 0  # ← your guess, a number of sizes
 my_cliff = 0  # ← your guess, a number of columns
 
 
 # %%
-def make_input(n_cols):
-    """Rows of n_cols numbers: 1 GiB to read and write, too much for any cache."""
-    n_rows = 4 if interpreting() else triton.cdiv(2**27, n_cols)
-    return (torch.randn(n_rows, n_cols, device=DEVICE),)
+SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
+
+
+def make_input(n_cols, dtype=torch.float32):
+    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache."""
+    n_rows = 4 if interpreting() else triton.cdiv(2**29, n_cols * dtype.itemsize)
+    return (torch.randn(n_rows, n_cols, device=DEVICE, dtype=dtype),)
 
 
 providers = {
     "torch": lambda x: torch.softmax(x, dim=1),
     "fused": fused_softmax,
+    "rows": rows_softmax,
     "wide": wide_softmax,
 }
 if not interpreting():
     torch._dynamo.config.recompile_limit = 64  # one compilation per width; it gives up after eight
     providers["torch.compile"] = torch.compile(lambda x: torch.softmax(x, dim=1), dynamic=False)
 
-speed = compare(
-    providers,
-    make_input,
-    sizes=(256, 512, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072),
-    bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
-    check=matches(lambda x: torch.softmax(x, dim=1)),
-    title="Fused softmax, float32",
-    recorded="h200_softmax_float32",
-)
+
+def measure(dtype, name):
+    return compare(
+        providers,
+        lambda n_cols: make_input(n_cols, dtype),
+        sizes=SIZES,
+        bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
+        check=matches(lambda x: torch.softmax(x, dim=1), relative=2e-2),
+        title=f"Softmax, {str(dtype).removeprefix('torch.')}",
+        recorded=name,
+    )
+
+
+speed = measure(torch.float32, "h200_softmax_float32")
 speed
 
 # %%
-lines = ("torch", "torch.compile", "fused, persistent", "fused, one row each", "two passes")
+lines = ("torch", "torch.compile", "fused, persistent", "fused, rows", "two passes")
 curves = speed.curves.only(*lines) if interpreting() else speed
-print(f"you said: from N = {my_cliff:,} on")
+print(f"you said: faster at {my_wins} sizes, and falling away from N = {my_cliff:,} on")
 curves.plot()
 
 # %% [markdown]
 # One read and one write, so the ceiling is the copy itself, until the row no longer fits: in the recorded
-# curves at 65,536 columns. `wide`, there called "two passes", stays near the copy as long as its second pass
-# finds the row in a cache, and ends where two passes must: 2717 of 4172 GB/s at 131,072 columns, 65%.
+# curves at 65,536 columns, for `fused` and `rows` alike.
+#
+# And the persistent launch **loses at every size**. On the H200 of the recorded curves, in percent of the copy:
+#
+# | N | 256 | 781 | 1024 | 2048 | 4096 | 8192 | 12672 | 16384 | 32768 |
+# |---|---|---|---|---|---|---|---|---|---|
+# | fused, persistent | 95 | 80 | 95 | 91 | 92 | 93 | 92 | 94 | 92 |
+# | rows | 101 | 96 | 101 | 98 | 98 | 99 | 97 | 99 | 97 |
+#
+# A persistent program saves the start of a program for each row. But the hardware starts programs quickly, and
+# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory. The
+# loop has to arrange that by hand, with the next row in shared memory, and its warps meet in every row. Persistent
+# programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
+# product. Softmax has nothing of that kind.
+#
+# `wide`, there called "two passes", ends where two passes must: at two thirds of the copy, 66 % at 131,072
+# columns.
+#
+# ### Half the bytes
+#
+# bfloat16 numbers take 2 bytes, so the same memory brings twice as many of them in a second. **Predict**: what
+# share of the copy will `fused` keep at $N = 1024$: the same, or less? Why?
+
+# %%
+my_share = 1.0  # ← your guess, between 0 and 1
+
+# %%
+half = measure(torch.bfloat16, "h200_softmax_bfloat16")
+half
+
+# %%
+curves = half.curves.only(*lines) if interpreting() else half
+share = {row.provider: row.of_copy for row in curves.rows if row.size == 1024}
+print("at N = 1024, share of the copy:", {name: f"{value:.0%}" for name, value in share.items() if value})
+print(f"you said {my_share:.0%}")
+curves.plot()
+
+# %% [markdown]
+# In the recorded curves `fused` falls from 95 % to 86 %, and at 8192 columns from 93 % to 68 %, while `rows`
+# stays at 100 %. The programs are the same and the bytes are half as many, so half as many bytes are under way.
+# Memory is kept busy by **bytes in flight**: 16 numbers per thread are 64 bytes in float32 and 32 in bfloat16.
+# `rows` gives half-precision programs half as many warps, so each thread asks for twice as many numbers.
+#
+# Two dips are left in `rows`: 86 % at 781 columns and 83 % at 12,672, where a quarter of the padded block is
+# idle, and 76 % at 32,768, where the registers of a multiprocessor hold a single row in float32. "Go further"
+# shows what it takes to remove them.
 #
 # ## Look inside
 #
@@ -423,15 +520,45 @@ for block_size in (1024, 2048):
 #
 # ## Go further
 #
-# - **Is persistence worth it?** In the recorded curves it is not: "fused, persistent" had 8 warps at every
-#   size and lies below "fused, one row each", which had the best number of warps. Launch `n_rows` programs
-#   instead of `programs` and see what your own kernel says.
-# - **Warps.** Try 128 or 512 numbers per warp instead of 256. Which sizes move?
+# - **Warps.** Try 128 or 512 numbers per warp in `fused_launch` instead of 256. Which sizes move?
 # - **Stages.** One published guide says 1 stage for kernels without matrix products, one published kernel
 #   uses 4. Measure 1, 2 and 4, and look at what `warmup` says about shared memory.
-# - **Beyond the cliff.** On NVIDIA's Hopper, programs of a *cluster* can read each other's shared memory.
-#   QuACK keeps a row of 131,072 on the chip that way: 3856 of 4172 GB/s in the recorded table ([its authors'
-#   account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
+#
+# ### To the limit
+#
+# On the H200 "fused, pieces and clusters" is at 98 % of the copy or more at every size up to 32,768 columns in
+# both dtypes, and at 91 to 95 % beyond, where `fused` is at 7 to 59 %. Its code is
+# [benchmarks/kernels/softmax.py](../benchmarks/kernels/softmax.py), and
+# [benchmarks/README.md](../benchmarks/README.md) is the notebook of how it was found: each idea with its
+# prediction, its result and the reason. It is faster and no longer easy to read.
+
+# %%
+half_curves = recorded("h200_softmax_bfloat16")
+half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").plot()
+
+# %% [markdown]
+# Four steps, each of which you can try on your own kernel:
+#
+# - **Pieces.** 781 columns are 512 + 256 + 13: two blocks without a mask and a short rest. Load all pieces before
+#   the first `tl.max`, since a reduction waits for all warps.
+# - **Alignment.** A row of 781 bfloat16 begins at an odd address, so its loads are 2 bytes wide. Begin the first
+#   piece at the row's first address that is a multiple of 16, and let the rest hold the columns before it, too.
+#   With the pieces: from 86 % to 99 %.
+# - **Packing.** Two bfloat16 fit into one register. The kernel computes each exponential twice instead of
+#   keeping it, so that two rows of 32,768 fit a multiprocessor: from 76 % to 98 %.
+# - **Clusters.** On NVIDIA's Hopper, programs of a *cluster* can write into each other's shared memory. Launched
+#   with `num_ctas=8`, a tile of 8 × 16,384 is one row: Triton gives each line to a program of the cluster.
+#
+#   ```python
+#   x = tl.load(row_start + ranks[:, None] * PART + lanes[None, :])  # (8, PART): a line for each program
+#   part_max = tl.max(x, axis=1)                                     # stays inside each program
+#   part_sum = tl.sum(tl.exp(x - part_max[:, None]), axis=1)
+#   row_max, row_sum = combine(mailbox, part_max, part_sum, 8)       # 8 bytes to each of the others
+#   ```
+#
+#   Triton has no word for `combine`; it is 30 lines of NVIDIA's assembly. Every number is read once, and a row of
+#   131,072 reaches 91 % in float32 and 94 % in bfloat16. QuACK, written below Triton's level, reaches 92 and
+#   99 % ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
 #
 # ### Read next
 #

@@ -292,7 +292,7 @@ def test_recorded_plot_names_its_gpu_and_its_ceiling():
     assert set(labels) == {"torch", "Liger", "copy on NVIDIA H200"}
     assert curves.providers == ["copy", "torch", "Liger"]
     shown = figure._repr_html_()
-    assert 'aria-label="Softmax, float32, GB/s for N from 781 to 131,072: copy from 3894 to 4172; torch' in shown
+    assert 'aria-label="Softmax, float32, GB/s for N from 256 to 131,072: copy from 4204 to 4204; torch' in shown
 
 
 def test_a_plot_takes_the_pages_colours_and_paints_no_background():
@@ -303,16 +303,16 @@ def test_a_plot_takes_the_pages_colours_and_paints_no_background():
 def test_names_at_the_ends_of_lines_do_not_overlap():
     from matplotlib.text import Text  # an Annotation's own extent includes its line
 
-    figure = recorded("h200_course_softmax_float32").plot()
+    figure = recorded("h200_softmax_float32").plot()
     figure.canvas.draw()
     names = sorted(figure.axes[0].texts, key=lambda text: text.xyann[1])
-    assert len(names) == 7
+    assert len(names) == 13
     height = figure.axes[0].get_window_extent().height
     for lower, upper in zip(names, names[1:], strict=False):
         assert (upper.xyann[1] - lower.xyann[1]) * height > Text.get_window_extent(upper).height
 
 
-@pytest.mark.parametrize("name", ["h200_course_softmax_float32", "h200_vector_add_float32"])
+@pytest.mark.parametrize("name", ["h200_softmax_float32", "h200_vector_add_float32"])
 def test_ticks_are_powers_of_two_without_collisions(name):
     figure = recorded(name).plot()
     figure.canvas.draw()
@@ -330,7 +330,7 @@ def test_a_counted_kernel_is_a_bound_among_recorded_curves():
         lambda n: (torch.rand(n),),
         [512],
         lambda x: 2 * x.nbytes,
-        recorded="h200_course_softmax_float32",
+        recorded="h200_softmax_float32",
     )
     axes = result.only("torch").plot().axes[0]
     lines = {line.get_label(): line for line in axes.lines}
@@ -368,6 +368,6 @@ def test_on_a_gpu_traffic_is_refused_with_the_way_out():
 
 def test_unknown_names_are_refused_with_those_there_are():
     with pytest.raises(FileNotFoundError, match="h200_softmax_float32"):
-        recorded("h100")
+        recorded("mi300x")
     with pytest.raises(ValueError, match="torch.compile"):
         recorded("h200_softmax_float32").only("cuDNN")
