@@ -72,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
         if name == "collect":
             command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
             command.add_argument("--student", default="", help="whose it is, where no name says so")
-            command.add_argument("--roster", type=Path, help="the class as CSV, as your LMS exports it; the course keeps it")
+            words = "the class as CSV, as your LMS exports it; the course keeps it"
+            command.add_argument("--roster", type=Path, help=words)
         if name == "grade":
             command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
             command.add_argument("--student", action="append", help="only this student (may be repeated)")

@@ -185,7 +185,7 @@ def honest_verdict() -> Verdict:
     exercise = _small_exercise()
     judge = Judge(confine=False)
     judgement = KernelJudgement(judge, exercise, ADD_TEMPLATE, 0)
-    expected = judgement.cases[0].expected.float().numpy().tobytes()
+    expected = judgement.trials.cases[0].expected.float().numpy().tobytes()
     answer = b"\n".join(json.dumps(line).encode() for line in (HONEST[2] | {"evidence": CLEAN}, HONEST[-1]))
     judge.box = StrawBox(answer, random.Random(0), output=expected)
     return judgement.verdict()

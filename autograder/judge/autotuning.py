@@ -10,7 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ..box.wire import Report
+from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding
+from .trials import Drawn, Trials
 
 SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
 TOLERANCE = 1.05  # of the best configuration's time
@@ -18,6 +21,36 @@ MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
 MAX_ENTRIES = 64  # of a configuration
 # What an entry of a configuration says about the launch instead of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
+
+
+def about_autotuning(trials: Trials) -> Finding | None:
+    """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
+    traces = [trace for i, trace in trials.traces.items() if trials.cases[i].expected.numel()]
+    return about_the_space(traces) or (_measured_choice(trials, traces) if trials.on_gpu else None)
+
+
+def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
+    """Times every configuration at two sizes. What could not be measured costs nobody points."""
+    count = max(len(step["tuned"]["space"]) for trace in traces for step in tuned_launches(trace))
+    if count > MAX_CONFIGURATIONS:
+        return None
+    small, large = trials.exercise.timing_cases
+    # planning takes one configuration after the other, so each size is planned as often as there are
+    cases = [Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
+    plans = trials.plan(trials.source, cases)
+    found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
+    if len(found) < len(cases):
+        return None
+    described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
+    reports = trials.judge.run(trials.exercise, TuneRequest(trials.source, described)).reports
+    times = next((report.value for report in reports if report.has_value), None)
+    if not isinstance(times, list) or len(times) != len(cases):
+        return None
+    if not all(type(t) is float and t > 0 for t in times):
+        return None
+    half = len(times) // 2
+    same_key = key_of(found[0]) == key_of(found[half])
+    return about_the_choice(same_key, small.name, large.name, times[:half], times[half:])
 
 
 def tuned_launches(trace: dict) -> Iterator[dict]:

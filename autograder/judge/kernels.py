@@ -1,98 +1,45 @@
-"""Exercises whose function takes tensors and launches Triton kernels: plan, replay, compare, and judge the blanks."""
+"""Exercises whose function takes tensors and launches Triton kernels."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import torch
-
-from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import (
-    Decoy,
-    PlanCase,
-    PlanRequest,
-    ReplayCase,
-    ReplayRequest,
-    Scalar,
-    Slot,
-    TemplateRequest,
-    TuneCase,
-    TuneRequest,
-)
-from ..diagnosis import Observation, diagnose, overall
-from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Blanks, Case, Exercise, Strided, Tag
-from ..tensors import dtype_name
+from ..diagnosis import diagnose, overall
+from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict
-from . import autotuning
+from .autotuning import about_autotuning
+from .blanks import traces_of_template, with_blanks, wrong_blanks
+from .trials import Trials
 
-# Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
-TELLING = {Tag.RAGGED, Tag.ASCENDING, Tag.DESCENDING, Tag.NEGATIVE, Tag.STRIDED}
-REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.DRAWN}
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
-_NOT_REACHED = Finding("crash", "The kernel did not end.")
-
-
-@dataclass
-class _Drawn:
-    """A case with its arguments and the expected output."""
-
-    case: Case
-    arguments: tuple
-    expected: torch.Tensor | None
-    poison: str = "nan"
-    backwards: bool = False  # every other case: an answer that needs an order of its programs fails in one of them
-
-    @property
-    def tensors(self) -> list[Strided]:
-        return [a for a in self.arguments if isinstance(a, Strided)]
-
-    def described(self) -> tuple[Decoy | Scalar, ...]:
-        """The arguments without their values: what the planning process gets to know."""
-        return tuple(
-            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype)) if isinstance(a, Strided) else Scalar(a)
-            for a in self.arguments
-        )
 
 
 class KernelJudgement:
-    """One answer to an exercise whose function takes tensors and launches Triton kernels."""
+    """One answer to an exercise of kind "kernel"."""
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
-        self.on_gpu = judge.backend != "interpreter"
-        self.traces: dict[int, dict] = {}
-        self.seed = seed
-        cases = [case for case in exercise.cases if self.on_gpu or not case.gpu_only]
-        self.cases = [self._draw(case, seed + i, backwards=i % 2 == 1) for i, case in enumerate(cases)]
-
-    def _draw(self, case: Case, seed: int, **how) -> _Drawn:
-        generator = torch.Generator().manual_seed(seed)
-        arguments = case.make(generator)
-        values = [a.values if isinstance(a, Strided) else a for a in arguments]
-        return _Drawn(case, arguments, self.exercise.reference(*values), **how)
-
-    # -- the verdict -------------------------------------------------------------------------------------
+        self.trials = Trials(judge, exercise, source, seed)
 
     def verdict(self) -> Verdict:
-        observations = self.observe()
+        observations = self.trials.observe()
         findings = [diagnose(o) for o in observations]
-        finding = overall(observations, findings) or self._about_the_space()
+        finding = overall(observations, findings)
+        if finding is None and self.exercise.timing_cases:
+            finding = about_autotuning(self.trials)
         passed = finding is None
         exercise = self.exercise
         score, blanks, blank_findings = (exercise.points if passed else 0), {}, None
         note = next((o.evidence.unchecked for o in observations if o.evidence.unchecked), "")
         if exercise.blanks:
             blanks = dict.fromkeys(exercise.blanks.names, passed)
-            if not passed and exercise.blanks.kernel in self._launched():
-                blank_findings = self._judge_blanks()
+            if not passed and exercise.blanks.kernel in self.trials.launched:
+                blank_findings = wrong_blanks(self.trials, self._template_traces())
             if blank_findings is not None:
                 blanks = {name: name not in blank_findings for name in exercise.blanks.names}
                 # every blank may be right and the whole still wrong: that is not full marks
                 score = exercise.points * min(sum(blanks.values()), len(blanks) - 1) / len(blanks)
-                finding = self._with_blanks(finding, blank_findings)
+                finding = with_blanks(finding, exercise.blanks, blank_findings)
             elif not passed:
                 note = note or NOT_ONE_BY_ONE
         return Verdict(
@@ -108,247 +55,15 @@ class KernelJudgement:
             note=note,
         )
 
+    def _template_traces(self) -> dict[int, dict]:
+        known = self.judge.template_traces
+        if self.exercise.name not in known:
+            known[self.exercise.name] = traces_of_template(self.trials)
+        return known[self.exercise.name]
+
     def _quoted(self, finding: Finding | None) -> Finding | None:
         """With the line as the learner wrote it; the box has seen the clean copy."""
         lines = self.source.splitlines()
         if finding is None or not finding.line or finding.line > len(lines):
             return finding
         return replace(finding, code=lines[finding.line - 1].strip()[:200])
-
-    def observe(self) -> list[Observation]:
-        """Plans every case, replays those that could be planned, and says what was seen in each."""
-        plans = self._plan(self.source, self.cases)
-        replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
-        self.traces = replayable
-        cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
-        if self.on_gpu:
-            seen = self._replay_twice(cases)
-        else:
-            seen = self._without_poison(self._replay(self.source, cases), cases)
-        seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
-        order = [i for i in range(len(self.cases)) if i in seen or i in plans]
-        launches = any((p.trace or {}).get("launches") for p in plans.values() if isinstance(p, Report))
-        return [seen[i] if i in seen else self._unplanned(i, plans[i], launches) for i in order]
-
-    # -- planning ----------------------------------------------------------------------------------------
-
-    def _plan(self, source: str, cases: list[_Drawn]) -> dict[int, Report | Outcome]:
-        """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        described = tuple(PlanCase(drawn.described()) for drawn in cases)
-        outcome = self.judge.run(self.exercise, PlanRequest(source, self.exercise.entry, described))
-        return outcome.by_case(len(cases))
-
-    def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
-        drawn = self.cases[index]
-        if isinstance(planned, Outcome):
-            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.death)
-        if planned.error:
-            return self._observation(drawn, stage="plan", trouble=planned.error)
-        return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise, launches))
-
-    # -- replaying ---------------------------------------------------------------------------------------
-
-    def _replay(self, source: str, cases: dict, template: Blanks | None = None) -> dict:
-        """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
-
-        With a template, a key is a blank and a number, and that blank is tried in the template. A case that kills
-        its process does not take the others along.
-        """
-        seen = {}
-        waiting = dict(cases)
-        for _ in range(4):
-            if not waiting:
-                break
-            order = list(waiting)
-            blanks = [key[0] for key in order] if template else None
-            job, slots = self._replay_job(source, [waiting[key] for key in order], template, blanks)
-            outcome = self.judge.run(self.exercise, *job)
-            reports = outcome.by_case(len(order))
-            for position, report in reports.items():
-                drawn, trace = waiting.pop(order[position])
-                seen[order[position]] = self._seen(drawn, trace, report, outcome, slots[position])
-            if outcome.exceeded or not reports:
-                break
-        return seen
-
-    def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list[Slot]]:
-        """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
-        packer = Packer()
-        described = tuple(
-            ReplayCase(
-                trace=trace,
-                inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
-                slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
-                poison=drawn.poison,
-                backwards=drawn.backwards,
-                blank=blank,
-            )
-            for (drawn, trace), blank in zip(cases, blanks or [None] * len(cases), strict=True)
-        )
-        if template:
-            template = TemplateRequest(template.template, template.kernel, tuple(template.names))
-        request = ReplayRequest(source, described, template)
-        return (request, packer.tensors, packer.output_size), [case.slot for case in described]
-
-    def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        constants = _constants(trace)
-        if isinstance(report, Outcome):
-            return self._observation(drawn, exceeded=report.exceeded, death=report.death, constants=constants)
-        if report.error:
-            return self._observation(drawn, trouble=report.error, constants=constants)
-        if report.result is None:
-            return self._observation(drawn, trouble=Trouble("exception", message="no result came back"))
-        return self._observation(
-            drawn,
-            result=report.result,
-            evidence=report.evidence,
-            constants=constants,
-            comparison=self._compare(drawn, report, outcome.output, slot),
-        )
-
-    def _compare(self, drawn: _Drawn, report: Report, output: bytes, slot) -> Comparison:
-        dtype = self._output_dtype(drawn)
-        expected = drawn.expected.double()
-        got = read_result(slot, output, dtype, expected.shape)
-        finite = [a.values[torch.isfinite(a.values)].abs() for a in drawn.tensors]
-        largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
-        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest))
-
-    def _replay_twice(self, cases: dict) -> dict[int, Observation]:
-        """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
-        others = {i: self._draw(drawn.case, self.seed + 1000 + i, poison="large") for i, (drawn, _) in cases.items()}
-        again = {
-            (i, "again"): (others[i], trace)
-            for i, (drawn, trace) in cases.items()
-            if others[i].described() == drawn.described()  # some cases draw their shape, too
-        }
-        seen = self._replay(self.source, cases | again)
-        first = {i: seen[i] for i in cases if i in seen}
-        for i, o in first.items():
-            if (i, "again") in seen and diagnose(o) is None:
-                first[i] = seen[i, "again"]
-        return first
-
-    def _without_poison(self, seen: dict[int, Observation], cases: dict) -> dict[int, Observation]:
-        """Wrong results are tried once more with masked-off lanes that read as zero: did they matter?"""
-        wrong = {
-            i: (replace(cases[i][0], poison="zero"), cases[i][1])
-            for i, o in seen.items()
-            if o.comparison and not o.comparison.right
-        }
-        again = self._replay(self.source, wrong)
-        for i, other in again.items():
-            if other.comparison and other.comparison.right and other.result == seen[i].result:
-                seen[i] = replace(seen[i], right_without_poison=True)
-        return seen
-
-    def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
-        """The access that did it, found in the first of these cases, explains them all."""
-        for i in list(harmed)[:1]:
-            job, _ = self._replay_job(self.source, [cases[i]])
-            if access := self.judge.box.sanitize(*job):
-                return {i: replace(o, access=access) for i, o in harmed.items()}
-        return {}
-
-    def _output_dtype(self, drawn: _Drawn) -> torch.dtype:
-        return self.exercise.output_dtype or drawn.tensors[0].values.dtype
-
-    def _observation(self, drawn: _Drawn, **seen) -> Observation:
-        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
-
-    # -- blanks ------------------------------------------------------------------------------------------
-
-    def _launched(self) -> set[str]:
-        """The kernels that the host function launches, whether or not they ran to their end."""
-        steps = (step for trace in self.traces.values() for step in trace["steps"])
-        return {str(step.get("kernel")) for step in steps if isinstance(step, dict)}
-
-    def _with_blanks(self, finding: Finding, blank_findings: dict[str, Finding]) -> Finding:
-        """One wrong blank says what the numbers do not."""
-        name = next(iter(blank_findings), None)
-        slug = self.exercise.blanks.slugs.get(name)
-        if len(blank_findings) != 1 or not slug or finding.slug not in ("nan", "wrong-value"):
-            return finding
-        advice = self.exercise.blanks.advice[name]
-        advice = advice[0].lower() + advice[1:]
-        return replace(finding, slug=slug, means=f"All blanks but {name} are right.", advice=advice)
-
-    def _judge_blanks(self) -> dict[str, Finding] | None:
-        """The blanks that are wrong, each tried alone in the solution's kernel; None for a restructured kernel."""
-        blanks = self.exercise.blanks
-        traces = self._traces_of_template()
-        # a fault ends a GPU's context: there each blank has a process of its own
-        groups = [[name] for name in blanks.names] if self.on_gpu else [list(blanks.names)]
-        seen: dict[tuple[str, int], Observation] = {}
-        for names in groups:
-            cases = {(name, i): (self.cases[i], traces[i]) for name in names for i in traces}
-            seen |= self._replay(self.source, cases, template=blanks)
-        if any(o.trouble and o.trouble.kind == "restructured" for o in seen.values()):
-            return None
-        wrong: dict[str, Finding] = {}
-        for name in blanks.names:
-            findings = [diagnose(seen[name, i]) if (name, i) in seen else _NOT_REACHED for i in traces]
-            if finding := next((f for f in findings if f), None):
-                wrong[name] = replace(finding, advice=blanks.advice.get(name, finding.advice))
-        return wrong
-
-    def _traces_of_template(self) -> dict[int, dict]:
-        """What the solution's host function does with the telling cases; the same for every learner."""
-        known = self.judge.template_traces
-        if self.exercise.name not in known:
-            planned = self._plan(self.exercise.blanks.template, self.cases)
-            known[self.exercise.name] = {
-                i: p.trace
-                for i, p in planned.items()
-                if self.cases[i].case.about & TELLING and not self.cases[i].case.about & REPEATING
-            }
-        return known[self.exercise.name]
-
-    # -- autotuning --------------------------------------------------------------------------------------
-
-    def _about_the_space(self) -> Finding | None:
-        """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
-        if not self.exercise.timing_cases:
-            return None
-        traces = [trace for i, trace in self.traces.items() if self.cases[i].expected.numel()]
-        return autotuning.about_the_space(traces) or (self._about_the_choice(traces) if self.on_gpu else None)
-
-    def _about_the_choice(self, traces: list[dict]) -> Finding | None:
-        """Times every configuration at two sizes. What could not be measured costs nobody points."""
-        count = max(len(step["tuned"]["space"]) for trace in traces for step in autotuning.tuned_launches(trace))
-        if count > autotuning.MAX_CONFIGURATIONS:
-            return None
-        small, large = self.exercise.timing_cases
-        # planning takes one configuration after the other, so each size is planned as often as there are
-        cases = [_Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
-        plans = self._plan(self.source, cases)
-        found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
-        if len(found) < len(cases):
-            return None
-        described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
-        reports = self.judge.run(self.exercise, TuneRequest(self.source, described)).reports
-        times = next((report.value for report in reports if report.has_value), None)
-        if not isinstance(times, list) or len(times) != len(cases):
-            return None
-        if not all(type(t) is float and t > 0 for t in times):
-            return None
-        half = len(times) // 2
-        same_key = autotuning.key_of(found[0]) == autotuning.key_of(found[half])
-        return autotuning.about_the_choice(same_key, small.name, large.name, times[:half], times[half:])
-
-
-def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
-    kind = str((trace or {}).get("returned", "nothing"))[:80]
-    if kind == "NoneType" and not launches:
-        return Trouble("exception", "NotImplementedError", f"{exercise.entry} returns None and launches no kernel.")
-    kind = "None" if kind == "NoneType" else kind
-    return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
-
-
-def _constants(trace: dict) -> tuple[int, ...]:
-    """Integers among the launch arguments: block sizes are among them."""
-    found = []
-    for step in trace.get("steps", ()):
-        if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
-            found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
-    return tuple(dict.fromkeys(found))[:8]
