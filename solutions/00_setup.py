@@ -66,10 +66,10 @@ doctor()
 # The tensor is filled with -1 first, so that you see which elements no program has written.
 
 # %% answer="first_kernel"
-# One line is yours: 1️⃣.
+# One line is yours: ①.
 @triton.jit
 def first_kernel_programs(output_ptr):
-    pid = tl.program_id(axis=0)  # 1️⃣ starter: 0
+    pid = tl.program_id(axis=0)  # ① starter: 0
     tl.store(output_ptr + pid, pid)
 
 

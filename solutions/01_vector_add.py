@@ -61,17 +61,17 @@ print(f"masked lanes: you said {masked_lanes}, it is {needed * 1024 - 98_432}")
 # after each line: as long as the kernel runs, every blank is judged on its own.
 
 # %% answer="vector_add"
-# Five lines are yours: 1️⃣ to 5️⃣. Everything else is right as it is.
+# Five lines are yours: ① to ⑤. Everything else is right as it is.
 @triton.jit
 def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
     pid = tl.program_id(axis=0)
     block_start = pid * BLOCK_SIZE
-    offsets = block_start + tl.arange(0, BLOCK_SIZE)  # 1️⃣ starter: tl.arange(0, BLOCK_SIZE)
-    mask = offsets < n_elements  # 2️⃣ starter: offsets < 1
-    x = tl.load(x_ptr + offsets, mask=mask)  # 3️⃣ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
-    y = tl.load(y_ptr + offsets, mask=mask)  # 4️⃣ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
+    offsets = block_start + tl.arange(0, BLOCK_SIZE)  # ① starter: tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements  # ② starter: offsets < 1
+    x = tl.load(x_ptr + offsets, mask=mask)  # ③ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
+    y = tl.load(y_ptr + offsets, mask=mask)  # ④ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
     output = x + y
-    tl.store(output_ptr + offsets, output, mask=mask)  # 5️⃣ starter: tl.store(output_ptr + offsets, offsets, mask=mask)
+    tl.store(output_ptr + offsets, output, mask=mask)  # ⑤ starter: tl.store(output_ptr + offsets, offsets, mask=mask)
 
 
 def add(x, y):

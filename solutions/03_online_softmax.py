@@ -127,15 +127,15 @@ for name, row in rows.items():
 # %% [markdown]
 # ## Write: the quiz
 #
-# The kernel below runs, and is wrong in five places, marked 1️⃣ to 5️⃣. Each blank is one expression:
+# The kernel below runs, and is wrong in five places, marked ① to ⑤. Each blank is one expression:
 #
 # | | name | what it must be |
 # |---|---|---|
-# | 1️⃣ | `pid` | the number of this program; it works on the row of that number |
-# | 2️⃣ | `mask` | true for the lanes whose column exists |
-# | 3️⃣ | `in_data` | this block of the row, in float32; what should a switched-off lane hold? |
-# | 4️⃣ | `in_max_new` | $m_k$ from `in_max` ($m_{k-1}$) and the block |
-# | 5️⃣ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
+# | ① | `pid` | the number of this program; it works on the row of that number |
+# | ② | `mask` | true for the lanes whose column exists |
+# | ③ | `in_data` | this block of the row, in float32; what should a switched-off lane hold? |
+# | ④ | `in_max_new` | $m_k$ from `in_max` ($m_{k-1}$) and the block |
+# | ⑤ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
 #
 # Keep the names: as long as the kernel runs, each blank is judged on its own, so three right blanks earn three
 # points, and the check says which three. The second loop is given.
@@ -146,17 +146,17 @@ for name, row in rows.items():
 def online_softmax_kernel(
     in_ptr, output_ptr, row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr
 ):
-    pid = tl.program_id(0)  # 1️⃣ starter: 0
+    pid = tl.program_id(0)  # ① starter: 0
     in_max = -float("inf")
     in_exp_sum = 0.0
 
     # Pass 1: maximum and sum together.
     for col_idx in range(0, n_cols, BLOCK_SIZE):
         offsets = col_idx + tl.arange(0, BLOCK_SIZE)
-        mask = offsets < n_cols  # 2️⃣ starter: offsets < 1
-        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)  # 3️⃣ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
-        in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))  # 4️⃣ starter: in_max
-        in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) + tl.sum(tl.exp(in_data - in_max_new), axis=0)  # 5️⃣ starter: 1.0
+        mask = offsets < n_cols  # ② starter: offsets < 1
+        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)  # ③ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
+        in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))  # ④ starter: in_max
+        in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) + tl.sum(tl.exp(in_data - in_max_new), axis=0)  # ⑤ starter: 1.0
         in_max = in_max_new
 
     # Pass 2: divide.
