@@ -14,7 +14,7 @@ from pathlib import Path
 from workshop.backend import driver, interpreting, torch_device
 from workshop.timing import Gbps, measure_copy
 
-CDNA = frozenset({"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})
+CDNA = frozenset({"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})  # 2 and newer: one unified register file
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class DeviceFacts:
     """The numbers a launch is computed from.
 
     registers, shared_memory (bytes), warp_size (threads) and max_threads are per multiprocessor (NVIDIA) or
-    compute unit (AMD), as Triton's driver reports them. On CDNA `registers` counts half of the register file:
-    the other half are the accumulation registers. A driver that does not report a number leaves it 0.
+    compute unit (AMD), as Triton's driver reports them. From CDNA 2 on `registers` counts half of the register
+    file, which ordinary and accumulation registers share. A driver that does not report a number leaves it 0.
     """
 
     name: str
@@ -37,7 +37,10 @@ class DeviceFacts:
 
     @property
     def is_cdna(self) -> bool:
-        """Whether this is an AMD Instinct architecture, whose register file is twice `registers`."""
+        """Whether this is CDNA 2 or newer, whose unified register file is twice `registers`.
+
+        The MI100 (gfx908) has two separate files instead, so its waves cannot use the second for other values.
+        """
         return self.backend == "hip" and self.arch in CDNA
 
 
