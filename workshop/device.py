@@ -45,8 +45,8 @@ class DeviceFacts:
 
 
 # Sources. NVIDIA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (shared
-# memory is the most that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0), and the H100, H200 and A100
-# data sheets for the number of multiprocessors of the SXM cards. AMD: "AMD GPU specifications" at
+# memory is the most that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0; a multiprocessor has 1 KiB more,
+# and reserves 1 KiB for each block), and the H100, H200 and A100 data sheets for the number of multiprocessors of the SXM cards. AMD: "AMD GPU specifications" at
 # rocm.docs.amd.com (compute units, LDS, wavefront size); 4 SIMD units x 8 waves x 64 lanes = 2048 threads per
 # compute unit from LLVM's AMDGPU backend documentation; HIP reports 65536 registers, half of the 512 KiB
 # file. MI250X counts one of its two dies, which is what HIP shows as one device.
