@@ -12,6 +12,12 @@ Cell markers of the scripts (jupytext percent format):
     # %% check="NAME"               the graded cell: its source is check("NAME")
     # %% [markdown] hints="NAME"    filled in from workshop/hints/NAME.md
 
+Numbers in prose that were measured come from the recorded files, benchmarks/recorded/*.csv:
+
+    {{h200_vector_add_float32; 98432; add; GB/s}}      file, size, provider; or `of copy`, a percentage of the copy
+    {{h200_vector_add_float32; 98432; add; × copy}}    how many times another provider's speed
+    {{h200_vector_add_float32; about}}                 the GPU, the versions and the date
+
 What is released of an answer is written beside it; workshop/starters.py has the grammar.
 """
 
@@ -28,6 +34,7 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 
 from autograder.exercises import EXERCISES
 from workshop.hints import RUNGS
+from workshop.results import recorded
 from workshop.starters import MalformedAnswer, split_answer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +49,7 @@ _MARKERS = {
     "check": ("check-{}", {"grade": True, "solution": False, "locked": True}),
     "hints": ("hints-{}", None),
 }
+_RECORDED = re.compile(r"\{\{(\w+;[^{}]*)\}\}")
 _FIGURE = re.compile(r"\.\./assets/([\w./-]+)")
 
 
@@ -73,9 +81,42 @@ def source_notebook(script: Path) -> NotebookNode:
 
 def _read(script: Path) -> NotebookNode:
     try:
-        return jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent")
+        nb = jupytext.reads(script.read_text(encoding="utf-8"), fmt="py:percent")
     except OSError as error:
         raise BuildError(f"{script}: cannot be read ({error.strerror})") from None
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = with_recorded_numbers(cell.source, script.name)
+    return nb
+
+
+def with_recorded_numbers(text: str, script: str) -> str:
+    """The text with each `{{…}}` replaced by its measured number. Raises BuildError when there is no such number."""
+
+    def number(match: re.Match) -> str:
+        try:
+            return _recorded_number(*(part.strip() for part in match[1].split(";")))
+        except (FileNotFoundError, StopIteration, TypeError, ValueError):
+            raise BuildError(f"{script}: {match[0]} names no recorded number") from None
+
+    return _RECORDED.sub(number, text)
+
+
+def _recorded_number(file: str, size: str, provider: str = "", unit: str = "") -> str:
+    results = recorded(file)
+    if size == "about" and not provider:
+        return results.caption()
+    speeds = {row.provider: row for row in results.rows if row.size == int(size) and row.gbps}
+    row = speeds.get(provider)
+    if row is None:
+        raise ValueError(provider)
+    if unit == "GB/s":
+        return f"{row.gbps.median:,.0f}"
+    if unit == "of copy":
+        return f"{row.of_copy:.0%}"
+    if unit.startswith("× ") and unit[2:] in speeds:
+        return f"{row.gbps.median / speeds[unit[2:]].gbps.median:.0f}"
+    raise ValueError(unit)
 
 
 def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:

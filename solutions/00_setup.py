@@ -1,11 +1,22 @@
 # %% [markdown]
 # # 0 · Setup: this machine, and your first kernel
 #
-# In ten minutes you know what your kernels run on, you have written one, and you have seen how it is checked.
+# You will write GPU kernels in Python, see what a compiler makes of them, and measure what they cost.
+#
+# | lesson | minutes, about | what you will have built |
+# |---|---|---|
+# | **0 Setup** (this one) | 15 | a kernel that runs, and its first verdict |
+# | [1 Vector add](01_vector_add.ipynb) | 60 | blocks, masks, a tuned launch, two repaired bugs |
+# | [2 Naive softmax](02_naive_softmax.ipynb) | 60 | a kernel with loops, and a count of every byte it moves |
+# | [3 Online softmax](03_online_softmax.ipynb) | 60 | one pass less: the running maximum behind flash attention |
+# | [4 Fused softmax](04_fused_softmax.ipynb) | 75 | one read and one write, in programs that stay on the GPU |
+# | [5 Dropout in JAX](05_jax_dropout.ipynb) | 60 | random numbers in a kernel, and its gradient |
+# | [6 AMD](06_amd_optimization.ipynb) | 60 | assembly read, occupancy computed, a configuration for the MI300X |
+#
 # Run a cell with **Shift+Enter**. The first one looks at this machine:
 
 # %%
-from workshop import DEVICE, count_bytes, device, doctor, progress, xray
+from workshop import DEVICE, count_bytes, device, doctor, explore, progress, xray
 
 import torch
 import triton
@@ -19,7 +30,8 @@ device()
 # No GPU? Then everything here still works: Triton's *interpreter* runs your kernels on the CPU and computes the
 # same numbers, only slowly. Speed is then shown from recorded measurements that name their GPU.
 #
-# Is something missing? The doctor says what, and what to do about it. (In a terminal: `workshop doctor`.)
+# Is something missing? The doctor says what, and what to do about it. On an AMD GPU it also names settings that
+# change timings. (In a terminal: `workshop doctor`.)
 
 # %%
 doctor()
@@ -48,28 +60,22 @@ doctor()
 # ## Predict
 #
 # `first_kernel(7)` will launch 7 programs, and each writes its own number at its own place.
-# What will the tensor hold, and in which order will the programs have written it? Decide, then open.
-#
-# <details><summary>Answer</summary>
-#
-# It holds `[0, 1, 2, 3, 4, 5, 6]`. The order of the writes is not defined: on a GPU programs run at the same time,
-# in any order. So no program may depend on what another one has written. (The interpreter happens to run them
-# one after another, from 0 up. Do not rely on it.)
-#
-# </details>
+
+# %%
+explore.predict("order of programs")
 
 # %% [markdown]
 # ## Write
 #
 # One program per element, and program number *p* writes *p* to element *p*. One line is missing: in the starter
-# every program believes that it is number 0. Run the cell as it is, look at the output, then mend the line.
+# every program takes itself for number 0. Run the cell unchanged, look at the output, then repair the line.
 # The tensor is filled with -1 first, so that you see which elements no program has written.
 
 # %% answer="first_kernel"
-# One line is yours: 1️⃣.
+# One line is yours: ①.
 @triton.jit
 def first_kernel_programs(output_ptr):
-    pid = tl.program_id(axis=0)  # 1️⃣ starter: 0
+    pid = tl.program_id(axis=0)  # ① starter: 0
     tl.store(output_ptr + pid, pid)
 
 
@@ -87,8 +93,8 @@ first_kernel(7)
 # ## Check
 #
 # `check` takes your code to another process, runs it there on fresh inputs, and compares every element with the
-# right answer. If a kernel crashes, hangs or writes where it should not, that process ends and this notebook lives
-# on. You can check as often as you like. Once yours has passed, or after three honest tries,
+# right answer. If a kernel crashes, hangs or writes where it should not, that process ends and this notebook
+# continues. You can check as often as you like. When yours has passed, or after three failed checks,
 # `from workshop import solution; solution("first_kernel")` shows the course's own answer.
 
 # %% check="first_kernel"
@@ -97,17 +103,40 @@ check("first_kernel")
 # %% [markdown]
 # ## Measure
 #
-# What does your kernel cost? On a GPU, even an empty launch takes a few microseconds, which is why one program per
-# element only makes sense in a first lesson. What can be known on every machine is how many bytes it moves:
-# one `int32` written per program, and nothing read.
+# What does your kernel cost? On every machine you can know how many bytes it moves: one `int32` written per
+# program, and nothing read.
+#
+# The time is harder. **A launch is asynchronous**: Python goes on before the kernel has run. A clock in Python
+# that does not wait measures how long it takes to *ask* for the kernel. So wait, with `synchronize()`, or let the
+# GPU note the time itself, with two *events* in its queue. `triton.testing.do_bench` uses events, many times over,
+# and takes the median. On a GPU the next cell shows all three. Which of them do not measure your kernel?
 
 # %%
 if device().interpreting:
     print(count_bytes(first_kernel, 1000))
 else:
-    milliseconds = triton.testing.do_bench(lambda: first_kernel(1000), return_mode="median")
-    print(f"{milliseconds * 1000:.1f} µs to write 4000 bytes")
+    import time
+
+    output = torch.full((1000,), -1, dtype=torch.int32, device=DEVICE)
+
+    def launch():
+        first_kernel_programs[(1000,)](output)
+
+    launch()  # the first launch compiles
+    torch.accelerator.synchronize()
+    start = time.perf_counter()
+    launch()
+    asked = time.perf_counter() - start
+    torch.accelerator.synchronize()
+    waited = time.perf_counter() - start
+    print(f"{asked * 1e6:6.1f} µs until Python went on")
+    print(f"{waited * 1e6:6.1f} µs until the GPU was done, as Python saw it")
+    print(f"{triton.testing.do_bench(launch, return_mode='median') * 1e3:6.1f} µs between two events on the GPU")
     print(f"{device().copy_gbps().median:.0f} GB/s when this card copies a gigabyte")
+
+# %% [markdown]
+# Only the events measure the kernel. Python's two clocks also count the way to the GPU and back, which takes
+# longer than writing 4000 bytes. That is why one program per element only makes sense in a first lesson.
 
 # %% [markdown]
 # ## Look inside
@@ -119,15 +148,18 @@ else:
 xray(first_kernel_programs, "*i32")
 
 # %% [markdown]
-# One store of 32 bits, a handful of registers, nothing else. AMD's processors work on 64 **lanes** at once: *VGPRs* are
-# registers with one value per lane, *SGPRs* hold one value for all of them. Later lessons read this table to explain
-# speed.
+# One store of 32 bits, a handful of registers, nothing else. AMD's Instinct GPUs work on 64 **lanes** at once: *VGPRs*
+# are registers with one value per lane, *SGPRs* hold one value for all of them. Later lessons read this table to
+# explain speed.
 
 # %% [markdown]
 # ## Go further
 #
 # - Change the kernel so that program *p* writes `p * p`, and run it. (Then change it back, and check again.)
 # - What does `first_kernel(0)` do? A launch of zero programs is allowed: nothing runs.
+# - **Look inside while it runs.** Put `print("program", pid)` into the kernel: on the interpreter any Python `print`
+#   works, and so does a debugger. On a GPU the same line prints from each program; `tl.device_print("program ", pid)`
+#   is the long form. (Take it out again before you check.)
 # - Read next: [01_vector_add.ipynb](01_vector_add.ipynb), where one program works on a thousand elements.
 #
 # Your points so far are kept in a file beside this notebook and are sent nowhere:

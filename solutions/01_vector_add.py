@@ -5,7 +5,7 @@
 # You will meet these five lines again in nearly every kernel.
 
 # %%
-from workshop import DEVICE, compare, explore, matches, progress, xray
+from workshop import DEVICE, compare, device, explore, matches, progress, xray
 
 import torch
 import triton
@@ -40,16 +40,10 @@ explore.launch_grid()
 # ## Predict
 #
 # There are 98,432 elements, and a block has 1024. How many programs does the launch need? How many lanes of the last
-# program are masked off? Write your numbers here, then run.
+# program are masked off?
 
 # %%
-programs = None
-masked_lanes = None
-
-# %%
-needed = triton.cdiv(98_432, 1024)
-print(f"programs:     you said {programs}, it is {needed}")
-print(f"masked lanes: you said {masked_lanes}, it is {needed * 1024 - 98_432}")
+explore.predict("programs and lanes")
 
 # %% [markdown]
 # `triton.cdiv` is the quotient *rounded up*. Rounded down, the last 128 elements would have no program.
@@ -57,21 +51,21 @@ print(f"masked lanes: you said {masked_lanes}, it is {needed * 1024 - 98_432}")
 # %% [markdown]
 # ## Write
 #
-# Five lines are yours. The starter runs: run it, look at what comes out, then mend it line by line. You can check
+# Five lines are yours. The starter runs: run it, look at what comes out, then repair it line by line. You can check
 # after each line: as long as the kernel runs, every blank is judged on its own.
 
 # %% answer="vector_add"
-# Five lines are yours: 1️⃣ to 5️⃣. Everything else is right as it is.
+# Five lines are yours: ① to ⑤. Everything else is right as it is.
 @triton.jit
 def add_kernel(x_ptr, y_ptr, output_ptr, n_elements, BLOCK_SIZE: tl.constexpr):
     pid = tl.program_id(axis=0)
     block_start = pid * BLOCK_SIZE
-    offsets = block_start + tl.arange(0, BLOCK_SIZE)  # 1️⃣ starter: tl.arange(0, BLOCK_SIZE)
-    mask = offsets < n_elements  # 2️⃣ starter: offsets < 1
-    x = tl.load(x_ptr + offsets, mask=mask)  # 3️⃣ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
-    y = tl.load(y_ptr + offsets, mask=mask)  # 4️⃣ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
+    offsets = block_start + tl.arange(0, BLOCK_SIZE)  # ① starter: tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements  # ② starter: offsets < 1
+    x = tl.load(x_ptr + offsets, mask=mask)  # ③ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
+    y = tl.load(y_ptr + offsets, mask=mask)  # ④ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
     output = x + y
-    tl.store(output_ptr + offsets, output, mask=mask)  # 5️⃣ starter: tl.store(output_ptr + offsets, offsets, mask=mask)
+    tl.store(output_ptr + offsets, output, mask=mask)  # ⑤ starter: tl.store(output_ptr + offsets, offsets, mask=mask)
 
 
 def add(x, y):
@@ -100,7 +94,7 @@ print("x + y: ", (x + y)[-4:])
 # ## Check
 #
 # The check tries several sizes: one element, an exact multiple of the block, one element more than that. It also
-# watches every single access. A load behind the end often gives the right answer by luck; here it is an error.
+# watches every single access. A load past the end often gives the right answer by luck; here it is an error.
 
 # %% check="vector_add"
 check("vector_add")
@@ -109,9 +103,10 @@ check("vector_add")
 # ## Measure
 #
 # Adding is nearly free; moving is not. Each element costs 12 bytes in float32: two reads and one write of 4 bytes.
-# So speed is counted in **GB/s**, and the ceiling is what a plain copy reaches on the same card.
-#
-# Predict first: at n = 98,432 the data is 1.2 MB, at n = 134,217,728 it is 1.6 GB. Which one gets more GB/s?
+# So speed is counted in **GB/s**, beside what a plain copy reaches on the same card.
+
+# %%
+explore.predict("size and speed")
 
 # %%
 results = compare(
@@ -127,24 +122,62 @@ results = compare(
 results
 
 # %%
-results.plot()
+curves = results.only("torch", "add", "BLOCK_SIZE=4") if device().interpreting else results
+curves.plot()
 
 # %% [markdown]
-# What to see, in numbers measured on one H200 (torch 2.11, Triton 3.6.0, November 2026):
+# What to see, in recorded numbers ({{h200_vector_add_float32; about}}):
 #
-# | | GB/s |
-# |---|---|
-# | n = 98,432, torch and Triton alike, many calls in one CUDA graph | 573 |
-# | n = 2²⁸, Triton, BLOCK_SIZE 1024 | 4382 |
-# | n = 2²⁸, Triton, BLOCK_SIZE 4 | 80 |
+# | | GB/s | of the copy |
+# |---|---|---|
+# | n = 98,432, torch | {{h200_vector_add_float32; 98432; torch; GB/s}} | {{h200_vector_add_float32; 98432; torch; of copy}} |
+# | n = 98,432, this lesson's `add` | {{h200_vector_add_float32; 98432; add; GB/s}} | {{h200_vector_add_float32; 98432; add; of copy}} |
+# | n = 2²⁸, this lesson's `add` | {{h200_vector_add_float32; 268435456; add; GB/s}} | {{h200_vector_add_float32; 268435456; add; of copy}} |
+# | n = 2²⁸, the same with BLOCK_SIZE 4 | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; GB/s}} | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; of copy}} |
 #
-# - At 98,432 elements, the size that the best-known Triton tutorials time, you measure the **launch**, not the
-#   memory. A number about bandwidth needs a gigabyte of traffic.
+# - At 98,432 elements a call takes two microseconds, and most of that goes into starting it, although the recording put many
+#   calls into one CUDA graph. Called one by one from Python, it is slower still: then you measure the **launch**. (Triton's
+#   own tutorial tests its kernel at this size and times it from 2¹² to 2²⁷; others time it here.) A number about
+#   bandwidth needs a gigabyte of traffic.
+# - More than 100 % of a copy is no mistake here. A copy writes half of the bytes it moves, `add` only a third, and
+#   another mix of reads and writes has another limit. A copy is a **ceiling** only for kernels with its own mix, as
+#   the softmax kernels of the next lessons are.
 # - One timing is no timing. `compare` runs your function and the others in turn, and shows the median with its spread.
 # - `triton.testing.do_bench(rep=10)` repeats for 10 **milliseconds**, not 10 times.
 # - `torch.cuda.empty_cache()` gives memory back to the driver. It does not empty the GPU's caches, although the published
-#   workshop *Kernel Development & Optimizations with Triton* calls it for that. `do_bench` does that job: it overwrites a
-#   big buffer before every run.
+#   workshop *Kernel Development & Optimizations with Triton* calls it for that. `do_bench` does that job: it overwrites
+#   256 MiB before every run. (An MI300X's Infinity Cache holds as much; `compare` reads 512 MiB.)
+#
+# Most Triton tutorials measure with `perf_report`. Here it is once, by hand, so that you can read it elsewhere. The three
+# numbers that the function returns are the line and the band around it. What does it leave out that `compare` has?
+
+# %%
+@triton.testing.perf_report(
+    triton.testing.Benchmark(
+        x_names=["n"], x_vals=[2**20, 2**24, 2**27], x_log=True,
+        line_arg="provider", line_vals=["torch", "yours"], line_names=["torch", "yours"],
+        ylabel="GB/s", plot_name="vector add", args={},
+    )
+)
+def benchmark(n, provider):
+    x, y = torch.rand(n, device=DEVICE), torch.rand(n, device=DEVICE)
+    function = {"torch": torch.add, "yours": add}[provider]
+    median, fast, slow = triton.testing.do_bench(lambda: function(x, y), quantiles=[0.5, 0.2, 0.8])
+    return [12 * n / (milliseconds * 1e6) for milliseconds in (median, slow, fast)]
+
+
+if device().interpreting:
+    print("no GPU here, so nothing is timed")
+else:
+    benchmark.run(print_data=True)
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# A copy to compare with, a check that the result is right, and turns: it times one provider after the other, so a card
+# that slows down as it warms up may favour the first.
+#
+# </details>
 
 # %% [markdown]
 # ### Let Triton choose
@@ -153,7 +186,8 @@ results.plot()
 # configurations, tries each one the first time it sees a new `key`, and remembers the fastest.
 #
 # The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices. On the H200
-# above a block of 4 gives 80 GB/s, 55 times less than a block of 1024. **A search is only as good as its space.**
+# above a block of 1024 is {{h200_vector_add_float32; 268435456; add; × BLOCK_SIZE=4}} times as fast as a block of 4. **A
+# search is only as good as its space.**
 #
 # Two things in the starter are wrong:
 #
@@ -163,7 +197,8 @@ results.plot()
 #    known until a configuration is chosen. So make the grid a *function*: Triton calls it with a dictionary of the chosen
 #    values, `meta["BLOCK_SIZE"]` among them.
 #
-# The check judges the grid and the numbers. Whether the space is good, only a measurement on a GPU can tell.
+# The check judges the grid and the numbers, and refuses a space that has only tiny blocks. Which of the sensible sizes is
+# the fastest, only a measurement on a GPU can tell.
 
 # %% answer="vector_add_autotuned"
 # Two things are yours: the space and the grid.
@@ -218,6 +253,26 @@ print("chosen:", tuned_kernel.best_config)
 check("vector_add_autotuned")
 
 # %% [markdown]
+# **How often does it measure?** Once for each value of the key, and `n_elements` has millions of values: a program whose
+# sizes change all the time would tune all the time. A *bucketed* key is the cure. Run this, and count:
+
+# %%
+@triton.autotune(configs=[triton.Config({"BLOCK_SIZE": 512}), triton.Config({"BLOCK_SIZE": 1024})], key=["bucket"])
+@triton.jit
+def bucketed_kernel(x_ptr, output_ptr, n_elements, bucket, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(axis=0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    tl.store(output_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
+
+
+for n in (3000, 3001, 3500, 4096, 5000):
+    numbers = torch.rand(n, device=DEVICE)
+    bucketed_kernel[lambda meta, n=n: (triton.cdiv(n, meta["BLOCK_SIZE"]),)](
+        numbers, torch.empty_like(numbers), n, triton.next_power_of_2(n)
+    )
+    print(f"n = {n}: {len(bucketed_kernel.cache)} choices made so far")
+
+# %% [markdown]
 # ## Look inside
 #
 # Why is a block of 4 so slow, and does the size matter beyond that? Compile your own kernel for an MI300X with four
@@ -239,7 +294,12 @@ for block_size in (4, 256, 1024, 4096):
 # - With a block of 4, four lanes have an element of their own, and 252 do not.
 # - With 256, each lane loads one float: 32 bits at a time.
 # - With 1024, each lane owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
-# - With 4096, each lane has four such loads under way for each input: more registers, and less waiting.
+# - With 4096, each lane has four such loads under way for each input, and needs more registers.
+#
+# Does it matter above 256? On the H200 above, at 2²⁸ elements: {{h200_vector_add_float32; 268435456; BLOCK_SIZE=256; GB/s}}
+# GB/s with 256, {{h200_vector_add_float32; 268435456; add; GB/s}} with 1024,
+# {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4096; GB/s}} with 4096. No: with 256 lanes at work in each program
+# the memory is busy already.
 #
 # Now set `n_elements` to `98_431`, which is not a multiple of 16. What becomes of the loads, and why must it be so?
 #
@@ -258,8 +318,8 @@ for block_size in (4, 256, 1024, 4096):
 # ![Rows of five elements in a matrix of row stride 7: row 1 begins at element 7, not at element 5](../assets/row_strides.svg)
 #
 # `scale(x, a)` should return `a * x` for a matrix. Its launch grid has two dimensions: program `(row, block)` works on one
-# block of one row. **Two bugs** are in it. (`.to(tl.float32)` is none: half-precision inputs are computed in float32, and
-# the store converts back.) First the evidence, run it:
+# block of one row. **It has two bugs.** (`.to(tl.float32)` is not one: half-precision inputs are computed in float32, and
+# the store converts back.) First collect evidence:
 
 # %% answer="bug_hunt"
 # Two bugs: what is wrong here?
@@ -312,7 +372,7 @@ evidence("5 × 256, row stride 320", wide[:, :256])
 
 # %% [markdown]
 # The first line is all right. That is how both bugs survive: most tests use contiguous tensors of friendly sizes.
-# Now mend the kernel and its host function.
+# Now repair the kernel and its host function.
 
 # %% [markdown] hints="bug_hunt"
 

@@ -82,11 +82,11 @@ torch.testing.assert_close(five_step_softmax(x), torch.softmax(x, dim=1))
 #
 # ## Predict
 #
-# For a large matrix: how many times as many bytes do the five operations move as one fused kernel? Put your
-# guess here. It is not graded; a guess you have made is one you remember.
+# For a large matrix: how many times as many bytes do the five operations move as one fused kernel? Your guess is not
+# graded, but you will remember the answer better.
 
 # %%
-my_ratio = 2  # ← your guess
+explore.predict("five steps")
 
 # %% [markdown]
 # ## Write: count the bytes
@@ -135,7 +135,7 @@ def bytes_moved(m, n, element_size):
 check("bytes_moved")
 
 # %% [markdown]
-# What became of your guess?
+# The same with your own count, for 4096 rows of 8192 float32:
 
 # %%
 moved = bytes_moved(4096, 8192, 4)
@@ -144,7 +144,7 @@ fused = moved["fused_read"] + moved["fused_written"]
 print(f"five steps {in_five_steps / 1e6:7.1f} MB")
 print(f"fused      {fused / 1e6:7.1f} MB")
 ratio = in_five_steps / fused if fused else float("nan")
-print(f"ratio      {ratio:7.2f}     your guess: {my_ratio}")
+print(f"ratio      {ratio:7.2f}")
 
 # %% [markdown]
 # <details><summary>The picture behind the numbers</summary>
@@ -181,16 +181,16 @@ print(f"ratio      {ratio:7.2f}     your guess: {my_ratio}")
 #
 # ## Predict
 #
-# A copy reads every element once and writes it once; no kernel that touches all of `x` and `y` is faster.
-# Suppose that nothing stays in a cache. What fraction of a copy's speed can your kernel reach, at most?
+# A copy reads every element once and writes it once, as a perfect softmax would. So a copy is the ceiling here.
+# What fraction of a copy's speed can your kernel reach, at most?
 
 # %%
-my_fraction = 1.0  # ← your guess, between 0 and 1
+explore.predict("three passes")
 
 # %% [markdown]
 # ## Write: naive softmax
 #
-# Pass 1 is done. Write pass 2, and mend the value that pass 3 stores. The host function is complete: it
+# Pass 1 is done. Write pass 2, and repair the value that pass 3 stores. The host function is complete: it
 # refuses what the kernel cannot read, allocates the output, and launches one program per row.
 #
 # `tl.max(block, axis=0)` makes one number of a block, and so does `tl.sum`. `tl.maximum(a, b)` is the larger of two,
@@ -288,7 +288,7 @@ for tolerance in (1e-2, 1e-3, 1e-5):
     print(f"atol = rtol = {tolerance:g}: zeros count as right in {accepted:7.2%} of the elements")
 
 # %% [markdown]
-# So the check compares *relative* to what each element should be, against a float64 reference.
+# So the check compares *relative* to the right value of each element, computed in float64.
 #
 # ## Measure
 #
@@ -305,13 +305,6 @@ explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 30, device=DEVICE)))
 
 # %% [markdown]
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
-#
-# <details><summary>What became of your second guess?</summary>
-#
-# Three reads and one write against a copy's one and one: 4 moves instead of 2, so at most 2/4 of a copy's
-# speed, as long as nothing stays in a cache.
-#
-# </details>
 
 # %% [markdown]
 # Now the time. On a GPU the next cell runs all providers in turn, with a copy of the same size in between as
@@ -342,22 +335,24 @@ speed = compare(
 speed
 
 # %%
-curves = speed.curves.only("torch", "naive, block 256") if device().interpreting else speed
+curves = speed.only("torch", "naive, block 256") if device().interpreting else speed
 curves.plot()
 
 # %% [markdown]
 # GB/s here means useful bytes, $2MN$ times the element's size, per second: a kernel that reads everything
-# three times gets no credit for it.
+# three times gets no credit for it. Without a GPU, "naive, block 256" is this course's own solution, recorded on the
+# GPU below the plot, and the dotted line is *your* kernel: half of the copy, because of the bytes you counted.
 #
-# Look at the line of the naive kernel. At which $N$ is it above half of the copy, and how can that be?
+# At which $N$ is the naive kernel above half of the copy, and how can that be?
 #
 # <details><summary>An answer</summary>
 #
-# Short rows. An H200 runs about 2,112 of these programs at once, 16 on each of its 132 multiprocessors. With
-# rows of 1024 numbers they work on 8.7 MB, which stays in the cache for the second and third pass, and the
-# memory sees fewer than three reads. With rows of 8192 numbers it is 69 MB, more than the cache holds. There
-# the line even falls below one half: a program asks for one small block, combines its numbers, and only then
-# asks for the next, so the memory is not kept busy. Lesson 3 removes a pass, lesson 4 removes the loop.
+# Short rows: {{h200_softmax_float32; 1024; naive, block 256; of copy}} of the copy at N = 1024, but
+# {{h200_softmax_float32; 8192; naive, block 256; of copy}} at 8192. An H200 runs up to 2,112 of these programs at
+# once, 16 on each of its 132 multiprocessors. With rows of 1024 numbers they work on 8.7 MB, which stays in the cache
+# for the second and third pass, and the memory sees fewer than three reads. With rows of 8192 numbers it is 69 MB,
+# more than the cache holds. There the line even falls below one half: a program asks for one small block, combines
+# its numbers, and only then asks for the next. Lesson 3 removes a pass, lesson 4 removes the loop.
 #
 # </details>
 #

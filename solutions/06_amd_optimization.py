@@ -26,16 +26,21 @@ from autograder import check
 #
 # - An MI300X has 8 compute dies (**XCD**) of 38 **compute units** (CU): 304. Each die has 4 MiB of L2 cache, and
 #   all share 256 MiB of *Infinity Cache*. A benchmark whose tensors fit in there measures the cache.
+# - 304 CUs want work. A launch of 100 programs leaves two thirds of them idle, and one of 305 takes as long as one of
+#   608, if a CU runs one program at a time. [AMD's
+#   guide](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html) asks
+#   for at least 1024 workgroups. Where rows are few and long, split a row over several programs and merge their results.
 # - A CU has 64 KiB of **LDS**, which Triton calls shared memory, and four **execution units** (EU, also SIMD).
 # - A warp is a **wave** of 64 lanes and lives on one EU. An EU keeps up to 8 of them: while one waits for memory,
 #   another computes.
 # - For each lane an EU has 512 **vector registers** (VGPRs) of 32 bits for all its waves together, handed out in
-#   steps of 8. Half of them are *accumulation registers* (AGPRs), made for matrix instructions; the compiler may
-#   use them for other values, and `.vgpr_count` counts both.
+#   steps of 8. The compiler divides each wave's share: ordinary registers, at most 256, and *accumulation registers*
+#   (AGPRs), made for matrix instructions but good for other values too. `.vgpr_count` counts both. (This holds from
+#   `gfx90a` on. The older MI100, `gfx908`, has two separate files of 256.)
 #
 # The sizes are [AMD's](https://rocm.docs.amd.com/en/latest/reference/gpu-arch-specs.html), the step and the 8
-# waves are [LLVM's](https://llvm.org/docs/AMDGPUUsage.html). The MI355X (`gfx950`) differs here in its LDS,
-# 160 KiB, and the MI250X (`gfx90a`) in its number of dies and units.
+# waves are [LLVM's](https://llvm.org/docs/AMDGPUUsage.html). The MI355X (`gfx950`) has 160 KiB of LDS and 8 dies of 32
+# CUs, 256 in all. The MI250X (`gfx90a`) has 2 dies of 110 CUs, which count as two devices, and no Infinity Cache.
 #
 # ### Wide loads
 #
@@ -61,13 +66,7 @@ explore.occupancy()
 # come down for one wave more?
 
 # %%
-my_waves, my_registers = 0, 0  # ← your guesses
-
-# %%
-allocated = -(-170 // 8) * 8
-waves = 512 // allocated
-print(f"{allocated} registers each, so {waves} waves; {waves + 1} waves fit up to {512 // (waves + 1) // 8 * 8}")
-print(f"your guesses: {my_waves} waves, {my_registers} registers")
+explore.predict("waves")
 
 # %% [markdown]
 # ## Write: read the assembly
@@ -184,7 +183,7 @@ check("occupancy")
 # %% [markdown]
 # ## Write: tune for the MI300X
 #
-# Now rows of 4096 **float16**. Choose a configuration of the kernel such that for `gfx942`
+# Now rows of 4096 **float16**. Choose a configuration of the kernel that meets this specification for `gfx942`:
 #
 # - every access to global memory is 128 bits wide,
 # - nothing is spilled,
@@ -192,7 +191,8 @@ check("occupancy")
 #
 # The choices are `BLOCK_SIZE` (a power of two up to 8192, at least the row), `num_warps` (1 to 16),
 # `waves_per_eu` (0, no wish, to 8) and `num_stages` (1 to 4). There is more than one right answer. Try as many as
-# you like; each takes the compiler some seconds.
+# you like; each takes the compiler some seconds. Meeting a specification is not the same as being fast: it removes
+# three known brakes, and only a timing on the card can say which of the right answers is the fastest.
 
 
 # %%
@@ -234,6 +234,10 @@ check("tune_for_mi300x")
 # No AMD GPU was at hand when this lesson was written, so it shows no AMD speed. What it can measure anywhere is
 # what the compiler did; that says what *may* limit a kernel, not how fast it is. If your device is an AMD GPU, the
 # next cell times your configuration against the first guess of one warp, and both against the copy.
+#
+# No MI300X at hand? They are rented by the hour: AMD Developer Cloud, Hot Aisle, TensorWave and Vultr had them in
+# 2026. Run `workshop doctor` there first: it names the settings that change timings, such as `HIP_FORCE_DEV_KERNARG`,
+# the clocks and NUMA balancing.
 
 
 # %%
@@ -274,6 +278,68 @@ else:
 report.ttgir().grep("#ttg.blocked", "num-warps", "load", "store")
 
 # %% [markdown]
+# ### One load, from Python to the assembly
+#
+# A kernel with a single load, small enough to follow it through all four stages:
+
+# %%
+@triton.jit
+def copy_kernel(in_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    data = tl.load(in_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, data, mask=offsets < n)
+
+
+copied = xray(copy_kernel, "*fp32", "*fp32", 4096, BLOCK=1024, targets="gfx942")
+for stage, text, words in (
+    ("TTIR, 1024 pointers", copied.ttir(), ("tt.load",)),
+    ("TTGIR, a layout", copied.ttgir(), ("#blocked =", "_load")),
+    ("LLVM IR, one lane", copied.llir(), ("= tail call <4 x float>",)),
+    ("assembly", copied.isa(), ("buffer_load", "global_load")),
+):
+    print(f"{stage}\n    " + text.grep(*words).replace("\n", "\n    "))
+
+# %% [markdown]
+# In TTIR one `tt.load` is about 1024 pointers. TTGIR gives them a **layout**: 4 neighbours to a lane, 64 lanes to a
+# wave, 4 waves. For LLVM a lane loads 4 floats, and that is one `buffer_load_dwordx4`. Backwards it works too: lines
+# with `.loc` in the assembly name the line and column of the kernel that the instructions below them come from.
+# Find the one above the load with `copied.isa().grep(".loc", "buffer_load")`.
+#
+# ### What a change of layout costs
+#
+# A tile is read along its rows, and must be written along its rows. Transposed in between, the numbers are in the
+# wrong lanes. Compare the two kernels. **What does the second one pay with?**
+
+# %%
+@triton.jit
+def tile_kernel(in_ptr, out_ptr, n, TURN: tl.constexpr, TILE: tl.constexpr):
+    rows, columns = tl.arange(0, TILE)[:, None], tl.arange(0, TILE)[None, :]
+    tile = tl.load(in_ptr + rows * n + columns)
+    if TURN:
+        tile = tl.trans(tile)
+    tl.store(out_ptr + rows * n + columns, tile)
+
+
+straight, turned = (
+    xray(tile_kernel, "*fp32", "*fp32", 4096, TURN=turn, TILE=64, targets="gfx942") for turn in (False, True)
+)
+print(turned.ttgir().grep("convert_layout"))
+for name, found in (("straight", straight["gfx942"]), ("turned", turned["gfx942"])):
+    print(f"{name:9} LDS {found.shared:5} B   barriers {found.barriers}   waits {found.waits:2}   {found.occupancy} waves")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# With the whole tile in LDS (64 × 64 × 4 bytes), a barrier in between, more waiting, and, because of the LDS, fewer
+# waves on each EU. `ttg.convert_layout` is where that happens: each lane writes what it has to LDS, and reads what it
+# needs. Other layouts that you will meet: a *slice* is a layout with one axis removed (what a reduction leaves, and
+# what `[:, None]` undoes), a *shared* layout describes data in LDS, and `#ttg.amd_mfma` is the order in which matrix
+# instructions hand out their result.
+#
+# </details>
+#
+# ### The price of eight waves
+#
 # Back to the wish. The same kernel without it: what did eight waves cost?
 
 # %%
@@ -285,10 +351,10 @@ unforced.diff(report)
 
 # %% [markdown]
 # The numbers that changed come first, then the instructions. Each `scratch_store` and `scratch_load` is a spill:
-# traffic to memory that a softmax in one pass was meant to avoid. Twice the waves, paid for with that traffic.
+# traffic to memory that a softmax in one pass was meant to avoid. That traffic is the price of twice the waves.
 #
 # `s_waitcnt` is where a wave waits: `vmcnt(n)` until at most `n` of its memory accesses are still under way,
-# `lgkmcnt(n)` the same for LDS. With two stages the loads of the next row are under way while this one waits.
+# `lgkmcnt(n)` the same for LDS and for scalar loads. With two stages the loads of the next row are under way while this one waits.
 #
 # ## Go further
 #
@@ -311,6 +377,14 @@ for waves_per_eu in (0, 2, 4, 6, 8):
 # - **More to see.** `AMDGCN_ENABLE_DUMP=1` prints the assembly of every kernel that is compiled, `MLIR_ENABLE_DUMP=1`
 #   what each pass of the compiler did, and `TRITON_KERNEL_DUMP=1` writes all stages to `TRITON_DUMP_DIR`. A kernel
 #   that comes from the cache is not compiled: add `TRITON_ALWAYS_COMPILE=1`.
+# - **Profile.** A profiler says where the time went. Proton comes with Triton (its viewer needs `llnl-hatchet`);
+#   NVIDIA's and AMD's profilers see more. With your functions in `script.py`:
+#
+#   ```
+#   proton -n softmax script.py && proton-viewer -m time/ms,time/% softmax.hatchet
+#   ncu --set full -k regex:softmax -c 1 python script.py               # NVIDIA: one launch, all sections
+#   rocprofv3 --kernel-trace --stats -d profile -- python script.py     # AMD: the time of each kernel
+#   ```
 # - **Matrix instructions** (MFMA) are where the accumulation registers come from. A softmax has none.
 #
 # ### Read next

@@ -13,6 +13,7 @@ import pytest
 from autograder import lessons as build
 from autograder.exercises import EXERCISES
 from autograder.lessons import BuildError, release, source_notebook
+from workshop import recorded
 from workshop.starters import MalformedAnswer, split_answer
 
 SCRIPTS = build.scripts()
@@ -26,7 +27,7 @@ LESSON = """\
 
 # %% answer="vector_add"
 def add(x, y):
-    total = x + y  # 1️⃣ starter: x
+    total = x + y  # ① starter: x
     return total
 
 # %% [markdown] hints="vector_add"
@@ -61,10 +62,10 @@ def write_lesson(root, text):
 @pytest.mark.parametrize(
     "line, solution, starter",
     [
-        ("mask = a < b  # 2️⃣ starter: a < 1", "mask = a < b  # 2️⃣", "mask = a < 1  # 2️⃣ your code here"),
+        ("mask = a < b  # ② starter: a < 1", "mask = a < b  # ②", "mask = a < 1  # ② your code here"),
         ("x = y # starter: None", "x = y", "x = None  # your code here"),
         ("x[0], y = f()  # starter: 1, 2", "x[0], y = f()", "(x[0], y) = 1, 2  # your code here"),
-        ("store(a)  # 5️⃣ starter: store(b)", "store(a)  # 5️⃣", "store(b)  # 5️⃣ your code here"),
+        ("store(a)  # ⑤ starter: store(b)", "store(a)  # ⑤", "store(b)  # ⑤ your code here"),
         ("x = 1  # starter: y = 2", "x = 1", "y = 2  # your code here"),
         ("x += 1  # starter: pass", "x += 1", "pass  # your code here"),
         ("x = '# starter: no'  # starter: ''", "x = '# starter: no'", "x = ''  # your code here"),
@@ -124,7 +125,7 @@ def test_cells_become_what_nbgrader_expects(root):
         "hints-vector_add",
         "check-vector_add",
     ]
-    assert answer.source == "def add(x, y):\n    total = x  # 1️⃣ your code here\n    return total"
+    assert answer.source == "def add(x, y):\n    total = x  # ① your code here\n    return total"
     expected = {"schema_version": 3, "task": False, "cell_type": "code"}
     expected_answer = {"grade_id": "vector_add", "grade": False, "solution": True, "locked": False}
     expected_check = {"grade_id": "check-vector_add", "grade": True, "solution": False, "locked": True}
@@ -167,7 +168,7 @@ def test_check_names_what_differs_and_writes_nothing(root, capsys):
         ('answer="vector_add"', 'answer="first_kernel"', "belongs in 00_setup.py"),
         ('answer="vector_add"', 'anwser="vector_add"', "one of answer, check, hints was expected"),
         ('# %% check="vector_add"\ncheck("vector_add")\n', "", 'no cell marked check="vector_add"'),
-        ("  # 1️⃣ starter: x", "", 'answer="vector_add": no starter'),
+        ("  # ① starter: x", "", 'answer="vector_add": no starter'),
         ('check("vector_add")\n', 'check("bug_hunt")\n', "must hold"),
         ('# %% check="vector_add"', '# %% answer="vector_add"', "is there twice"),
     ],
@@ -179,6 +180,21 @@ def test_a_mistake_in_a_script_is_one_clear_line(root, old, new, message):
         build.build(root=root)
     assert "\n" not in str(caught.value)
     assert not (root / "notebooks").exists()
+
+
+def test_measured_numbers_come_from_the_recorded_files(root):
+    numbers = "{{h200_vector_add_float32; 98432; add; GB/s}} {{h200_vector_add_float32; 98432; BLOCK_SIZE=4; of copy}}"
+    write_lesson(root, LESSON.replace("A lesson", numbers))
+    add, four = source_notebook(root / "solutions" / "01_vector_add.py").cells[0].source.splitlines()[0].split()[1:]
+    speeds = {row.provider: row for row in recorded("h200_vector_add_float32").rows if row.size == 98432}
+    assert add == f"{speeds['add'].gbps.median:.0f}" and four == f"{speeds['BLOCK_SIZE=4'].of_copy:.0%}"
+
+
+@pytest.mark.parametrize("wrong", ["h100_add; 98432; add; GB/s", "h200_vector_add_float32; 7; add; GB/s", "a; b"])
+def test_a_number_that_was_not_recorded_is_refused(root, wrong):
+    write_lesson(root, LESSON.replace("A lesson", "{{" + wrong + "}}"))
+    with pytest.raises(BuildError, match="names no recorded number"):
+        build.build(root=root)
 
 
 def test_missing_hints_and_missing_scripts_say_so(root, tmp_path):

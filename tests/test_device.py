@@ -219,6 +219,22 @@ def test_each_fault_is_named_with_what_to_do(change, what, state, todo):
     assert doctor(machine).usable == (state != "bad")
 
 
+@pytest.mark.parametrize(
+    ("change", "what", "todo"),
+    [
+        (dict(), "HIP_FORCE_DEV_KERNARG is not 1", "export HIP_FORCE_DEV_KERNARG=1"),
+        (dict(numa_balancing="1"), "NUMA balancing is on", "numa_balancing"),
+        (dict(clocks="auto"), "the GPU chooses its clocks", "--setperfdeterminism"),
+    ],
+)
+def test_settings_that_change_timings_are_named_on_amd_gpus_only(change, what, todo):
+    amd = replace(HEALTHY, accelerator="AMD Instinct MI300X", torch_build="ROCm 7.0", **change)
+    [found] = [finding for finding in doctor(amd) if finding.what == what]
+    assert todo in found.todo and doctor(amd).usable
+    assert what not in states(replace(amd, torch_build="CUDA 13.0", accelerator="NVIDIA H200"))
+    assert what not in states(replace(amd, dev_kernarg="1", numa_balancing="0", clocks="perf_determinism"))
+
+
 def test_a_gpu_that_works_is_named():
     assert states(replace(HEALTHY, accelerator="NVIDIA H200"))["GPU: NVIDIA H200"] == "ok"
 

@@ -45,7 +45,7 @@ def test_moving_a_slider_changes_the_picture():
 
 def test_step_buttons_walk_and_stop_at_the_ends():
     stepper = explore.online_softmax([1, 2, 3], block=2)
-    back, forward, reset = stepper.widget.children[0].children[1].children
+    play, back, forward, reset = stepper.widget.children[0].children[1].children
     step = stepper.controls["step"]
     back.click()
     assert step.value == 0
@@ -55,6 +55,9 @@ def test_step_buttons_walk_and_stop_at_the_ends():
     assert "adds up to 1" in stepper.shown.value
     reset.click()
     assert step.value == 0
+    play.value = 2  # what the browser sets while it plays
+    assert step.value == 2 and "Block 1" in stepper.picture.text
+    assert play.max == step.max
 
 
 @pytest.mark.parametrize("block", [1, 3, 4, 16])

@@ -27,7 +27,7 @@ SCRIPT = """# %% [markdown]
 
 # %% answer="vector_add"
 def add(x, y):
-    offsets = start + lanes  # 1️⃣ starter: lanes
+    offsets = start + lanes  # ① starter: lanes
     ### BEGIN SOLUTION
     return x + y
     ### STARTER
@@ -106,7 +106,7 @@ def test_the_solution_waits_for_honest_tries(own_folders, capsys):
         record("vector_add", 0, 5)
     solution("vector_add")
     shown = capsys.readouterr().out
-    assert "offsets = start + lanes  # 1️⃣\n" in shown
+    assert "offsets = start + lanes  # ①\n" in shown
     assert "return x + y" in shown
     assert "starter" not in shown and "your code here" not in shown and "###" not in shown
     assert "check(" not in shown

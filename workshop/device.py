@@ -14,7 +14,7 @@ from pathlib import Path
 from workshop.backend import driver, interpreting, torch_device
 from workshop.timing import Gbps, measure_copy
 
-CDNA = frozenset({"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})
+CDNA = frozenset({"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})  # 2 and newer: one unified register file
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class DeviceFacts:
     """The numbers a launch is computed from.
 
     registers, shared_memory (bytes), warp_size (threads) and max_threads are per multiprocessor (NVIDIA) or
-    compute unit (AMD), as Triton's driver reports them. On CDNA `registers` counts half of the register file:
-    the other half are the accumulation registers. A driver that does not report a number leaves it 0.
+    compute unit (AMD), as Triton's driver reports them. From CDNA 2 on `registers` counts half of the register
+    file, which ordinary and accumulation registers share. A driver that does not report a number leaves it 0.
     """
 
     name: str
@@ -37,13 +37,16 @@ class DeviceFacts:
 
     @property
     def is_cdna(self) -> bool:
-        """Whether this is an AMD Instinct architecture, whose register file is twice `registers`."""
+        """Whether this is CDNA 2 or newer, whose unified register file is twice `registers`.
+
+        The MI100 (gfx908) has two separate files instead, so its waves cannot use the second for other values.
+        """
         return self.backend == "hip" and self.arch in CDNA
 
 
 # Sources. NVIDIA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (shared
-# memory is the most that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0), and the H100, H200 and A100
-# data sheets for the number of multiprocessors of the SXM cards. AMD: "AMD GPU specifications" at
+# memory is the most that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0; a multiprocessor has 1 KiB more,
+# and reserves 1 KiB for each block), and the H100, H200 and A100 data sheets for the number of multiprocessors of the SXM cards. AMD: "AMD GPU specifications" at
 # rocm.docs.amd.com (compute units, LDS, wavefront size); 4 SIMD units x 8 waves x 64 lanes = 2048 threads per
 # compute unit from LLVM's AMDGPU backend documentation; HIP reports 65536 registers, half of the 512 KiB
 # file. MI250X counts one of its two dies, which is what HIP shows as one device.

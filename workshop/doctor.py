@@ -206,6 +206,33 @@ def _closed(node: Node) -> Finding:
     return Finding("warn", what, "The driver is there, but this user has no access to the GPU.", todo)
 
 
+def check_amd_settings(machine: Machine) -> Iterator[Finding]:
+    """Settings that change timings on an AMD GPU, from AMD's workload and system optimization guides."""
+    if not (machine.accelerator and machine.torch_build.startswith("ROCm")):
+        return
+    if machine.dev_kernarg != "1":
+        yield Finding(
+            "warn",
+            "HIP_FORCE_DEV_KERNARG is not 1",
+            "Every launch reads its arguments from the host's memory, so short kernels look slower.",
+            "export HIP_FORCE_DEV_KERNARG=1, before Python starts.",
+        )
+    if machine.numa_balancing not in (None, "0"):
+        yield Finding(
+            "warn",
+            "NUMA balancing is on",
+            "Linux moves memory between processors while you measure, so timings vary.",
+            "sudo sh -c 'echo 0 > /proc/sys/kernel/numa_balancing'",
+        )
+    if machine.clocks == "auto":
+        yield Finding(
+            "ok",
+            "the GPU chooses its clocks",
+            "Timings vary with its temperature and power.",
+            "To compare small differences on an MI300X: rocm-smi --setperfdeterminism 1900 (back: rocm-smi -r).",
+        )
+
+
 def check_cache(machine: Machine) -> Iterator[Finding]:
     if not machine.cache_writable:
         yield Finding(
@@ -255,6 +282,7 @@ CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
     check_triton,
     check_numpy,
     check_gpu,
+    check_amd_settings,
     check_cache,
     check_jax,
     check_judge,

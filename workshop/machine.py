@@ -52,6 +52,9 @@ class Machine:
     cache: str = ""
     cache_writable: bool = True
     cache_free: int = 1 << 30
+    dev_kernarg: str | None = None  # HIP_FORCE_DEV_KERNARG
+    numa_balancing: str | None = None  # "1" where Linux moves memory between the processors' nodes
+    clocks: str | None = None  # the performance level of an AMD GPU's driver
     judge: str | None = None  # why it cannot judge; "" where it can
     errors: dict[str, str] = field(default_factory=dict)
 
@@ -84,6 +87,9 @@ def probe() -> Machine:
         cache=str(cache),
         cache_writable=os.access(existing, os.W_OK),
         cache_free=shutil.disk_usage(existing).free,
+        dev_kernarg=os.environ.get("HIP_FORCE_DEV_KERNARG"),
+        numa_balancing=_line_of("/proc/sys/kernel", "numa_balancing"),
+        clocks=_line_of("/sys/class/drm", "card*/device/power_dpm_force_performance_level"),
         judge=_judge(),
         errors=errors,
     )
@@ -154,6 +160,16 @@ def _version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
+
+
+def _line_of(folder: str, pattern: str) -> str | None:
+    """What the first file of that name says; None where there is none or it may not be read."""
+    for file in sorted(Path(folder).glob(pattern)):
+        try:
+            return file.read_text().strip()
+        except OSError:
+            continue
+    return None
 
 
 def _pci_gpus() -> Iterator[str]:

@@ -93,7 +93,8 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: Devic
     """Programs that run on the whole device at once: the size of a persistent launch.
 
     num_regs: 32-bit registers of one thread (`n_regs` of a compiled kernel). shared_bytes: of one program,
-    0 for none. At least one for each multiprocessor: a launch of no programs would compute nothing.
+    0 for none. At least one for each multiprocessor: a launch of no programs would compute nothing. What the
+    driver does not report is left out, such as the 32 blocks that a multiprocessor of Hopper holds at most.
     """
     registers = 2 * device.registers if device.is_cdna else device.registers
     threads = num_warps * device.warp_size

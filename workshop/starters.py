@@ -68,7 +68,7 @@ _STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")
 
 
 def _starter_comments(source: str) -> dict[int, tuple[int, str, str]]:
-    """line number -> (column of the comment, its mark such as 1️⃣, the starter text)."""
+    """line number -> (column of the comment, its mark such as ①, the starter text)."""
     found = {}
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -54,7 +54,9 @@ class Compiled:
     waits: int
     llvm_occupancy: int | None
     isa: str
+    ttir: str
     ttgir: str
+    llir: str
 
     @property
     def occupancy(self) -> Occupancy | None:
@@ -98,6 +100,14 @@ class Report:
     def isa(self, target: str | None = None) -> "Text":
         """The assembly for one target; without a name, for the first."""
         return Text(self._one(target).isa)
+
+    def ttir(self, target: str | None = None) -> "Text":
+        """Triton's first representation: the kernel's operations, still without a GPU in mind."""
+        return Text(self._one(target).ttir)
+
+    def llir(self, target: str | None = None) -> "Text":
+        """LLVM's representation: what one lane does, between TTGIR and the assembly."""
+        return Text(self._one(target).llir)
 
     def ttgir(self, target: str | None = None) -> "Text":
         """Triton's own GPU representation, from which the assembly was made."""

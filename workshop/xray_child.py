@@ -143,8 +143,13 @@ def amd(compiled) -> dict:
         "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
         "llvm_occupancy": number(r"; Occupancy"),
         "isa": isa,
-        "ttgir": compiled.asm["ttgir"],
+        **stages(compiled),
     }
+
+
+def stages(compiled) -> dict[str, str]:
+    """What lies between Python and assembly: Triton's IR, its GPU form with layouts, LLVM's IR."""
+    return {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
 
 
 def nvidia(compiled) -> dict:
@@ -169,7 +174,7 @@ def nvidia(compiled) -> dict:
         "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)),
         "llvm_occupancy": None,
         "isa": ptx,
-        "ttgir": compiled.asm["ttgir"],
+        **stages(compiled),
     }
 
 

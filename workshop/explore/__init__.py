@@ -6,7 +6,16 @@ notebook the same object is a still picture, and prints as text.
 
 from workshop.explore.compute_unit import occupancy
 from workshop.explore.grid import launch_grid
+from workshop.explore.predict import Prediction, predict
 from workshop.explore.softmax_steps import online_softmax, online_softmax_steps
 from workshop.explore.tensors import memory_traffic
 
-__all__ = ["launch_grid", "memory_traffic", "occupancy", "online_softmax", "online_softmax_steps"]
+__all__ = [
+    "Prediction",
+    "launch_grid",
+    "memory_traffic",
+    "occupancy",
+    "online_softmax",
+    "online_softmax_steps",
+    "predict",
+]

@@ -9,10 +9,12 @@ from typing import Any
 
 from workshop.picture import Picture
 
+PLAY_MILLISECONDS = 1400  # from one step to the next
+
 
 @dataclass(frozen=True)
 class Slider:
-    """A whole number the learner can move; `steps` adds buttons for one back, one on, and start again."""
+    """A whole number the learner can move. `steps` adds buttons: play, one back, one on, and start again."""
 
     label: str
     value: int
@@ -96,13 +98,13 @@ class Explorer:
     def _repr_mimebundle_(self, **kwargs) -> dict[str, Any]:
         picture = self.picture
         still = {"text/plain": picture.text, "text/html": picture._repr_html_()}
-        return self.widget._repr_mimebundle_(**kwargs) | still if _has_front_end() else still
+        return self.widget._repr_mimebundle_(**kwargs) | still if has_front_end() else still
 
     def __repr__(self) -> str:
         return self.picture.text
 
 
-def _has_front_end() -> bool:
+def has_front_end() -> bool:
     """Whether widgets can be shown: ipywidgets is installed and this is a notebook's kernel."""
     try:
         import ipywidgets  # noqa: F401
@@ -141,7 +143,18 @@ def _with_buttons(slider):
         )
         return made
 
+    play = ipywidgets.Play(
+        value=slider.value,
+        min=slider.min,
+        max=slider.max,
+        interval=PLAY_MILLISECONDS,
+        show_repeat=False,
+        tooltip=f"{slider.description}: play",
+    )
+    ipywidgets.link((play, "value"), (slider, "value"))
+    ipywidgets.link((slider, "max"), (play, "max"))
     buttons = [
+        play,
         button("◀ back", f"{slider.description}: one back", lambda value: value - 1),
         button("next ▶", f"{slider.description}: one on", lambda value: value + 1),
         button("reset", f"{slider.description}: start again", lambda value: first),

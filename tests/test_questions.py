@@ -1,0 +1,132 @@
+"""The answers that the lessons' questions give are right: computed here, not copied."""
+
+import pytest
+import torch
+import triton
+
+from workshop import explore, xray
+from workshop.explore.questions import QUESTIONS, Estimate, Question
+from workshop.hints import solution_source
+from workshop.occupancy import occupancy
+
+
+def right(name: str) -> str:
+    return QUESTIONS[name].right
+
+
+def kernel(exercise: str, tmp_path):
+    """The kernel of the course's own solution."""
+    import importlib.util
+
+    file = tmp_path / f"{exercise}.py"
+    head = "import torch\nimport triton\nimport triton.language as tl\n"
+    file.write_text(head + solution_source(exercise))
+    spec = importlib.util.spec_from_file_location(exercise, file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_has_one_right_answer_and_a_reason_for_each(name):
+    question = QUESTIONS[name]
+    if isinstance(question, Estimate):
+        assert question.low <= question.right <= question.high and len(question.why) > 20
+        return
+    assert isinstance(question, Question) and len(question.options) >= 2
+    assert question.right in question.options
+    assert all(len(reason) > 20 for reason in question.options.values())
+
+
+def test_programs_and_lanes():
+    programs = triton.cdiv(98_432, 1024)
+    assert right("programs and lanes") == f"{programs} programs, {programs * 1024 - 98_432} lanes"
+
+
+def test_five_steps(tmp_path):
+    moved = kernel("bytes_moved", tmp_path).bytes_moved(4096, 8192, 4)
+    ratio = (moved["torch_read"] + moved["torch_written"]) / (moved["fused_read"] + moved["fused_written"])
+    assert QUESTIONS["five steps"].right == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "exercise", "share"),
+    [("three passes", "naive_softmax", "half"), ("two passes", "online_softmax", "two thirds")],
+)
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="counting needs Triton's interpreter")
+def test_passes(name, exercise, share, tmp_path):
+    from workshop import count_bytes
+
+    x = torch.randn(2, 300)
+    moved = count_bytes(getattr(kernel(exercise, tmp_path), exercise), x).bytes_moved
+    assert right(name) == f"{share} of a copy"
+    assert 2 * x.nbytes / moved == pytest.approx({"half": 1 / 2, "two thirds": 2 / 3}[share])
+
+
+def test_no_rescale():
+    row = 3 * torch.randn(781, generator=torch.Generator().manual_seed(0))
+
+    def without_rescale(row):
+        m, d = -torch.inf, 0.0
+        for block in row.split(256):
+            m = max(m, block.max().item())
+            d += torch.exp(block - m).sum().item()
+        return d
+
+    orders = {"sorted upwards": row.sort().values, "sorted downwards": row.sort(descending=True).values}
+    fits = [
+        name
+        for name, row in orders.items()
+        if without_rescale(row) == pytest.approx(torch.exp(row - row.max()).sum().item(), rel=1e-4)
+    ]
+    assert fits == [right("no rescale")]
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="runs the kernel on the interpreter")
+def test_nan_rows(tmp_path):
+    x = torch.randn(4, 781)
+    for row, count in enumerate((0, 100, 256, 781)):
+        x[row, :count] = -torch.inf
+    found = kernel("online_softmax", tmp_path).online_softmax(x).isnan().any(dim=1).nonzero().flatten().tolist()
+    assert found == [2, 3] and right("nan rows") == "in rows 2 and 3"
+
+
+def test_barriers(tmp_path):
+    function = kernel("online_softmax", tmp_path).online_softmax_kernel
+    for warps, expected in ((1, right("barriers")), (4, "6")):
+        made = xray(function, "*fp32", "*fp32", 1024, 1024, 1024, BLOCK_SIZE=256, num_warps=warps, targets="gfx942")
+        assert str(made["gfx942"].barriers) == expected
+
+
+def test_waves():
+    waves = int(occupancy(170, 0, 4, "gfx942"))
+    most = max(vgprs for vgprs in range(1, 512) if occupancy(vgprs, 0, 4, "gfx942") == waves + 1)
+    words = {2: "2 waves; a third", 3: "3 waves; a fourth"}
+    assert right("waves") == f"{words[waves]} up to {most}"
+
+
+def test_a_choice_is_answered_at_once():
+    asked = explore.predict("barriers")
+    assert asked.widget.children[1] is asked.control and asked.shown.value == ""
+    asked.control.children[1].click()
+    assert "✗" in asked.shown.value
+    asked.control.children[0].click()
+    assert "✓" in asked.shown.value
+
+
+def test_a_guess_is_answered_when_the_slider_is_released():
+    asked = explore.predict("five steps")
+    asked.widget  # noqa: B018  makes the controls
+    asked.control.value = 2
+    assert "You said 2, it is 4" in asked.shown.value
+
+
+def test_without_widgets_the_answer_is_folded_and_never_in_the_text(monkeypatch):
+    shown = explore.predict("barriers")._repr_mimebundle_()
+    assert set(shown) == {"text/plain", "text/html"}
+    assert "<details>" in shown["text/html"] and "exchange numbers" not in shown["text/plain"]
+
+
+def test_an_unknown_question_is_refused():
+    with pytest.raises(ValueError, match="order of programs"):
+        explore.predict("nothing")
