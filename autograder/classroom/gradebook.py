@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
@@ -19,6 +19,7 @@ from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, write_atomically
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import SaveVerdicts
+from .record import NAME
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
@@ -57,16 +58,14 @@ def resources(course: Course, student: str, assignment: str) -> dict:
     return {"unique_key": assignment, "nbgrader": {**names, "db_url": course.db_url}}
 
 
-def save(course: Course, gradebook: Gradebook, row: Row) -> None:
-    """Write a row to autograded/ and the database. What goes wrong becomes a note on the row."""
+def save(course: Course, gradebook: Gradebook, row: Row, record: dict) -> None:
+    """Write a row to the database, then to autograded/ with its record. What goes wrong becomes a note on the row."""
     if row.assignment not in course.released:
         return
     notebook = nbformat.from_dict(row.notebook or ungraded(course, row))
     folder = course.notebook("autograded", row.student, row.assignment).parent
     stamp = course.root / "submitted" / row.student / row.assignment / "timestamp.txt"
     try:
-        write_atomically(folder / f"{row.assignment}.ipynb", nbformat.writes(notebook).encode())
-        _copy_extras(course, row.assignment, stamp, folder)
         try:
             gradebook.find_student(row.student)
         except MissingEntry:
@@ -75,10 +74,18 @@ def save(course: Course, gradebook: Gradebook, row: Row) -> None:
         names = resources(course, row.student, row.assignment)
         for preprocessor in (SaveVerdicts, AssignLatePenalties):
             preprocessor(config=course.config).preprocess(notebook, names)
+        _copy_extras(course, row.assignment, stamp, folder)
+        notebook.metadata.setdefault(NAME, {}).update(record)
+        write_atomically(folder / f"{row.assignment}.ipynb", nbformat.writes(notebook).encode())
     except Exception as error:
         gradebook.db.rollback()
         row.notes.append(grader_error(error))
-        row.needs_review = True
+        row.needs_review = row.failed = True
+
+
+def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
+    """The (student, assignment) that this database has a submission of."""
+    return {(s.student_id, s.assignment.name) for s in gradebook.db.query(SubmittedAssignment).all()}
 
 
 def _copy_extras(course: Course, assignment: str, stamp: Path, folder: Path) -> None:

@@ -111,6 +111,9 @@ class FeedbackExporter(Exporter):
                     comment=(answer and answer.metadata.nbgrader.get("comment")) or "",
                 )
             )
+        notices = list(grades.get("notices", ()))
+        if grades.get("late_penalty"):
+            notices.append(f"It came late: {grades['late_penalty']:g} points were taken off.")
         html = page(
             student=grades["student"],
             assignment=grades["assignment"],
@@ -118,6 +121,7 @@ class FeedbackExporter(Exporter):
             score=grades["score"],
             points=grades["max_score"],
             exercises=exercises,
+            notices=notices,
         )
         return html, resources
 
