@@ -10,6 +10,7 @@ import warnings
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
@@ -18,8 +19,9 @@ from ..text import visible
 from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, write_atomically
 from .judging import Row, grader_error, ungraded
-from .nbgrader_plugins import SaveVerdicts
+from .nbgrader_plugins import write_grade
 from .record import NAME
+from .submission import grade_id
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
@@ -70,10 +72,15 @@ def save(course: Course, gradebook: Gradebook, row: Row, record: dict) -> None:
             gradebook.find_student(row.student)
         except MissingEntry:
             gradebook.add_student(row.student, first_name="", last_name=row.student)
-        gradebook.update_or_create_submission(row.assignment, row.student, timestamp=read_timestamp(stamp))
-        names = resources(course, row.student, row.assignment)
-        for preprocessor in (SaveVerdicts, AssignLatePenalties):
-            preprocessor(config=course.config).preprocess(notebook, names)
+        submission = gradebook.update_or_create_submission(
+            row.assignment, row.student, timestamp=read_timestamp(stamp)
+        )
+        _write_grades(submission, notebook)
+        gradebook.db.commit()
+        if submission.total_seconds_late > 0 or submission.late_submission_penalty:
+            names = resources(course, row.student, row.assignment)
+            AssignLatePenalties(config=course.config).preprocess(notebook, names)
+            gradebook.db.expire_all()  # it has a connection of its own
         _copy_extras(course, row.assignment, stamp, folder)
         notebook.metadata.setdefault(NAME, {}).update(record)
         write_atomically(folder / f"{row.assignment}.ipynb", nbformat.writes(notebook).encode())
@@ -81,6 +88,16 @@ def save(course: Course, gradebook: Gradebook, row: Row, record: dict) -> None:
         gradebook.db.rollback()
         row.notes.append(grader_error(error))
         row.needs_review = row.failed = True
+
+
+def _write_grades(submission: SubmittedAssignment, notebook: NotebookNode) -> None:
+    """What nbgrader's SaveAutoGrades does, without a new connection for each notebook and a commit for each cell."""
+    cells = {grade_id(cell): cell for cell in notebook.cells}
+    for submitted in submission.notebooks:
+        for grade in submitted.grades:
+            write_grade(grade, cells[grade.name])
+        for comment in submitted.comments:
+            comment.auto_comment = None
 
 
 def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
