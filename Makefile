@@ -54,10 +54,7 @@ attacks:  ## the hostile answers: each earns nothing and harms nothing
 grade:  ## make grade FROM=submissions.zip: collect, grade, feedback and export into course/
 	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }
 	@$(INSTALL) lab
-	$(BIN)/autograder collect "$(FROM)"
-	$(BIN)/autograder grade
-	$(BIN)/autograder feedback
-	$(BIN)/autograder export
+	$(BIN)/autograder run "$(FROM)" $(if $(ROSTER),--roster "$(ROSTER)")
 
 formgrader:  ## open nbgrader's formgrader on course/
 	@$(INSTALL) lab

@@ -1,4 +1,4 @@
-"""The command line: `autograder check`, `selftest`, `prove`, `build`, `collect`, `grade`, `feedback`, `export`."""
+"""The command line: check, selftest, prove, build; run, collect, grade, feedback and export for a class."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
+STOPPED = 130  # as a shell says it of Ctrl-C
 
 
 class CallError(Exception):
@@ -61,28 +62,33 @@ def _parser() -> argparse.ArgumentParser:
     build.set_defaults(run=_build)
 
     for name, words in (
+        ("run", "collect, grade, feedback and export in one go"),
         ("collect", "take filled notebooks from a folder or a zip"),
         ("grade", "judge what was collected"),
         ("feedback", "write a page for each student"),
         ("export", "write the grades as CSV"),
     ):
-        command = commands.add_parser(name, help=words)
-        command.add_argument("--course", type=Path, default=Path("course"), help="nbgrader's course directory")
-        command.add_argument("--db", help="URL of the gradebook's database (default: gradebook.db in the course)")
-        if name == "collect":
-            command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
-            command.add_argument("--student", default="", help="whose it is, where no name says so")
-            words = "the class as CSV, as your LMS exports it; the course keeps it"
-            command.add_argument("--roster", type=Path, help=words)
-        if name == "grade":
-            command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
-            command.add_argument("--student", action="append", help="only this student (may be repeated)")
-            command.add_argument("--workers", type=int, help="judges side by side")
-            _trust(command)
-        if name == "export":
-            command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
-        command.set_defaults(run=_course_command)
+        _course_options(commands.add_parser(name, help=words), name)
     return parser
+
+
+def _course_options(command: argparse.ArgumentParser, name: str) -> None:
+    command.add_argument("--course", type=Path, default=Path("course"), help="nbgrader's course directory")
+    command.add_argument("--db", help="URL of the gradebook's database (default: gradebook.db in the course)")
+    if name in ("collect", "run"):
+        command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
+        command.add_argument("--student", default="", help="whose it is, where no name says so")
+        command.add_argument("--roster", type=Path, help="the class, in the CSV of your LMS; the course keeps it")
+    if name == "grade":
+        command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
+        command.add_argument("--student", action="append", help="only this student (may be repeated)")
+    if name in ("grade", "run"):
+        command.add_argument("--workers", type=int, help="judges side by side (default: one per core)")
+        command.add_argument("--all", action="store_true", help="grade again what is unchanged, too")
+        _trust(command)
+    if name in ("export", "run"):
+        command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
+    command.set_defaults(run=_course_command)
 
 
 def _trust(command: argparse.ArgumentParser):
@@ -271,6 +277,9 @@ def _course_command(options) -> int:
         raise CallError(
             f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"
         ) from None
+    except KeyboardInterrupt:
+        print("autograder: stopped; finished grades are kept, and the same command goes on from here", file=sys.stderr)
+        return STOPPED
     report.print()
     return report.status
 
@@ -281,17 +290,25 @@ def _collect(course, options):
     return collect(options.source, course, options.student, options.roster)
 
 
+def _run(course, options):
+    from .classroom.run import run
+
+    return run(options.source, course, options.student, options.roster, options.to, **_grading(options))
+
+
 def _grade(course, options):
     from .classroom.grade import grade
 
-    return grade(
-        course,
-        options.assignment,
-        options.student,
-        workers=options.workers,
-        confine=not options.trust_submissions,
-        progress=lambda line: print(line, file=sys.stderr),
-    )
+    return grade(course, options.assignment, options.student, **_grading(options))
+
+
+def _grading(options) -> dict:
+    return {
+        "workers": options.workers,
+        "confine": not options.trust_submissions,
+        "again": options.all,
+        "progress": lambda line: print(line, file=sys.stderr),
+    }
 
 
 def _feedback(course, options):
@@ -306,7 +323,7 @@ def _export(course, options):
     return export(course, options.to)
 
 
-_COURSE_COMMANDS = {"collect": _collect, "grade": _grade, "feedback": _feedback, "export": _export}
+_COURSE_COMMANDS = {"run": _run, "collect": _collect, "grade": _grade, "feedback": _feedback, "export": _export}
 
 
 if __name__ == "__main__":

@@ -333,8 +333,8 @@ def test_export(course):
     graded(course)
     report = export(course)
     assert read_csv(report.grades) == [
-        {"student": "ann", ADD: "5.5", SOFTMAX: "", "score": "5.5", "points": "12.0"},
-        {"student": "bob", ADD: "", SOFTMAX: "4.0", "score": "4.0", "points": "12.0"},
+        {"student": "ann", ADD: "5.5", SOFTMAX: "", "score": "5.5", "points": "12.0", "late": "", "notes": ""},
+        {"student": "bob", ADD: "", SOFTMAX: "4.0", "score": "4.0", "points": "12.0", "late": "", "notes": ""},
     ]
     first, second, third = read_csv(report.exercises)
     assert (first["exercise"], first["score"], first["diagnosis"]) == ("vector_add", "2.5", "wrong-value")

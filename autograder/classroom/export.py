@@ -14,6 +14,7 @@ from nbgrader.api import MissingEntry, SubmittedAssignment
 from ..text import visible
 from .course import Course, CourseError, write_atomically
 from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from .standing import standing
 from .submission import exercise_of, grade_id, is_check
 
 
@@ -31,30 +32,36 @@ class ExportReport:
 def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     """Write grades.csv (a line per student) and exercises.csv (a line per exercise) beside the gradebook.
 
+    Everybody on the roster has a line, and everybody of whom something came, understood or not. `points` counts the
+    assignments that anybody handed in. The column `notes` says what was not understood, or not graded since.
     `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe.
     """
     folder = Path(folder or course.root)
     graded_folders(course)
+    now = standing(course)
     with open_gradebook(course) as gradebook:
-        assignments = [a for a in course.released if any(a == b.name for b in gradebook.assignments)]
-        students = [student.id for student in gradebook.students]
-        if not students:
+        if not gradebook.students:
             raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
-        maximum = sum(gradebook.find_assignment(a).max_score for a in assignments)
+        known = {a.name: a.max_score for a in gradebook.assignments}
+        maximum = sum(known.get(a, 0.0) for a in now.assigned)
         totals, details = [], []
-        for student in students:
+        for person in now.people:
             scores = []
-            for assignment in assignments:
+            for assignment in now.assigned:
                 try:
-                    submission = gradebook.find_submission(assignment, student)
+                    submission = gradebook.find_submission(assignment, person.id)
                 except MissingEntry:
                     scores.append("")
                     continue
                 scores.append(submission.score - (submission.late_submission_penalty or 0.0))
-                details += _exercise_lines(course, submission, student, assignment)
-            totals.append([student, *scores, sum(s for s in scores if s != ""), maximum])
-    report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(students))
-    _write_csv(report.grades, ["student", *assignments, "score", "points"], totals)
+                details += _exercise_lines(course, submission, person.id, assignment)
+            who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
+            late = [a for a in now.assigned if (person.id, a) in now.late]
+            total = sum(s for s in scores if s != "")
+            totals.append([*who, *scores, total, maximum, " ".join(late), "; ".join(now.notes(person.id))])
+    report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(now.people))
+    who = ["student", "name", "email", "section"] if now.has_roster else ["student"]
+    _write_csv(report.grades, [*who, *now.assigned, "score", "points", "late", "notes"], totals)
     header = "student assignment exercise score points passed diagnosis reason needs_review handed_in"
     _write_csv(report.exercises, header.split(), details)
     return report

@@ -14,6 +14,10 @@ from .course import Course, word, write_atomically
 from .gradebook import NOT_IN_GRADEBOOK, graded_folders, resources
 from .nbgrader_plugins import FeedbackExporter
 from .pages import overview
+from .standing import standing
+
+LATE = "It was handed in late."
+STALE = "Something newer was handed in after this was graded."
 
 
 @dataclass
@@ -28,8 +32,12 @@ class FeedbackReport:
     def print(self, out: Callable[[str], None] = print) -> None:
         for problem in self.problems:
             out(problem)
-        where = f" in {self.pages[0].parents[2]}" if self.pages else ""
-        out(f"{len(self.pages)} feedback pages{where}")
+        out(self.where)
+
+    @property
+    def where(self) -> str:
+        """One line: how many pages there are, and where."""
+        return f"{len(self.pages)} feedback pages" + (f" in {self.pages[0].parents[2]}" if self.pages else "")
 
 
 def feedback(course: Course) -> FeedbackReport:
@@ -37,6 +45,7 @@ def feedback(course: Course) -> FeedbackReport:
     graded = graded_folders(course)
     exporter = FeedbackExporter(config=course.config)
     exporter.register_preprocessor(GetGrades, enabled=True)
+    now = standing(course)
     report = FeedbackReport([], [])
     totals: dict[str, list[tuple[str, float, float]]] = {}
     for student, assignment in graded:
@@ -44,6 +53,9 @@ def feedback(course: Course) -> FeedbackReport:
         target = course.notebook("feedback", student, assignment, ".html")
         try:
             names = resources(course, student, assignment)
+            names["nbgrader"]["notices"] = [
+                said for said, group in ((LATE, now.late), (STALE, now.stale)) if (student, assignment) in group
+            ]
             html, found = exporter.from_filename(str(source), resources=names)
             write_atomically(target, html.encode())
         except MissingEntry:

@@ -10,7 +10,8 @@ import warnings
 from pathlib import Path
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
+from nbformat import NotebookNode
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 
@@ -18,7 +19,9 @@ from ..text import visible
 from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, write_atomically
 from .judging import Row, grader_error, ungraded
-from .nbgrader_plugins import SaveVerdicts
+from .nbgrader_plugins import write_grade
+from .record import NAME
+from .submission import grade_id
 
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
@@ -57,28 +60,49 @@ def resources(course: Course, student: str, assignment: str) -> dict:
     return {"unique_key": assignment, "nbgrader": {**names, "db_url": course.db_url}}
 
 
-def save(course: Course, gradebook: Gradebook, row: Row) -> None:
-    """Write a row to autograded/ and the database. What goes wrong becomes a note on the row."""
+def save(course: Course, gradebook: Gradebook, row: Row, record: dict) -> None:
+    """Write a row to the database, then to autograded/ with its record. What goes wrong becomes a note on the row."""
     if row.assignment not in course.released:
         return
     notebook = nbformat.from_dict(row.notebook or ungraded(course, row))
     folder = course.notebook("autograded", row.student, row.assignment).parent
     stamp = course.root / "submitted" / row.student / row.assignment / "timestamp.txt"
     try:
-        write_atomically(folder / f"{row.assignment}.ipynb", nbformat.writes(notebook).encode())
-        _copy_extras(course, row.assignment, stamp, folder)
         try:
             gradebook.find_student(row.student)
         except MissingEntry:
             gradebook.add_student(row.student, first_name="", last_name=row.student)
-        gradebook.update_or_create_submission(row.assignment, row.student, timestamp=read_timestamp(stamp))
-        names = resources(course, row.student, row.assignment)
-        for preprocessor in (SaveVerdicts, AssignLatePenalties):
-            preprocessor(config=course.config).preprocess(notebook, names)
+        submission = gradebook.update_or_create_submission(
+            row.assignment, row.student, timestamp=read_timestamp(stamp)
+        )
+        _write_grades(submission, notebook)
+        gradebook.db.commit()
+        if submission.total_seconds_late > 0 or submission.late_submission_penalty:
+            names = resources(course, row.student, row.assignment)
+            AssignLatePenalties(config=course.config).preprocess(notebook, names)
+            gradebook.db.expire_all()  # it has a connection of its own
+        _copy_extras(course, row.assignment, stamp, folder)
+        notebook.metadata.setdefault(NAME, {}).update(record)
+        write_atomically(folder / f"{row.assignment}.ipynb", nbformat.writes(notebook).encode())
     except Exception as error:
         gradebook.db.rollback()
         row.notes.append(grader_error(error))
-        row.needs_review = True
+        row.needs_review = row.failed = True
+
+
+def _write_grades(submission: SubmittedAssignment, notebook: NotebookNode) -> None:
+    """What nbgrader's SaveAutoGrades does, without a new connection for each notebook and a commit for each cell."""
+    cells = {grade_id(cell): cell for cell in notebook.cells}
+    for submitted in submission.notebooks:
+        for grade in submitted.grades:
+            write_grade(grade, cells[grade.name])
+        for comment in submitted.comments:
+            comment.auto_comment = None
+
+
+def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
+    """The (student, assignment) that this database has a submission of."""
+    return {(s.student_id, s.assignment.name) for s in gradebook.db.query(SubmittedAssignment).all()}
 
 
 def _copy_extras(course: Course, assignment: str, stamp: Path, folder: Path) -> None:

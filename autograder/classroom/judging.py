@@ -15,6 +15,7 @@ from ..answer import from_notebook
 from ..text import visible, visible_json
 from ..verdict import GRADER_ERROR, Finding, Verdict
 from .course import Course, word
+from .record import NAME, answers_hash, file_hash, submitted_notebook
 from .submission import NO_NOTEBOOK, clean_notebook, exercise_of, grade_id, is_answer, is_check, read_submission
 
 MAX_PANEL = 200_000
@@ -24,7 +25,8 @@ MAX_PANEL = 200_000
 class Row:
     """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
 
-    `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs.
+    `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs. `failed` says that the
+    grader failed, and not the student; `kept` that the grade is of an earlier run.
     """
 
     student: str
@@ -34,7 +36,20 @@ class Row:
     points: float = 0.0
     notes: list[str] = field(default_factory=list)
     needs_review: bool = False
+    failed: bool = False
+    kept: bool = False
     seconds: float = 0.0
+
+    @classmethod
+    def from_record(cls, student: str, assignment: str, record: dict) -> Row:
+        """The row of an earlier run, without its notebook."""
+        fields = {name: record[name] for name in ("score", "points", "notes", "needs_review", "seconds")}
+        return cls(student, assignment, kept=True, **fields)
+
+    def record(self) -> dict:
+        """What `from_record` needs."""
+        fields = (self.score, self.points, self.notes, self.needs_review, round(self.seconds, 3))
+        return dict(zip(("score", "points", "notes", "needs_review", "seconds"), fields))
 
     def __str__(self) -> str:
         grade = f"{self.score:g} / {self.points:g}"
@@ -51,10 +66,14 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
         released = course.released.get(assignment)
         if released is None:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
-        _judge_into(row, released, _notebook_of(course, student, assignment), judge)
+        path = submitted_notebook(course, student, assignment)
+        # Before it is read: whatever is collected meanwhile is something newer.
+        record = {"submitted": file_hash(path), "answers": answers_hash(path)}
+        _judge_into(row, released, path, judge)
+        row.notebook["metadata"][NAME] = record
     except Exception as error:
         row.notes.append(grader_error(error))
-        row.needs_review = True
+        row.needs_review = row.failed = True
     row.seconds = time.perf_counter() - began
     return row
 
@@ -76,7 +95,7 @@ def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
         row.score += earned
         if verdict.diagnosis == GRADER_ERROR:
             row.notes.append(f"{exercise}: {verdict.message}")
-            row.needs_review = True
+            row.needs_review = row.failed = True
     row.notebook = clean_notebook(submission.notebook)
 
 
@@ -126,13 +145,6 @@ def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
         {"output_type": "display_data", "metadata": {}, "data": panel},
         {"output_type": "execute_result", "metadata": {}, "data": points, "execution_count": 1},
     ]
-
-
-def _notebook_of(course: Course, student: str, assignment: str) -> Path:
-    """The submitted notebook: the one with the assignment's name, or the only one there is."""
-    expected = course.notebook("submitted", student, assignment)
-    there = sorted(expected.parent.glob("*.ipynb"))
-    return there[0] if len(there) == 1 else expected
 
 
 def ungraded(course: Course, row: Row) -> dict:

@@ -11,7 +11,9 @@ import functools
 import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
 from nbformat import NotebookNode
+from nbgrader.api import Grade
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.utils import determine_grade
 from traitlets import Bool
 
 from ..verdict import GRADER_ERROR
@@ -72,16 +74,19 @@ class SaveVerdicts(SaveAutoGrades):
         """Not nbgrader's "No response." either: the verdict says it, and a comment is a person's."""
 
     def _add_score(self, cell: NotebookNode, resources: dict) -> None:
-        super()._add_score(cell, resources)
-        slug = cell.metadata.verdict["diagnosis"]
-        if slug in (NO_NOTEBOOK, GRADER_ERROR):
-            where = resources["nbgrader"]
-            grade = self.gradebook.find_grade(
-                grade_id(cell), where["notebook"], where["assignment"], where["student"]
-            )
-            grade.auto_score = None if slug == GRADER_ERROR else 0.0
-            grade.needs_manual_grade = True
-            self.gradebook.db.commit()
+        where = resources["nbgrader"]
+        grade = self.gradebook.find_grade(grade_id(cell), where["notebook"], where["assignment"], where["student"])
+        write_grade(grade, cell)
+        self.gradebook.db.commit()
+
+
+def write_grade(grade: Grade, cell: NotebookNode) -> None:
+    """Put the verdict in a check cell into its row of the database. A person's grade stays, and is asked for again."""
+    slug = cell.metadata.verdict["diagnosis"]
+    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
+    score, _ = determine_grade(cell)
+    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else score
+    grade.needs_manual_grade = failed or grade.manual_score is not None or grade.auto_score is None
 
 
 class FeedbackExporter(Exporter):
@@ -111,6 +116,9 @@ class FeedbackExporter(Exporter):
                     comment=(answer and answer.metadata.nbgrader.get("comment")) or "",
                 )
             )
+        notices = list(grades.get("notices", ()))
+        if grades.get("late_penalty"):
+            notices.append(f"It came late: {grades['late_penalty']:g} points were taken off.")
         html = page(
             student=grades["student"],
             assignment=grades["assignment"],
@@ -118,6 +126,7 @@ class FeedbackExporter(Exporter):
             score=grades["score"],
             points=grades["max_score"],
             exercises=exercises,
+            notices=notices,
         )
         return html, resources
 

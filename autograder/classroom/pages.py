@@ -69,14 +69,16 @@ def page(
     score: float,
     points: float,
     exercises: Sequence[ExerciseFeedback],
+    notices: Sequence[str] = (),
 ) -> str:
-    """The page of one submission: the total, a line per exercise, then verdict and answer of each."""
+    """The page of one submission: the total, notices, a line per exercise, then verdict and answer of each."""
     lines = "".join(
         _line(f'<a href="#{escape(e.name)}">{escape(e.name)}</a>', e.score, e.points) for e in exercises
     )
     who = f"{escape(assignment)} · {escape(student)}"
     head = f'<header><h1>{escape(title)}</h1><p class="who">{who}</p></header>'
-    total = f'<section class="card">{_total(score, points)}<ul class="list">{lines}</ul></section>'
+    said = "".join(f'<p class="comment">{escape(notice)}</p>' for notice in notices)
+    total = f'<section class="card">{_total(score, points)}{said}<ul class="list">{lines}</ul></section>'
     return _document(f"{assignment} · {student}", head + total + "".join(map(_exercise, exercises)))
 
 

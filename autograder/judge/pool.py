@@ -16,7 +16,13 @@ from .jax import JaxMissing
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
 NewJudge = Callable[[], AbstractContextManager]  # of anything with Judge's method `judge`
-_NO_FAULT = (JaxMissing, UnknownExercise)  # another judge would raise them, too
+
+
+class Stopped(Exception):
+    """The batch ended before this answer was judged."""
+
+
+_NO_FAULT = (JaxMissing, UnknownExercise, Stopped)  # another judge would raise them, too
 
 
 class SturdyJudge:
@@ -24,6 +30,7 @@ class SturdyJudge:
 
     def __init__(self, new_judge: NewJudge = Judge) -> None:
         self._new_judge, self._stack, self._running = new_judge, contextlib.ExitStack(), None
+        self._stopped = False
 
     def start(self) -> SturdyJudge:
         self._running = self._stack.enter_context(self._new_judge())
@@ -39,6 +46,8 @@ class SturdyJudge:
             return self._judge(exercise, source, *seed)
 
     def _judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
+        if self._stopped:
+            raise Stopped("the batch was stopped")
         if self._running is None:
             self.start()
         try:
@@ -49,6 +58,10 @@ class SturdyJudge:
             with contextlib.suppress(Exception):
                 self.close()
             raise
+
+    def stop(self) -> None:
+        """Judge no further answer. The one that is being judged ends within its limits."""
+        self._stopped = True
 
     def close(self) -> None:
         self._running = None
@@ -74,6 +87,8 @@ class JudgePool:
         return self
 
     def __exit__(self, *error) -> None:
+        for judge in self._judges:
+            judge.stop()
         self._stack.__exit__(*error)
 
     def each(

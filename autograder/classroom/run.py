@@ -1,0 +1,88 @@
+"""The whole way in one command: collect, grade, feedback, export, and one summary at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .collect import collect
+from .course import Course, word
+from .export import ExportReport, export
+from .feedback import FeedbackReport, feedback
+from .grade import GradeReport, grade
+from .sources import CollectReport
+from .standing import Standing, standing
+
+
+@dataclass
+class RunReport:
+    """What became of a class. `graded` is None where nothing was handed in yet."""
+
+    collected: CollectReport
+    graded: GradeReport | None
+    feedback: FeedbackReport | None
+    exported: ExportReport | None
+    now: Standing
+
+    @property
+    def status(self) -> int:
+        """Exit status: 0, or 1 where a person must act: a file not understood, a grade that needs review.
+
+        Late and missing submissions are said, and are no error.
+        """
+        rows = self.graded.rows if self.graded else []
+        failed = any(row.needs_review for row in rows)
+        return int(failed or not rows or bool(self.collected.not_understood) or bool(self.feedback.problems))
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        rows = self.graded.rows if self.graded else []
+        failed = [row for row in rows if row.needs_review]
+        self._list(out, "note", self.collected.notes)
+        self._list(out, "not understood", self.collected.not_understood)
+        self._list(out, "needs review", map(str, failed))
+        self._list(out, "no feedback", self.feedback.problems if self.feedback else [])
+        self._list(out, "late", map(_shown, sorted(self.now.late)))
+        self._list(out, "missing", map(_shown, sorted(self.now.missing)))
+        kept = sum(row.kept for row in rows)
+        counts = {
+            f"graded ({kept} of them unchanged)" if kept else "graded": len(rows) - len(failed),
+            "to review": len(failed),
+            "not understood": len(self.collected.not_understood),
+            "late": len(self.now.late),
+            "missing": len(self.now.missing),
+        }
+        out("; ".join(f"{count} {what}" for what, count in counts.items()))
+        for report in (self.feedback, self.exported):
+            if report:
+                report.print(out) if isinstance(report, ExportReport) else out(report.where)
+
+    @staticmethod
+    def _list(out: Callable[[str], None], title: str, lines) -> None:
+        for line in lines:
+            out(f"{title}: {line}")
+
+
+def _shown(submission: tuple[str, str]) -> str:
+    return " ".join(map(word, submission))
+
+
+def run(
+    source: str | Path,
+    course: Course,
+    student: str = "",
+    roster: str | Path | None = None,
+    to: str | Path | None = None,
+    **grading,
+) -> RunReport:
+    """Collect `source`, grade what is new or changed, and write feedback and CSV. A bad file stops nothing.
+
+    The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
+    as they do.
+    """
+    collected = collect(source, course, student, roster)
+    if not course.handed_in():
+        return RunReport(collected, None, None, None, standing(course))
+    graded = grade(course, **grading)
+    pages = feedback(course)
+    return RunReport(collected, graded, pages, export(course, to), standing(course))

@@ -1,0 +1,65 @@
+"""How a class stands: who is in it, what is assigned, and what is late, missing, not graded or not understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .course import Course
+from .people import ClassList
+from .record import is_stale
+from .roster import Person
+
+Submission = tuple[str, str]  # student, assignment
+
+
+@dataclass(frozen=True)
+class Standing:
+    """The people of a course in the order of the roster, then by id; and sets of (student, assignment).
+
+    `assigned` are the assignments that anybody handed in: the others count for nobody. `ungraded` were collected
+    and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
+    """
+
+    people: list[Person]
+    assigned: list[str]
+    late: set[Submission]
+    missing: set[Submission]
+    ungraded: set[Submission]
+    stale: set[Submission]
+    trouble: dict[str, list[str]]
+    has_roster: bool
+
+    def notes(self, student: str) -> list[str]:
+        """What is to be known about the student's row, but for the grades."""
+        said = [
+            f"{what}: {', '.join(names)}"
+            for what, group in (
+                ("collected anew after it was graded", self.stale),
+                ("not graded", self.ungraded),
+            )
+            if (names := [a for a in self.assigned if (student, a) in group])
+        ]
+        return said + [f"not understood: {line}" for line in self.trouble.get(student, [])]
+
+
+def standing(course: Course) -> Standing:
+    """How the class stands now, from the folders and what collecting remembered."""
+    classlist = ClassList(course)
+    submitted, graded = set(course.handed_in()), set(course.handed_in("autograded"))
+    there = submitted | graded
+    listed = classlist.roster.people if classlist.roster else []
+    ids = {person.id for person in listed}
+    others = sorted({student for student, _ in there} | set(classlist.trouble))
+    names = {student: about.get("name", "") for student, about in classlist.people.items()}
+    people = listed + [Person(student, names.get(student, "")) for student in others if student not in ids]
+    assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
+    return Standing(
+        people,
+        assigned,
+        late={s for s in there if classlist.is_late(*s)},
+        missing={(p.id, a) for p in people for a in assigned} - there,
+        ungraded={s for s in submitted - graded if s[1] in course.released},
+        stale={s for s in submitted & graded if is_stale(course, *s)},
+        trouble=classlist.trouble,
+        has_roster=bool(listed),
+    )

@@ -1,0 +1,346 @@
+"""A class from the download to the CSV: everybody has a row, only what changed is judged, nothing stays behind."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
+from nbgrader.api import Gradebook
+
+from autograder.classroom.collect import collect
+from autograder.classroom.course import COURSE_ID, Course
+from autograder.classroom.export import export
+from autograder.classroom.feedback import feedback
+from autograder.classroom.grade import grade
+from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
+from autograder.classroom.run import run
+
+ADD, SOFTMAX = EXERCISES
+MOODLE = "{}_{}_assignsubmission_file_/{}"
+
+
+@pytest.fixture
+def course(tmp_path):
+    return new_course(tmp_path / "course")
+
+
+class Counting(StrawJudge):
+    """Says what it judged."""
+
+    judged = []
+
+    def judge(self, exercise, source):
+        self.judged.append(exercise)
+        return super().judge(exercise, source)
+
+
+@pytest.fixture(autouse=True)
+def nothing_judged():
+    Counting.judged = []
+
+
+def rows_of(path):
+    return {line["student"]: line for line in csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines())}
+
+
+def download(tmp_path, files, name="download.zip"):
+    return zip_of(tmp_path / name, files)
+
+
+CLASS = {
+    MOODLE.format("Ann Lee", 1, "01_vector_add.ipynb"): filled(ADD, **RIGHT),
+    MOODLE.format("Ann Lee", 1, "comment.txt"): "please be kind",
+    MOODLE.format("Bob Roe", 2, "01_vector_add.ipynb"): b"<html>sign in</html>",
+    MOODLE.format("Eva Kim", 3, "mine.rar"): b"Rar!",
+    "index.html": "<html>",
+}
+ROSTER = "id,name,email,section\nann,Ann Lee,ann@x.example,Mon\nbob,Bob Roe,,\neva,Eva Kim,,\nzoe,Zoe Fox,,\n"
+
+
+def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
+    (tmp_path / "class.csv").write_text(ROSTER)
+    report = run(download(tmp_path, CLASS), course, roster=tmp_path / "class.csv", new_judge=StrawJudge)
+    lines = []
+    report.print(lines.append)
+    text = "\n".join(lines)
+    for said in (
+        "not understood: Eva Kim_3_assignsubmission_file_/mine.rar: is an archive, but no zip",
+        "needs review: bob",
+        "the file is not a notebook",
+        f"missing: zoe {ADD}",
+        "1 graded; 1 to review; 1 not understood; 0 late; 2 missing",
+        "2 feedback pages",
+        "4 students: totals in",
+    ):
+        assert said in text, said
+    assert report.status == 1
+    rows = rows_of(course.root / "grades.csv")
+    assert list(rows) == ["ann", "bob", "eva", "zoe"]
+    assert (rows["ann"]["name"], rows["ann"]["section"], rows["ann"]["score"]) == ("Ann Lee", "Mon", "8.0")
+    assert "mine.rar" in rows["eva"]["notes"] and rows["zoe"]["notes"] == ""
+    assert {row["points"] for row in rows.values()} == {"8.0"}  # 02_naive_softmax is nobody's yet
+    assert (course.root / "feedback" / "ann" / "index.html").exists()
+
+
+def test_it_succeeds_where_nobody_must_act(course, tmp_path):
+    files = {
+        "leeann_1_9_01_vector_add.ipynb": filled(ADD, **RIGHT),
+        "roebob_LATE_2_9_01_vector_add.ipynb": filled(ADD, vector_add="half"),
+        "kimeva_3_8_02_naive_softmax.ipynb": filled(SOFTMAX, naive_softmax="right"),
+        "kimeva_3_text.html": "<p>done</p>",
+    }
+    report = run(download(tmp_path, files), course, new_judge=StrawJudge)
+    assert report.status == 0
+    assert report.now.late == {("roebob_2", ADD)} and len(report.now.missing) == 3
+    assert rows_of(report.exported.grades)["roebob_2"]["late"] == ADD
+    assert "It was handed in late." in course.notebook("feedback", "roebob_2", ADD, ".html").read_text()
+    assert "late" not in course.notebook("feedback", "leeann_1", ADD, ".html").read_text()
+
+
+def test_nothing_handed_in_is_said(course, tmp_path):
+    report = run(download(tmp_path, {"notes.txt": "x"}), course, new_judge=StrawJudge)
+    assert report.status == 1 and report.graded is None
+    report.print(lambda line: None)
+
+
+def test_a_student_without_a_roster_whose_file_is_not_understood_has_a_row(course, tmp_path):
+    run(download(tmp_path, CLASS), course, new_judge=StrawJudge)
+    rows = rows_of(course.root / "grades.csv")
+    assert list(rows) == ["Ann_Lee", "Bob_Roe", "Eva_Kim"]
+    assert "mine.rar" in rows["Eva_Kim"]["notes"] and rows["Eva_Kim"][ADD] == ""
+
+
+def test_a_grade_of_something_older_is_marked_until_it_is_graded(course):
+    submit(course, "ann", filled(ADD, vector_add="half"))
+    grade(course, new_judge=StrawJudge)
+    submit(course, "ann", filled(ADD, **RIGHT))
+    submit(course, "bob", filled(ADD, **RIGHT))
+    rows = rows_of(export(course).grades)
+    feedback(course)
+    page = course.notebook("feedback", "ann", ADD, ".html")
+    assert rows["ann"]["notes"] == f"collected anew after it was graded: {ADD}"
+    assert rows["bob"]["notes"] == f"not graded: {ADD}"
+    assert "Something newer was handed in" in page.read_text()
+    grade(course, new_judge=StrawJudge)
+    feedback(course)
+    rows = rows_of(export(course).grades)
+    assert [row["notes"] for row in rows.values()] == ["", ""]
+    assert "Something newer" not in page.read_text()
+
+
+def test_a_late_penalty_is_on_the_students_page(course):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    grade(course, new_judge=StrawJudge)
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        gradebook.find_submission_notebook(ADD, ADD, "ann").late_submission_penalty = 2
+        gradebook.db.commit()
+    feedback(course)
+    page = course.notebook("feedback", "ann", ADD, ".html").read_text()
+    assert "2 points were taken off" in page and "6 of 8" in page
+
+
+# -- only what changed ------------------------------------------------------------------------------------
+
+
+def regrade(course, **options):
+    Counting.judged.clear()
+    return grade(course, new_judge=Counting, workers=1, **options)
+
+
+def test_only_what_changed_is_judged_again(course):
+    for student in ("ann", "bob"):
+        submit(course, student, filled(ADD, **RIGHT))
+    submit(course, "eve", b"<html>")
+    first = regrade(course)
+    assert len(Counting.judged) == 4
+    second = regrade(course)
+    assert Counting.judged == []
+    assert [(r.score, r.points, r.notes, r.needs_review) for r in second.rows] == [
+        (r.score, r.points, r.notes, r.needs_review) for r in first.rows
+    ]
+    assert second.status == first.status == 1
+    submit(course, "ann", filled(ADD, vector_add="half"))
+    third = regrade(course)
+    assert sorted(Counting.judged) == ["bug_hunt", "vector_add"]
+    assert [row.score for row in third.rows] == [2.5, 8, 0]
+    assert [row.kept for row in third.rows] == [False, True, True]
+    regrade(course, again=True)
+    assert len(Counting.judged) == 4
+
+
+def test_outputs_alone_change_nothing(course):
+    notebook = filled(ADD, **RIGHT)
+    submit(course, "ann", notebook)
+    regrade(course)
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "42"}]
+    submit(course, "ann", notebook)
+    regrade(course)
+    assert Counting.judged == []
+
+
+@pytest.mark.parametrize("what", ["judge_version", "exercise_version"])
+def test_another_judge_or_exercise_grades_again(what, course, monkeypatch):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
+    regrade(course)
+    monkeypatch.setattr(
+        f"autograder.classroom.record.{what}", lambda *name: "new" if name != ("naive_softmax",) else "kept"
+    )
+    regrade(course)
+    assert len(Counting.judged) == 3
+    monkeypatch.setattr(
+        f"autograder.classroom.record.{what}", lambda *name: "newer" if name != ("naive_softmax",) else "kept"
+    )
+    regrade(course)
+    assert len(Counting.judged) == (3 if what == "judge_version" else 2)
+
+
+def test_versions_follow_the_source():
+    from autograder.classroom.record import exercise_version, judge_version
+
+    assert judge_version() == judge_version()
+    assert len({exercise_version(name) for name in ("vector_add", "naive_softmax", "leaky_dropout")}) == 3
+    assert exercise_version("naive_softmax") == exercise_version("online_softmax")  # of one module
+
+
+def test_a_fault_of_the_grader_is_tried_again(course):
+    submit(course, "ann", filled(ADD, vector_add="boom", bug_hunt="right"))
+    regrade(course)
+    regrade(course)
+    assert Counting.judged == ["vector_add", "vector_add", "bug_hunt"]
+
+
+def test_another_gradebook_is_graded_into(course, tmp_path):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    regrade(course)
+    regrade(Course.open(course.root, db=f"sqlite:///{tmp_path / 'other.db'}"))
+    assert len(Counting.judged) == 2
+
+
+def test_a_run_that_was_stopped_goes_on_where_it_was(course):
+    for n in range(6):
+        submit(course, f"s{n}", filled(ADD, **RIGHT))
+
+    class Stops(Counting):
+        def judge(self, exercise, source):
+            if len(self.judged) == 5:
+                raise KeyboardInterrupt
+            return super().judge(exercise, source)
+
+    with pytest.raises(KeyboardInterrupt):
+        grade(course, new_judge=Stops, workers=1)
+    report = regrade(course)
+    assert len(report.rows) == 6 and 0 < sum(row.kept for row in report.rows) < 6
+    assert len(Counting.judged) == 2 * sum(not row.kept for row in report.rows)
+    assert {row.score for row in report.rows} == {8}
+
+
+GRADES_SLOWLY = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from classroom import StrawJudge
+from autograder import cli
+import autograder.classroom.grade as module
+
+class Slow(StrawJudge):
+    def judge(self, exercise, source):
+        print("judging", flush=True)
+        time.sleep(0.3)
+        return super().judge(exercise, source)
+
+module._prove = lambda *_: None
+module.Judge = lambda confine: Slow()
+sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
+"""
+
+
+@pytest.fixture
+def slow_grader(course, tmp_path):
+    """A grading process that takes 0.3 seconds for an exercise, in a temporary folder of its own."""
+    for n in range(40):
+        submit(course, f"s{n}", filled(ADD, **RIGHT))
+    code = GRADES_SLOWLY.format(tests=str(Path(__file__).parent), course=str(course.root))
+    (tmp_path / "tmp").mkdir()
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(5):
+        assert process.stdout.readline() == "judging\n"
+    yield process, tmp_path / "tmp"
+    process.kill()
+    process.communicate()
+
+
+def test_control_c_is_one_line_and_leaves_nothing(slow_grader, course):
+    process, temporary = slow_grader
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors and "the same command goes on from here" in errors.splitlines()[-1]
+    assert list(temporary.glob(f"{PREFIX}*")) == []
+    report = regrade(course)
+    assert any(row.kept for row in report.rows) and len(report.rows) == 40
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(slow_grader, course, monkeypatch):
+    process, temporary = slow_grader
+    [left] = temporary.glob(f"{PREFIX}*")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with scratch_folder():
+        assert left.exists()  # its grader lives
+        assert Path(tempfile.gettempdir()).parent == temporary
+    process.kill()
+    process.wait()
+    with scratch_folder():
+        assert not left.exists()
+    assert list(temporary.iterdir()) == []
+    report = regrade(course)  # the lock of a killed grader holds nobody
+    assert any(row.kept for row in report.rows) and {row.score for row in report.rows} == {8}
+
+
+def test_two_graders_of_one_course_wait_for_each_other(course):
+    for n in range(8):
+        submit(course, f"s{n}", filled(ADD, **RIGHT))
+    said, reports = [], []
+
+    def grade_all():
+        reports.append(grade(course, new_judge=Counting, workers=1, progress=said.append))
+
+    threads = [threading.Thread(target=grade_all) for _ in range(2)]
+    with one_grader(course, said.append):
+        for thread in threads:
+            thread.start()
+        time.sleep(0.5)
+        assert reports == []
+    for thread in threads:
+        thread.join(60)
+    assert len(Counting.judged) == 16  # the second found all done
+    assert sorted(sum(row.kept for row in report.rows) for report in reports) == [0, 8]
+    assert sum("waiting for it to end" in line for line in said) >= 1
+
+
+def test_the_progress_says_what_is_left(course):
+    for n in range(3):
+        submit(course, f"s{n}", filled(ADD, **RIGHT))
+    lines = []
+    grade(course, new_judge=StrawJudge, workers=1, progress=lines.append)
+    assert lines[0].startswith("[1/3] s") and lines[0].endswith(" left)")
+    assert lines[-1].endswith("0 s left)")
+
+
+def test_collecting_again_what_was_graded_is_not_stale(course, tmp_path):
+    path = download(tmp_path, {"ann/01_vector_add.ipynb": json.dumps(filled(ADD, **RIGHT))})
+    run(path, course, new_judge=StrawJudge)
+    collect(path, course)
+    assert rows_of(export(course).grades)["ann"]["notes"] == ""
+    assert run(path, course, new_judge=Counting).status == 0
+    assert Counting.judged == []
