@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from ..text import visible
 from .course import Course, CourseError
-from .people import ClassList, student_id
+from .people import ClassList
 from .roster import Unclear
 from .sources import CollectReport, Found, ignored, shown
+from .student_id import student_id
 from .submission import cells_of, grade_id, is_answer
 from .systems import Named, gradescope, name_by_system, split_titles
 

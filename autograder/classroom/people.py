@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..text import BLANK_LETTERS
 from .course import Course, write_atomically
 from .roster import Roster, Unclear, read_roster
+from .student_id import short_hash, student_id
 from .systems import PARTICIPANT, Named
 
 Claim = tuple[Named, str]  # what a name says, and the assignment that was found there
@@ -80,7 +77,7 @@ class ClassList:
         """The id of a person that no number in class.json tells."""
         named, _ = claim
         plain = student_id(named.student)
-        other = student_id(f"{named.student}_{named.number}") if named.number else f"{plain}-{_mark(named.student, 8)}"
+        other = student_id(f"{named.student}_{named.number}") if named.number else f"{plain}-{short_hash(named.student, 8)}"
         if plain in shared:
             return plain if plain == named.student and not named.number else other
         if named.student == PARTICIPANT and named.number:
@@ -139,15 +136,3 @@ def _read(path: Path) -> dict:
     except (OSError, ValueError):
         return {}
     return kept if isinstance(kept, dict) else {}
-
-
-def student_id(name: str) -> str:
-    """An id that is safe as a folder, in a URL and in a spreadsheet: blanks become "_", further changes a mark."""
-    composed = re.sub(r"\s+", "_", unicodedata.normalize("NFC", name).strip())
-    cleaned = re.sub(rf"[^\w.@-]|[{BLANK_LETTERS}]", "_", unicodedata.normalize("NFKC", composed))
-    cleaned = re.sub(r"^[^\w]+|^_+|[.]+$", "", cleaned)[:60]
-    return cleaned if cleaned == composed else f"{cleaned or 'student'}-{_mark(composed, 4)}"
-
-
-def _mark(name: str, length: int) -> str:
-    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:length]

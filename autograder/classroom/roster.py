@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..text import visible
 from .course import CourseError, word
+from .student_id import student_id
 from .systems import Named
 
 MAX_ROSTER_BYTES = 16 << 20
@@ -168,8 +169,6 @@ def _decoded(content: bytes) -> str:
 
 
 def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
-    from .people import student_id
-
     def first(columns: tuple[str, ...]) -> str:
         return next((row[c] for c in columns if row.get(c)), "")
 
