@@ -77,7 +77,8 @@ class ClassList:
         """The id of a person that no number in class.json tells."""
         named, _ = claim
         plain = student_id(named.student)
-        other = student_id(f"{named.student}_{named.number}") if named.number else f"{plain}-{short_hash(named.student, 8)}"
+        numbered = student_id(f"{named.student}_{named.number}")
+        other = numbered if named.number else f"{plain}-{short_hash(named.student, 8)}"
         if plain in shared:
             return plain if plain == named.student and not named.number else other
         if named.student == PARTICIPANT and named.number:
