@@ -9,6 +9,7 @@ from autograder.answer import from_notebook
 from autograder.exercises import find
 from autograder.judge import Judge
 from autograder.lessons import answers
+from workshop import recorded
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -33,3 +34,21 @@ def test_an_answer_may_use_what_its_lesson_imports(lesson, exercise):
     with Judge() as judge:
         verdict = judge.judge(exercise, source)
     assert verdict.passed, verdict.message
+
+
+def of_copy(file: str, size: int, provider: str) -> float:
+    """The recorded share of the copy's speed."""
+    return next(row.of_copy for row in recorded(file).rows if (row.size, row.provider) == (size, provider))
+
+
+def test_what_lesson_1_says_of_block_sizes_was_recorded():
+    """A block of 4 is slow, 256 is enough, and addition may be faster than a copy."""
+    shares = {block: of_copy("h200_vector_add_float32", 2**28, f"BLOCK_SIZE={block}") for block in (4, 256, 4096)}
+    assert shares[4] < 0.1
+    assert abs(shares[256] - shares[4096]) < 0.05 and shares[256] > 1
+    assert of_copy("h200_vector_add_float32", 2**28, "add") > 1
+
+
+@pytest.mark.parametrize(("provider", "bound"), [("naive, block 256", 1 / 2), ("online, block 256", 2 / 3)])
+def test_what_lessons_2_and_3_say_of_short_and_long_rows_was_recorded(provider, bound):
+    assert of_copy("h200_softmax_float32", 1024, provider) > bound > of_copy("h200_softmax_float32", 8192, provider)
