@@ -1,8 +1,8 @@
 """A small SVG canvas: boxes, cells, arrows and text in the course's one visual language.
 
-Every figure is a light card with dark ink, so it reads the same on a light and on a dark page. Colours are
-Okabe and Ito's, which survive the common kinds of colour blindness, and none carries a meaning alone:
-hatching, dashes or words always say it too. Coordinates are pixels, x to the right and y downwards.
+Every figure is an opaque card: light with dark ink, and the other way round where the page asks for a dark colour
+scheme. Colours are Okabe and Ito's, told apart with the common kinds of colour blindness. None carries a meaning
+alone: hatching, dashes or words always say it too. Coordinates are pixels, x to the right and y downwards.
 """
 
 from __future__ import annotations
@@ -18,10 +18,22 @@ SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
 BLUE, VERMILLION, YELLOW = "#0072b2", "#d55e00", "#f0e442"
 
 READ, WRITE, WRONG = BLUE, ORANGE, VERMILLION
+WRONG_INK = "#b34700"  # vermillion, dark enough for words
 PROGRAMS = (SKY, ORANGE, GREEN, PURPLE)
 
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', Arial, sans-serif"
 MONO = "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+
+# What each colour of the card becomes in a dark colour scheme; `tint` adds its own.
+DARK = {
+    PANEL: "#1b2027",
+    EDGE: "#55606d",
+    INK: "#e8ecf0",
+    MUTED: "#aab5c1",
+    WRONG_INK: "#ff8f4d",
+    "#ffffff": "#262d36",
+    "#f3f4f5": "#222830",
+}
 
 HATCH = (
     '<pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
@@ -36,11 +48,27 @@ ARROWHEAD = (
 
 def tint(color: str, strength: float = 0.3) -> str:
     """`color` mixed into the card: 0 gives the card, 1 the colour itself."""
+    light = _mixed(PANEL, color, strength)
+    DARK[light] = _mixed(DARK[PANEL], color, min(1, 1.2 * strength))
+    return light
+
+
+def _mixed(card: str, color: str, strength: float) -> str:
     mixed = (
-        round(int(PANEL[i : i + 2], 16) * (1 - strength) + int(color[i : i + 2], 16) * strength)
-        for i in (1, 3, 5)
+        round(int(card[i : i + 2], 16) * (1 - strength) + int(color[i : i + 2], 16) * strength) for i in (1, 3, 5)
     )
     return "#" + "".join(f"{part:02x}" for part in mixed)
+
+
+def dark_style(marks: str) -> str:
+    """CSS that exchanges the colours used in `marks` where the page asks for a dark colour scheme."""
+    rules = [
+        f'[{attribute}="{light}"]{{{attribute}:{dark}}}'
+        for light, dark in sorted(DARK.items())
+        for attribute in ("fill", "stroke")
+        if f'{attribute}="{light}"' in marks
+    ]
+    return f"<style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>"
 
 
 def number(value: float) -> str:
@@ -169,6 +197,10 @@ class Canvas:
             HATCH,
             *(ARROWHEAD.format(name=color[1:], color=color) for color in sorted(self._arrowheads)),
         ]
+        card = (
+            f'<rect x="1" y="1" width="{WIDTH - 2}" height="{self.height - 2}" rx="12" fill="{PANEL}" '
+            f'stroke="{EDGE}" stroke-width="1.2"/>'
+        )
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{self.height}" '
@@ -176,11 +208,11 @@ class Canvas:
                 f'font-family="{SANS}">',
                 f'<title id="title">{escape(self.title, quote=False)}</title>',
                 f'<desc id="description">{escape(self.description, quote=False)}</desc>',
+                dark_style("".join([*definitions, card, *self._marks])),
                 "<defs>",
                 *definitions,
                 "</defs>",
-                f'<rect x="1" y="1" width="{WIDTH - 2}" height="{self.height - 2}" rx="12" fill="{PANEL}" '
-                f'stroke="{EDGE}" stroke-width="1.2"/>',
+                card,
                 *self._marks,
                 "</svg>\n",
             ]

@@ -24,6 +24,7 @@ from canvas import (
     WIDTH,
     WRITE,
     WRONG,
+    WRONG_INK,
     Canvas,
     tint,
 )
@@ -102,7 +103,7 @@ def masked_tail() -> Canvas:
             canvas.line(middle - 6, 271, middle + 6, 283, WRONG, 2.2)
             canvas.line(middle - 6, 283, middle + 6, 271, WRONG, 2.2)
     dead = left + (n - offsets[0]) * width
-    canvas.text((dead + left + block * width) / 2, 206, "not yours: out of bounds", 13, "middle", fill=WRONG)
+    canvas.text((dead + left + block * width) / 2, 206, "not yours: out of bounds", 13, "middle", fill=WRONG_INK)
     canvas.text(MARGIN, 372, "value = tl.load(x_ptr + offsets, mask=mask, other=0.0)", 14, mono=True)
     canvas.text(RIGHT, 372, "a store uses the same mask", 14, "end", fill=MUTED)
     return canvas
@@ -153,7 +154,7 @@ def row_strides() -> Canvas:
         )
     canvas.text(MARGIN, y + 76, f"right:  x_ptr + row * {stride} + column", 14, mono=True)
     canvas.text(MARGIN + 330, y + 76, f"row 1, column 0 is element {stride}", 14, fill=MUTED)
-    canvas.text(MARGIN, y + 102, f"wrong:  x_ptr + row * {columns} + column", 14, mono=True, fill=WRONG)
+    canvas.text(MARGIN, y + 102, f"wrong:  x_ptr + row * {columns} + column", 14, mono=True, fill=WRONG_INK)
     canvas.text(
         MARGIN + 330, y + 102, f"row 1, column 0 would be element {columns}: in the gap", 14, fill=MUTED
     )

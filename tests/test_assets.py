@@ -64,3 +64,24 @@ def test_dataflow_counts_its_own_arrows(name, count):
 def test_five_operations_add_up():
     assert "5MN + 2M" in texts("five_ops_traffic")
     assert "3MN + 2M" in texts("five_ops_traffic")
+
+
+@pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
+def test_text_can_be_read_in_both_colour_schemes(path):
+    """Ink and card differ enough: a contrast of 4.5 to 1, as WCAG asks of small text."""
+
+    def luminance(color: str) -> float:
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    root = ElementTree.parse(path).getroot()
+    dark = dict(re.findall(r'\[fill="(#\w+)"\]\{fill:(#\w+)\}', root.find(f"{SVG}style").text))
+    inks = {text.get("fill") for text in root.iter(f"{SVG}text")}
+    cards = {root.find(f"{SVG}rect").get("fill"), "#ffffff"}
+    assert inks <= set(dark)
+    for ink in inks:
+        for card in cards:
+            for words, behind in ((ink, card), (dark[ink], dark.get(card, "#262d36"))):
+                low, high = sorted((luminance(words), luminance(behind)))
+                assert (high + 0.05) / (low + 0.05) >= 4.5, (words, behind)

@@ -326,7 +326,7 @@ def test_ticks_are_powers_of_two_without_collisions(name):
 @interpreted
 def test_a_counted_kernel_is_a_bound_among_recorded_curves():
     result = compare(
-        {"thrice": triton_kernels()(3)},
+        {"thrice": triton_kernels()(3), "once": triton_kernels()(1)},
         lambda n: (torch.rand(n),),
         [512],
         lambda x: 2 * x.nbytes,
@@ -336,6 +336,7 @@ def test_a_counted_kernel_is_a_bound_among_recorded_curves():
     lines = {line.get_label(): line for line in axes.lines}
     copy, bound = lines["copy on NVIDIA H200"], lines["thrice: at most 50%"]
     assert bound.get_ydata()[0] == pytest.approx(copy.get_ydata()[0] / 2)
+    assert "once: no byte too many" in lines
 
 
 @pytest.mark.gpu

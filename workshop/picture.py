@@ -11,8 +11,11 @@ READ, WRITE, WRONG = "#0072b2", "#e69f00", "#d55e00"
 WIDTH = 680
 CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 
-# JupyterLab's theme variables; elsewhere the page's own text colour.
+# JupyterLab's theme variables; elsewhere the page's own text colour. The lessons' figures have a dark form that they
+# take where the page asks for it, and JupyterLab's dark theme does not ask.
 STYLE = """
+[data-jp-theme-light="false"] .jp-RenderedMarkdown img {color-scheme: dark}
+[data-jp-theme-light="true"] .jp-RenderedMarkdown img {color-scheme: light}
 .workshop-picture {color: var(--jp-content-font-color1, inherit); max-width: 680px; line-height: 1.5;
   font-family: var(--jp-content-font-family, system-ui, sans-serif); font-size: 14px}
 .workshop-picture svg {display: block; width: 100%; height: auto; overflow: visible}
