@@ -73,3 +73,7 @@ def test_registers_agree_with_llvm(arch):
 def test_persistent_launch(name, num_regs, shared_bytes, num_warps, per_unit):
     facts = KNOWN_DEVICES[name]
     assert num_programs(num_regs, shared_bytes, num_warps, facts) == per_unit * facts.multiprocessors
+
+
+def test_one_is_not_a_plural():
+    assert "leave room for 1 wave on" in occupancy(500, 0, 1, "gfx942").explain()

@@ -50,10 +50,10 @@ class Occupancy(int):
             else f"LDS has room for {self.workgroups_by_lds}"
         )
         return (
-            f"{self.vgprs_allocated} vector registers per wave leave room for {self.waves_by_vgprs} waves on "
-            f"an execution unit, which is {self.workgroups_by_vgprs} workgroups on a compute unit; {by_lds}. "
-            f"So {self.workgroups} workgroups run at once: {int(self)} waves per execution unit, "
-            f"limited by {self.limiter}."
+            f"{self.vgprs_allocated} vector registers per wave leave room for {_count(self.waves_by_vgprs, 'wave')} on "
+            f"an execution unit, which is {_count(self.workgroups_by_vgprs, 'workgroup')} on a compute unit; {by_lds}. "
+            f"So {_count(self.workgroups, 'workgroup')} can run at once: {_count(int(self), 'wave')} per execution "
+            f"unit, limited by {self.limiter}."
         )
 
 
@@ -104,6 +104,10 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: Devic
     if shared_bytes:
         limits.append(device.shared_memory // shared_bytes)
     return max(1, min(limits)) * device.multiprocessors
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _compute_unit(arch: str) -> ComputeUnit:
