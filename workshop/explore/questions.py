@@ -120,7 +120,7 @@ QUESTIONS: dict[str, Question | Estimate] = {
         {
             "0": "The lanes of one warp exchange numbers directly. Nobody else has to be waited for.",
             "1": "A barrier makes the warps of a program wait for each other. There is only one.",
-            "6": "That is the number for 4 warps, which combine their maxima and sums through shared memory.",
+            "6": "Triton 3.7 makes 6 for 4 warps, which combine their maxima and sums through shared memory.",
         },
         right="0",
     ),
