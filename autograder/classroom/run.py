@@ -1,4 +1,4 @@
-"""The whole way in one command: collect, grade, feedback, export, and one summary at the end."""
+"""The whole way in one command: collect, grade, feedback, report, export, and one summary at the end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .course import Course, word
 from .export import ExportReport, export
 from .feedback import FeedbackReport, feedback
 from .grade import GradeReport, grade
+from .report import ClassReport, report
 from .sources import CollectReport
 from .standing import Standing, standing
 
@@ -22,6 +23,7 @@ class RunReport:
     collected: CollectReport
     graded: GradeReport | None
     feedback: FeedbackReport | None
+    reported: ClassReport | None
     exported: ExportReport | None
     now: Standing
 
@@ -53,9 +55,10 @@ class RunReport:
             "missing": len(self.now.missing),
         }
         out("; ".join(f"{count} {what}" for what, count in counts.items()))
-        for report in (self.feedback, self.exported):
-            if report:
-                report.print(out) if isinstance(report, ExportReport) else out(report.where)
+        if rows:
+            out(self.feedback.where)
+            self.reported.print(out)
+            self.exported.print(out)
 
     @staticmethod
     def _list(out: Callable[[str], None], title: str, lines) -> None:
@@ -75,14 +78,14 @@ def run(
     to: str | Path | None = None,
     **grading,
 ) -> RunReport:
-    """Collect `source`, grade what is new or changed, and write feedback and CSV. A bad file stops nothing.
+    """Collect `source`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
 
     The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
     as they do.
     """
     collected = collect(source, course, student, roster)
     if not course.handed_in():
-        return RunReport(collected, None, None, None, standing(course))
+        return RunReport(collected, None, None, None, None, standing(course))
     graded = grade(course, **grading)
     pages = feedback(course)
-    return RunReport(collected, graded, pages, export(course, to), standing(course))
+    return RunReport(collected, graded, pages, report(course), export(course, to), standing(course))
