@@ -46,7 +46,7 @@ def test_the_class_at_a_glance(course):
         "vector_add 1 of 3 passed wrong-value : bob , eva 2 not started: new 1",
         "bug_hunt 2 of 3 passed wrong-value : eva 1 not started: new 1",
         "naive_softmax 1 of 1 passed",
-        "Waiting for you odd : the file is not a notebook",
+        f"Waiting for you odd , {ADD}: the file is not a notebook",
     ):
         assert words in said, words
     for target in re.findall(r'href="([^"]+)"', html):

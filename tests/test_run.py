@@ -75,7 +75,7 @@ def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
         "not understood: Eva Kim_3_assignsubmission_file_/mine.rar: is an archive, but no zip",
         "needs review: bob",
         "the file is not a notebook",
-        f"missing: zoe {ADD}",
+        f"missing: {ADD}: eva, zoe",
         "1 graded; 1 to review; 1 not understood; 0 late; 2 missing",
         "2 feedback pages",
         "2 submissions in",

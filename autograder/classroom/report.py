@@ -96,7 +96,7 @@ def _review(rows: list[tuple[str, str, str]]) -> str:
     if not rows:
         return ""
     lines = "".join(
-        f'<li class="row"><span>{_link(student, assignment)}: {escape(visible(notes, 300))}</span></li>'
+        f"<li>{_link(student, assignment)}, {escape(assignment)}: {escape(visible(notes, 300))}</li>"
         for student, assignment, notes in rows
     )
     return f'<section class="card"><h2>Waiting for you</h2><ul class="list">{lines}</ul></section>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from .feedback import FeedbackReport, feedback
 from .grade import GradeReport, grade
 from .report import ClassReport, report
 from .sources import CollectReport
-from .standing import Standing, standing
+from .standing import Standing, Submission, standing
 
 
 @dataclass
@@ -44,8 +44,8 @@ class RunReport:
         self._list(out, "not understood", self.collected.not_understood)
         self._list(out, "needs review", map(str, failed))
         self._list(out, "no feedback", self.feedback.problems if self.feedback else [])
-        self._list(out, "late", map(_shown, sorted(self.now.late)))
-        self._list(out, "missing", map(_shown, sorted(self.now.missing)))
+        self._list(out, "late", self._by_assignment(self.now.late))
+        self._list(out, "missing", self._by_assignment(self.now.missing))
         kept = sum(row.kept for row in rows)
         counts = {
             f"graded ({kept} of them unchanged)" if kept else "graded": len(rows) - len(failed),
@@ -60,14 +60,16 @@ class RunReport:
             self.reported.print(out)
             self.exported.print(out)
 
+    def _by_assignment(self, group: set[Submission]) -> Iterator[str]:
+        for assignment in self.now.assigned:
+            students = [word(person.id) for person in self.now.people if (person.id, assignment) in group]
+            if students:
+                yield f"{assignment}: {', '.join(students)}"
+
     @staticmethod
-    def _list(out: Callable[[str], None], title: str, lines) -> None:
+    def _list(out: Callable[[str], None], title: str, lines: Iterable[str]) -> None:
         for line in lines:
             out(f"{title}: {line}")
-
-
-def _shown(submission: tuple[str, str]) -> str:
-    return " ".join(map(word, submission))
 
 
 def run(
