@@ -51,7 +51,7 @@ attacks:  ## the hostile answers: each earns nothing and harms nothing
 	@$(INSTALL) lab dev
 	$(BIN)/python tests/run_attacks.py --fuzz 60000
 
-grade:  ## make grade FROM=submissions.zip: collect, grade, feedback and export into course/
+grade:  ## make grade FROM=submissions.zip [ROSTER=class.csv]: a whole class, into course/
 	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }
 	@$(INSTALL) lab
 	$(BIN)/autograder run "$(FROM)" $(if $(ROSTER),--roster "$(ROSTER)")

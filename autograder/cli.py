@@ -1,4 +1,4 @@
-"""The command line: check, selftest, prove, build; run, collect, grade, feedback and export for a class."""
+"""The command line: check, selftest, prove, build; run, collect, grade, feedback, report, export for a class."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ def _parser() -> argparse.ArgumentParser:
     build.set_defaults(run=_build)
 
     for name, words in (
-        ("run", "collect, grade, feedback and export in one go"),
+        ("run", "collect, grade, feedback, report and export in one go"),
         ("collect", "take filled notebooks from a folder or a zip"),
         ("grade", "judge what was collected"),
         ("feedback", "write a page for each student"),
+        ("report", "write one page about the class"),
         ("export", "write the grades as CSV"),
     ):
         _course_options(commands.add_parser(name, help=words), name)
@@ -317,13 +318,26 @@ def _feedback(course, options):
     return feedback(course)
 
 
+def _report(course, options):
+    from .classroom.report import report
+
+    return report(course)
+
+
 def _export(course, options):
     from .classroom.export import export
 
     return export(course, options.to)
 
 
-_COURSE_COMMANDS = {"run": _run, "collect": _collect, "grade": _grade, "feedback": _feedback, "export": _export}
+_COURSE_COMMANDS = {
+    "run": _run,
+    "collect": _collect,
+    "grade": _grade,
+    "feedback": _feedback,
+    "report": _report,
+    "export": _export,
+}
 
 
 if __name__ == "__main__":

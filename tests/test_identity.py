@@ -246,6 +246,41 @@ def test_jupyters_copy_does_not_win_over_the_original(course, tmp_path):
     assert "took ann/01_vector_add.ipynb" in report.notes[0]
 
 
+METADATA = "sub:\n  :submitters:\n  - :name: bob\n"
+IMPERSONATIONS = {
+    "a zip named as by a system": {
+        "mallory.zip": packed("bob_5_assignsubmission_file_/01_vector_add.ipynb", content=OTHER)
+    },
+    "a zip in a folder": {
+        "mallory/x.zip": packed("hw_bob_attempt_2099-01-01-00-00-00_01_vector_add.ipynb", content=OTHER)
+    },
+    "metadata in a folder": {"mallory/submission_metadata.yml": METADATA, "mallory/sub/01_vector_add.ipynb": OTHER},
+    "metadata in a zip": {
+        "mallory.zip": packed("submission_metadata.yml", "sub/01_vector_add.ipynb", content=METADATA)
+    },
+}
+
+
+@pytest.mark.parametrize("trick", IMPERSONATIONS)
+def test_nobody_hands_in_for_another(trick, course, tmp_path):
+    take(course, tmp_path, {"ann/01_vector_add.ipynb": None, "bob/01_vector_add.ipynb": None, **IMPERSONATIONS[trick]})
+    assert {student for student, _ in course.handed_in()} - {"mallory"} == {"ann", "bob"}
+    assert course.notebook("submitted", "bob", ADD).read_text() == NOTEBOOK
+
+
+def test_a_zip_at_the_top_names_its_student_and_nobody_else(course, tmp_path):
+    take(course, tmp_path, IMPERSONATIONS["a zip named as by a system"])
+    assert course.handed_in() == [("mallory", ADD)]
+
+
+def test_a_folder_whose_name_is_no_text_is_collected(course, tmp_path):
+    folder = tmp_path / "in" / "b\udcff"
+    folder.mkdir(parents=True)
+    (folder / "01_vector_add.ipynb").write_text(NOTEBOOK)
+    [(student, _, _)] = collect(tmp_path / "in", course).collected
+    assert collect(tmp_path / "in", course).collected[0][0] == student
+
+
 def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
     many = packed(*(f"{n}.txt" for n in range(10_001)), content="")
     bomb = io.BytesIO()

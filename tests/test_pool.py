@@ -8,6 +8,7 @@ from classroom import StrawJudge
 
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge
+from autograder.verdict import GRADER_ERROR, Finding, Verdict
 
 
 class Counted(StrawJudge):
@@ -25,7 +26,9 @@ class Counted(StrawJudge):
     def judge(self, exercise, source, seed=None):
         if source == "no jax":
             raise JaxMissing("install jax")
-        return super().judge(exercise, source), seed
+        if "once" in source and len(self.opened) == 1 or "always" in source:
+            return Verdict(exercise, False, 0, 5, "interpreter", Finding(GRADER_ERROR, "The judge failed."))
+        return super().judge(exercise, source)
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +38,8 @@ def count():
 
 def test_each_item_is_judged_once_and_every_judge_is_closed():
     with JudgePool(3, Counted) as pool:
-        done = dict(pool.each(lambda judge, n: judge.judge("vector_add", f"'right' {n}", n)[1], range(20)))
-    assert done == {n: n for n in range(20)}
+        done = dict(pool.each(lambda judge, n: judge.judge("vector_add", "'right'" if n % 2 else "half", n), range(20)))
+    assert {n: verdict.passed for n, verdict in done.items()} == {n: bool(n % 2) for n in range(20)}
     assert len(Counted.opened) == 3 and set(Counted.opened) == set(Counted.closed)
 
 
@@ -55,8 +58,17 @@ def test_a_missing_library_costs_no_judge_and_a_fault_costs_two():
         with pytest.raises(RuntimeError, match="the judge broke"):
             judge.judge("vector_add", "boom")
         assert len(Counted.opened) == 2
-        assert judge.judge("vector_add", "'right'")[0].passed
+        assert judge.judge("vector_add", "'right'").passed
     assert len(Counted.closed) == 3
+
+
+def test_a_verdict_that_says_the_judge_failed_is_tried_again_by_a_new_one():
+    with JudgePool(1, Counted) as pool:
+        [judge] = pool._judges
+        assert judge.judge("vector_add", "'right' once").passed
+        assert len(Counted.opened) == 2
+        assert judge.judge("vector_add", "always").diagnosis == GRADER_ERROR
+        assert len(Counted.opened) == 3
 
 
 def test_where_one_judge_does_not_start_all_are_closed():

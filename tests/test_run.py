@@ -75,9 +75,10 @@ def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
         "not understood: Eva Kim_3_assignsubmission_file_/mine.rar: is an archive, but no zip",
         "needs review: bob",
         "the file is not a notebook",
-        f"missing: zoe {ADD}",
+        f"missing: {ADD}: eva, zoe",
         "1 graded; 1 to review; 1 not understood; 0 late; 2 missing",
         "2 feedback pages",
+        "2 submissions in",
         "4 students: totals in",
     ):
         assert said in text, said
@@ -88,6 +89,7 @@ def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
     assert "mine.rar" in rows["eva"]["notes"] and rows["zoe"]["notes"] == ""
     assert {row["points"] for row in rows.values()} == {"8.0"}  # 02_naive_softmax is nobody's yet
     assert (course.root / "feedback" / "ann" / "index.html").exists()
+    assert "4 students, 2 graded" in (course.root / "report.html").read_text()
 
 
 def test_it_succeeds_where_nobody_must_act(course, tmp_path):

@@ -96,12 +96,12 @@ def identified(
 def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
 ) -> list[_Candidate]:
-    candidates, others, submitters = [], defaultdict(list), {}
+    candidates, others, metadata = [], defaultdict(list), []
     for found in files:
         if any(map(ignored, found.parts)):
             continue
         if found.parts[-1] == "submission_metadata.yml":
-            _read_gradescope(found, submitters, report)
+            metadata.append(found)
         elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
             archive = replace(found, problem="is an archive, but no zip; unpack it first")
             candidates.append(_candidate(archive, assignments, report))
@@ -112,6 +112,9 @@ def _candidates(
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     _say_what_is_no_notebook(others, report)
+    submitters: dict[str, list[Named]] = {}
+    for found in metadata:
+        _read_gradescope(found, candidates, submitters, report)
     return [named for c in candidates for named in _by_gradescope(c, submitters)]
 
 
@@ -135,8 +138,15 @@ def _say_what_is_no_notebook(others: dict[str, list[str]], report: CollectReport
             )
 
 
-def _read_gradescope(found: Found, submitters: dict[str, list[Named]], report: CollectReport) -> None:
-    folder = "/".join(found.parts[:-1])
+def _read_gradescope(
+    found: Found, candidates: list[_Candidate], submitters: dict[str, list[Named]], report: CollectReport
+) -> None:
+    """Gradescope's file is above all that was handed in. One beside a student's files may be the student's own."""
+    above = found.parts[:-1]
+    folder = "/".join(above)
+    if any(c.found.parts[: len(above)] != above for c in candidates) or _own_zip(found.parts):
+        report.notes.append(f"left out {shown(found.path)}: it is not above all that was handed in")
+        return
     try:
         for name, people in gradescope(found.read()).items():
             submitters["/".join(filter(None, (folder, name)))] = people
@@ -171,7 +181,10 @@ def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
 
 def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
     *folders, name = found.parts
-    at, named = name_by_system(found.parts)
+    trusted = found.parts[: (_own_zip(found.parts) or len(found.parts))]
+    at, named = name_by_system(trusted)
+    if not named.system:
+        at = len(found.parts)
     stem = _stem(named.file if named.system and at == len(folders) else name)
     assignment, rest = _by_name(stem, assignments)
     if not assignment:
@@ -186,6 +199,11 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
             problem = f"neither name nor answers say which of {', '.join(assignments)}"
     found = replace(found, modified=named.time or found.modified)
     return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
+
+
+def _own_zip(parts: tuple[str, ...]) -> int:
+    """How many parts of a path end with a student's own zip: what follows was named by the student. 0 if none."""
+    return next((at for at, part in enumerate(parts[:-1], 1) if part.lower().endswith(".zip")), 0)
 
 
 def _stem(name: str) -> str:

@@ -79,7 +79,7 @@ def page(
     head = f'<header><h1>{escape(title)}</h1><p class="who">{who}</p></header>'
     said = "".join(f'<p class="comment">{escape(notice)}</p>' for notice in notices)
     total = f'<section class="card">{_total(score, points)}{said}<ul class="list">{lines}</ul></section>'
-    return _document(f"{assignment} · {student}", head + total + "".join(map(_exercise, exercises)))
+    return document(f"{assignment} · {student}", head + total + "".join(map(_exercise, exercises)))
 
 
 def overview(student: str, lessons: Sequence[tuple[str, float, float]]) -> str:
@@ -90,7 +90,7 @@ def overview(student: str, lessons: Sequence[tuple[str, float, float]]) -> str:
     )
     total = _total(sum(score for _, score, _ in lessons), sum(points for *_, points in lessons))
     head = f'<header><h1>Feedback</h1><p class="who">{escape(student)}</p></header>'
-    return _document(
+    return document(
         f"Feedback · {student}", f'{head}<section class="card">{total}<ul class="list">{lines}</ul></section>'
     )
 
@@ -111,11 +111,13 @@ def _exercise(e: ExerciseFeedback) -> str:
 
 
 def _total(score: float, points: float) -> str:
+    return f'<div class="row total"><span>Points</span><span>{_points(score, points)}</span></div>{bar(score, points)}'
+
+
+def bar(score: float, points: float) -> str:
+    """A bar that is as full as the share of the points."""
     share = 100 * score / points if points else 0
-    return (
-        f'<div class="row total"><span>Points</span><span>{_points(score, points)}</span></div>'
-        f'<div class="bar {_grade(score, points)}"><i style="width:{min(max(share, 0), 100):.0f}%"></i></div>'
-    )
+    return f'<div class="bar {_grade(score, points)}"><i style="width:{min(max(share, 0), 100):.0f}%"></i></div>'
 
 
 def _line(link: str, score: float, points: float) -> str:
@@ -131,7 +133,8 @@ def _grade(score: float, points: float) -> str:
     return "full" if score >= points else "some" if score > 0 else "zero"
 
 
-def _document(title: str, body: str) -> str:
+def document(title: str, body: str) -> str:
+    """A page of its own: light or dark as the reader's system is, printable. `body` is HTML, `title` is text."""
     light = HtmlFormatter(style="default").get_style_defs(".code")
     dark = HtmlFormatter(style="monokai").get_style_defs(".code")
     style = f"{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}\n{_STYLE}"

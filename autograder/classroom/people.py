@@ -32,7 +32,7 @@ class ClassList:
 
     def save(self) -> None:
         state = {"people": self.people, "late": self.late, "trouble": self.trouble}
-        write_atomically(self._path, json.dumps(state, indent=1, ensure_ascii=False, sort_keys=True).encode())
+        write_atomically(self._path, json.dumps(state, indent=1, sort_keys=True).encode())
 
     def is_late(self, student: str, assignment: str) -> bool:
         """Did the learning-management system mark this submission as late?"""

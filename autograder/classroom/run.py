@@ -1,8 +1,8 @@
-"""The whole way in one command: collect, grade, feedback, export, and one summary at the end."""
+"""The whole way in one command: collect, grade, feedback, report, export, and one summary at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from .course import Course, word
 from .export import ExportReport, export
 from .feedback import FeedbackReport, feedback
 from .grade import GradeReport, grade
+from .report import ClassReport, report
 from .sources import CollectReport
-from .standing import Standing, standing
+from .standing import Standing, Submission, standing
 
 
 @dataclass
@@ -22,6 +23,7 @@ class RunReport:
     collected: CollectReport
     graded: GradeReport | None
     feedback: FeedbackReport | None
+    reported: ClassReport | None
     exported: ExportReport | None
     now: Standing
 
@@ -42,8 +44,8 @@ class RunReport:
         self._list(out, "not understood", self.collected.not_understood)
         self._list(out, "needs review", map(str, failed))
         self._list(out, "no feedback", self.feedback.problems if self.feedback else [])
-        self._list(out, "late", map(_shown, sorted(self.now.late)))
-        self._list(out, "missing", map(_shown, sorted(self.now.missing)))
+        self._list(out, "late", self._by_assignment(self.now.late))
+        self._list(out, "missing", self._by_assignment(self.now.missing))
         kept = sum(row.kept for row in rows)
         counts = {
             f"graded ({kept} of them unchanged)" if kept else "graded": len(rows) - len(failed),
@@ -53,18 +55,21 @@ class RunReport:
             "missing": len(self.now.missing),
         }
         out("; ".join(f"{count} {what}" for what, count in counts.items()))
-        for report in (self.feedback, self.exported):
-            if report:
-                report.print(out) if isinstance(report, ExportReport) else out(report.where)
+        if rows:
+            out(self.feedback.where)
+            self.reported.print(out)
+            self.exported.print(out)
+
+    def _by_assignment(self, group: set[Submission]) -> Iterator[str]:
+        for assignment in self.now.assigned:
+            students = [word(person.id) for person in self.now.people if (person.id, assignment) in group]
+            if students:
+                yield f"{assignment}: {', '.join(students)}"
 
     @staticmethod
-    def _list(out: Callable[[str], None], title: str, lines) -> None:
+    def _list(out: Callable[[str], None], title: str, lines: Iterable[str]) -> None:
         for line in lines:
             out(f"{title}: {line}")
-
-
-def _shown(submission: tuple[str, str]) -> str:
-    return " ".join(map(word, submission))
 
 
 def run(
@@ -75,14 +80,14 @@ def run(
     to: str | Path | None = None,
     **grading,
 ) -> RunReport:
-    """Collect `source`, grade what is new or changed, and write feedback and CSV. A bad file stops nothing.
+    """Collect `source`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
 
     The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
     as they do.
     """
     collected = collect(source, course, student, roster)
     if not course.handed_in():
-        return RunReport(collected, None, None, None, standing(course))
+        return RunReport(collected, None, None, None, None, standing(course))
     graded = grade(course, **grading)
     pages = feedback(course)
-    return RunReport(collected, graded, pages, export(course, to), standing(course))
+    return RunReport(collected, graded, pages, report(course), export(course, to), standing(course))

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from ..exercises import UnknownExercise
-from ..verdict import Verdict
+from ..verdict import GRADER_ERROR, Verdict
 from . import Judge
 from .jax import JaxMissing
 
@@ -37,13 +37,18 @@ class SturdyJudge:
         return self
 
     def judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
-        """As Judge.judge; an error is raised only when two judges in a row had it."""
+        """As Judge.judge; an error is raised, or said in a verdict, only when two judges in a row had it."""
         try:
-            return self._judge(exercise, source, *seed)
+            verdict = self._judge(exercise, source, *seed)
         except _NO_FAULT:
             raise
         except Exception:
             return self._judge(exercise, source, *seed)
+        if verdict.diagnosis != GRADER_ERROR:
+            return verdict
+        with contextlib.suppress(Exception):
+            self.close()
+        return self._judge(exercise, source, *seed)
 
     def _judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
         if self._stopped:
