@@ -117,8 +117,8 @@ class Bound:
     """The largest difference between a right answer and the float64 reference.
 
     Elementwise |got - expected| <= relative * |expected| + absolute. If `row_sum` is given, the sum of each row must
-    also agree within that relative error. This finds an accumulator with too few bits, even if the rounding of the output
-    hides the error in every single element.
+    also agree within that relative error. This finds an accumulator with too few bits, even if the rounding of the
+    output hides the error in every single element.
     """
 
     relative: float
