@@ -1,8 +1,8 @@
-"""The learner's source: out of a notebook or a session's history, one Python source per exercise.
+"""Extracts the learner's source from a notebook or a session's history: one Python source per exercise.
 
-A notebook holds far more than an answer: prints, plots, measurements, older attempts. What is kept is a
-slice at the level of statements: the last definition of the exercise's function, and what it needs,
-transitively, in the order of execution. Nothing is executed here; the notebook is not trusted.
+A notebook holds more than an answer: prints, plots, measurements, older attempts. This module keeps a slice of its
+statements: the last definition of the exercise's function and everything that it needs, transitively, in the order
+of execution. It executes nothing, because the notebook is not trusted.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-MAX_CELL = 60_000  # characters of one cell that are looked at
+MAX_CELL = 60_000  # characters of one cell that are read
 MAX_TOTAL = 500_000  # characters of all cells together
 MAX_STATEMENTS = 5_000
-MAX_STEPS = 200_000  # of the search for what a function needs
+MAX_STEPS = 200_000  # of the search for the names that a function needs
 
 _NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-# a line magic, a shell line, or an assignment from one; cell magics whose body is Python
+# a line magic, a shell line, or an assignment from one of them; then: cell magics whose body is Python
 _MAGIC = re.compile(r"(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}")
 _PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
 
 
 def from_notebook(nb: dict, exercise) -> str | None:
-    """The source of one exercise in a notebook (a plain dict, as json.load gives it); None if it has none.
+    """The source of one exercise in a notebook (a plain dict, as json.load returns it); None if it has no answer.
 
-    The answer is in the cells whose nbgrader grade_id is the exercise's name: split cells count together, and
-    a copy that is still the released starter counts only if there is no other. Names that they do not define
-    come from the other code cells; so does everything if they do not define the exercise's function.
-    An answer that is not Python comes back as it is, for the judge to report its line.
+    The answer is in the cells whose nbgrader grade_id is the exercise's name. Split cells count together. A copy that
+    is still the released starter counts only if there is no other cell. Names that these cells do not define are
+    looked up in the other code cells. If they do not define the exercise's function, everything is. An answer that is
+    not Python is returned unchanged, so that the judge can report the line.
     """
     marked, others = _cells_of(nb, exercise.name)
     changed = [text for text, is_released in marked if not is_released]
@@ -50,9 +50,9 @@ def from_notebook(nb: dict, exercise) -> str | None:
 
 
 def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
-    """The source that defines `entry_names`, out of cells in their order of execution; "" if none does.
+    """The source that defines `entry_names`, from cells in their order of execution; "" if none defines them.
 
-    A last definition that is not Python comes back as the raw text of its cell.
+    If the last definition is not valid Python, the raw text of its cell is returned.
     """
     entries = [name for name in entry_names if isinstance(name, str)]
     texts = _capped(text for text in cells if isinstance(text, str))
@@ -65,7 +65,7 @@ def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
 
 
 def _cells_of(nb: object, grade_id: str) -> tuple[list[tuple[str, bool]], list[str]]:
-    """(text, is as released) of the cells with this grade_id, and the texts of the other code cells."""
+    """The cells with this grade_id as (text, unchanged since the release), and the texts of the other code cells."""
     marked: dict[str, bool] = {}
     others = []
     cells = _typed(nb, dict).get("cells")
@@ -97,7 +97,7 @@ def _released_checksum(text: str, grade_id: str) -> str:
 
 
 def _capped(texts: Iterable[str]) -> list[str]:
-    """The last cells that fit into MAX_TOTAL, each cut at MAX_CELL, in their order."""
+    """The last cells that fit into MAX_TOTAL, each cut at MAX_CELL, in the same order."""
     kept, room = [], MAX_TOTAL
     for text in reversed([text[:MAX_CELL] for text in texts]):
         room -= len(text)
@@ -108,7 +108,7 @@ def _capped(texts: Iterable[str]) -> list[str]:
 
 
 def _parts(own: list[str]) -> list[str]:
-    """Answer cells one by one, or joined where a split runs through the middle of a function."""
+    """The answer cells one by one, or joined if the learner split a function between two cells."""
     readable = [text for text in own if _read(text).is_python]
     joined = "\n".join(own)
     return [joined] if len(readable) < len(own) and _read(joined).is_python else readable
@@ -119,14 +119,14 @@ def _parts(own: list[str]) -> list[str]:
 
 @dataclass
 class _Statement:
-    text: str  # written out anew: no comments, one line if it is a simple statement
+    text: str  # unparsed: no comments, one line if it is a simple statement
     first: int  # lines in its cell, from 1; decorators belong to it
     last: int
     alone: bool  # no other statement on these lines
     is_definition: bool  # def, class or import
     binds: set[str] = field(default_factory=set)  # names it defines
-    rebinds: set[str] = field(default_factory=set)  # names it may define, or defines out of their old value
-    touches: set[str] = field(default_factory=set)  # names whose object it may change: x[0] = …, x.append(…)
+    rebinds: set[str] = field(default_factory=set)  # names it may define, or defines from their old value
+    touches: set[str] = field(default_factory=set)  # names of objects that it may change: x[0] = …, x.append(…)
     now: set[str] = field(default_factory=set)  # names it uses when it runs
     later: set[str] = field(default_factory=set)  # names its functions use when they are called
 
@@ -142,7 +142,7 @@ class _Cell:
     is_python: bool = True
 
 
-@lru_cache(maxsize=512)  # a history is read again at every check
+@lru_cache(maxsize=512)  # every check reads the history again
 def _read(text: str) -> _Cell:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines[0].lstrip().startswith("%%"):
@@ -190,7 +190,7 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
 
 
 class _OwnScopes(ast.NodeTransformer):
-    """Gives comprehensions scopes of their own: Python 3.12 takes their variables for those of the scope around."""
+    """Gives comprehensions their own scopes: Python 3.12 puts their variables into the enclosing scope."""
 
     def _generator(self, node):
         self.generic_visit(node)
@@ -210,7 +210,7 @@ def _collect_uses(table: symtable.SymbolTable, found: _Statement, deferred: bool
 
 
 def _completed(node: ast.stmt) -> Iterable[str]:
-    """The function whose definition a statement goes on with: `f.defvjp(forward, backward)`."""
+    """The function whose definition a statement completes: `f.defvjp(forward, backward)`."""
     match node:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method))) if method.startswith("def"):
             yield name
@@ -239,10 +239,10 @@ def _touched(node: ast.stmt) -> Iterable[str]:
 
 
 def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
-    """One source out of cells: what `entries` need. "" if they are not defined.
+    """One source from cells: everything that `entries` need. "" if they are not defined.
 
-    The lines of the last `own` cells keep their numbers where there is room; without `own`, those of the
-    cell that defines an entry last.
+    The lines of the last `own` cells keep their numbers if there is room. Without `own`, the lines of the cell with the
+    last definition of an entry do.
     """
     cells = [_read(text) for text in texts]
     program = [(cell, s) for cell, content in enumerate(cells) for s in content.statements][-MAX_STATEMENTS:]
@@ -264,10 +264,10 @@ def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
 
 
 def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
-    """Which statements define `entries` and what they use; [] unless every entry is defined.
+    """The statements that define `entries` and the names that they use; [] unless every entry is defined.
 
-    A name is looked up before a point of the program: where a statement runs, or at the end for what a
-    function uses when it is called.
+    A name is looked up before a point of the program. This is the place where a statement runs. For names that a
+    function uses when it is called, it is the end.
     """
     defining: dict[str, list[int]] = defaultdict(list)
     for index, statement in enumerate(statements):
@@ -296,20 +296,20 @@ def _needed(statements: list[_Statement], entries: list[str]) -> list[int]:
 
 
 def _sources(statements: list[_Statement], defining: list[int], name: str, point: int) -> list[int]:
-    """What gives `name` its value before `point`: its last definition and the changes since then."""
+    """The statements that give `name` its value before `point`: its last definition and the changes after it."""
     found = []
     for position in range(bisect_left(defining, point) - 1, -1, -1):
         found.append(index := defining[position])
         if name in statements[index].binds:
             if statements[index].is_definition:
-                # A method called on a module or a function is a use of it, not part of it.
+                # A method call on a module or a function uses it, but does not change it.
                 found = [i for i in found if name in statements[i].stored]
             return found
     return found if any(name in statements[i].rebinds for i in found) else []
 
 
 def _texts(cell: _Cell, statements: list[_Statement]) -> list[str]:
-    """The lines of statements; one that shares its line is written out anew."""
+    """The lines of statements. A statement that shares its line with others is unparsed."""
     found = []
     for statement in statements:
         own_lines = cell.lines[statement.first - 1 : statement.last]
@@ -318,7 +318,7 @@ def _texts(cell: _Cell, statements: list[_Statement]) -> list[str]:
 
 
 def _own_lines(cell: _Cell, needed: list[_Statement]) -> list[str]:
-    """All lines of a cell, with those of statements that are not needed emptied."""
+    """All lines of a cell. The lines of statements that are not needed are empty."""
     wanted, all_lines = (
         {number for s in statements for number in range(s.first, s.last + 1)}
         for statements in (needed, cell.statements)
@@ -327,7 +327,7 @@ def _own_lines(cell: _Cell, needed: list[_Statement]) -> list[str]:
 
 
 def _with_prelude(before: list[tuple[_Cell, _Statement]], body: list[str], free: int) -> list[str]:
-    """`before` and then `body`; its lines keep their numbers if `before` fits into the `free` ones on top."""
+    """`before` and then `body`. Lines of `body` keep their numbers if `before` fits into the `free` lines above."""
     prelude = [line for cell, statement in before for line in _texts(cell, [statement])]
     if len(prelude) > free:
         on_one_line = "; ".join(statement.text for _, statement in before)

@@ -1,10 +1,10 @@
-"""Builds the notebooks: solutions/*.py is the only place where a lesson is written.
+"""Builds the notebooks from solutions/*.py, the only source of the lessons.
 
     solutions/NN_name.py ──source_notebook──▶ source notebook ──release──▶ student notebook
 
-A source notebook is nbgrader's: solutions inside, metadata on the graded cells. Releasing it is nbgrader's
-own list of preprocessors; only the one that clears solutions is ours, because it knows starters. Both steps
-are pure: the same script gives the same bytes on every machine.
+A source notebook has the form that nbgrader expects: it holds the solutions, and the graded cells have metadata. It
+is released with nbgrader's own list of preprocessors. Only the one that clears solutions is ours, because it knows
+the starters. Both steps are pure: the same script gives the same bytes on every machine.
 
 Cell markers of the scripts (jupytext percent format):
 
@@ -18,7 +18,7 @@ Numbers in prose that were measured come from the recorded files, benchmarks/rec
     {{h200_vector_add_float32; 98432; add; × copy}}    how many times another provider's speed
     {{h200_vector_add_float32; about}}                 the GPU, the versions and the date
 
-What is released of an answer is written beside it; workshop/starters.py has the grammar.
+The starter of an answer is written beside it in the script; workshop/starters.py describes the grammar.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-# marker -> how the cell is called and what it is to nbgrader
+# marker -> the name of the cell, and its nbgrader metadata
 _MARKERS = {
     "answer": ("{}", {"grade": False, "solution": True, "locked": False}),
     "check": ("check-{}", {"grade": True, "solution": False, "locked": True}),
@@ -54,14 +54,14 @@ _FIGURE = re.compile(r"\.\./assets/([\w./-]+)")
 
 
 class BuildError(ValueError):
-    """A script that cannot be built; the message is one line that names the place."""
+    """A script that cannot be built. The message is one line that names the place."""
 
 
 # -- from script to notebooks -----------------------------------------------------------------------------
 
 
 def source_notebook(script: Path) -> NotebookNode:
-    """The nbgrader source notebook of a lesson script: solutions inside, nothing run.
+    """The nbgrader source notebook of a lesson script, with solutions. No cell is run.
 
     Raises BuildError for an unknown exercise or marker, an answer without its check, or missing hints.
     """
@@ -154,7 +154,7 @@ def _expect_pairs(nb: NotebookNode, script: Path) -> None:
 
 
 def hints_markdown(exercise: str, root: Path = ROOT) -> str:
-    """The hint ladder of an exercise as folded HTML details, readable wherever notebooks are shown."""
+    """The hints of an exercise as folded HTML details, which every notebook viewer can show."""
     path = root / "workshop" / "hints" / f"{exercise}.md"
     if not path.is_file():
         raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
@@ -170,7 +170,7 @@ def hints_markdown(exercise: str, root: Path = ROOT) -> str:
 
 
 class ClearToStarters(ClearSolutions):
-    """nbgrader's ClearSolutions, but an answer cell becomes its own starter instead of one stub for all."""
+    """nbgrader's ClearSolutions, but an answer cell becomes its own starter, not the same stub for all cells."""
 
     def _replace_solution_region(self, cell: NotebookNode, language: str) -> bool:
         if not cell.metadata.get("nbgrader", {}).get("solution"):
@@ -196,12 +196,12 @@ def to_text(nb: NotebookNode) -> str:
 
 
 def answers(script: Path) -> dict[str, str]:
-    """exercise -> its solution's source, without markers."""
+    """The source of each exercise's solution, without markers."""
     return {cell.id: _split(cell)[0] for cell in _answer_cells(script)}
 
 
 def starters(script: Path) -> dict[str, str]:
-    """exercise -> the source that is released in its answer cell."""
+    """The source that is released in the answer cell of each exercise."""
     return {cell.id: _split(cell)[1] for cell in _answer_cells(script)}
 
 
@@ -228,9 +228,9 @@ def scripts(root: Path = ROOT) -> list[Path]:
 
 
 def build(check: bool = False, root: Path = ROOT) -> int:
-    """Writes notebooks/*.ipynb under `root`; with `check` only compares. Returns the exit status, 0 or 1.
+    """Writes notebooks/*.ipynb under `root`. With `check`, it only compares. Returns the exit status, 0 or 1.
 
-    Every notebook is made before the first is written. Raises BuildError.
+    Every notebook is built before the first one is written. Raises BuildError.
     """
     folder = root / "notebooks"
     wanted = {
@@ -251,9 +251,9 @@ def build(check: bool = False, root: Path = ROOT) -> int:
 
 
 def write_course(course_dir: Path, root: Path = ROOT) -> list[str]:
-    """Writes source/ and release/ of an nbgrader course directory; returns the assignments' names.
+    """Writes source/ and release/ of an nbgrader course directory. Returns the names of the assignments.
 
-    One assignment per notebook. Its figures are copied beside it, so that they travel with nbgrader's steps.
+    There is one assignment per notebook. Its figures are copied beside it, so that nbgrader copies them too.
     """
     made = {script.stem: source_notebook(script) for script in scripts(root)}
     for assignment, source in made.items():

@@ -1,7 +1,8 @@
-"""`check("vector_add")`: the learner's own call of the judge, from a notebook or a script.
+"""`check("vector_add")`: the learner calls the judge from a notebook or a script.
 
-The answer's source goes to the same judge and the same box that the instructor uses, in another process: a
-segmentation fault, an endless loop or os._exit in it ends there. The box stays open between checks.
+The answer's source goes to the same judge and box that the instructor uses. The box is another process, so a
+segmentation fault, an endless loop or os._exit in the answer does not end the notebook. The box stays open between
+checks.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from .judge import Judge
 from .judge.jax import JaxMissing
 from .verdict import Verdict
 
-PROVEN_EARLY = "first_kernel"  # stands for all exercises whose answers are kernels
+PROVEN_EARLY = "first_kernel"  # its proof holds for all exercises whose answers are kernels
 _judge: Judge | None = None
 _one_at_a_time = threading.Lock()
-lockdown.missing()  # tried now, and remembered: it forks, which a process cannot do safely once JAX has begun
+lockdown.missing()  # called now, and cached: it forks, which is not safe after JAX has started
 
 
 def check(name: str) -> Verdict | None:
-    """Judges the exercise `name` as it stands in this notebook or script, and shows the verdict.
+    """Judges the current answer to the exercise `name` in this notebook or script, and shows the verdict.
 
-    In a notebook the verdict is drawn as a panel and nothing is returned; in a script it is printed and
-    returned. Raises nothing for a wrong answer: it says what is wrong.
+    In a notebook the verdict is shown as a panel, and nothing is returned. In a script it is printed and returned. A
+    wrong answer raises no exception: the verdict explains it.
     """
     try:
         exercise = find(name)
@@ -55,18 +56,18 @@ def check(name: str) -> Verdict | None:
 
 
 def warm_up() -> None:
-    """Starts the box and tries known answers in it, while the learner reads: the first check need not wait."""
+    """Starts the box and tests it with known answers while the learner reads, so that the first check is fast."""
     judge().start()
     threading.Thread(target=_prove, daemon=True).start()
 
 
 def _prove() -> None:
-    with _one_at_a_time, contextlib.suppress(Exception):  # what is wrong here is said by the first check
+    with _one_at_a_time, contextlib.suppress(Exception):  # the first check reports the error
         judge().prove(PROVEN_EARLY)
 
 
 def judge() -> Judge:
-    """The judge of this process. On a machine that cannot confine, one's own code runs unconfined."""
+    """The judge of this process. On a machine that cannot confine, the learner's own code runs unconfined."""
     global _judge
     if _judge is None:
         confine = not lockdown.missing()
@@ -101,5 +102,5 @@ def _notebook():
 def _remember(verdict: Verdict):
     from workshop import record
 
-    with contextlib.suppress(OSError):  # a read-only folder keeps no progress, and spoils no check
+    with contextlib.suppress(OSError):  # if the folder is read-only, progress is not saved; the check still works
         record(verdict.exercise, verdict.score, verdict.points, verdict.passed)

@@ -1,7 +1,7 @@
-"""The judge judged: galleries of right and wrong answers, and a table of what it made of them.
+"""Tests the judge with galleries of right and wrong answers, and makes a table of its verdicts.
 
-right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail, with that slug. A file whose
-first line is `# needs triton<3.9` must be told so by other versions: not-in-this-triton.
+right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail with that slug. A file whose
+first line is `# needs triton<3.9` must get the slug not-in-this-triton on other versions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Answer:
 
     @property
     def misjudged(self) -> bool:
-        """A wrong answer that passed, or a right one that did not, in any repetition."""
+        """Whether a wrong answer passed, or a right one did not, in any repetition."""
         return any(v.passed != self.is_right for v in self.verdicts)
 
     @property
@@ -53,7 +53,7 @@ class Answer:
 
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
-    """The answers of a gallery. Files of exercises that do not exist are left out by name, not silently."""
+    """The answers of a gallery, for `exercises` or for all that exist. Other folders are left out."""
     wanted = set(exercises or EXERCISES)
     found = []
     for kind in ("right", "wrong"):
@@ -66,7 +66,7 @@ def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Ans
 
 
 def _fits(source: str) -> bool:
-    """Whether this Triton is one of those that the first line of an answer asks for."""
+    """Whether this version of Triton is one that the first line of the answer requires."""
     needs = re.match(r"# needs triton(<|>=)(\d+)\.(\d+)$", source, re.M)
     if not needs:
         return True
@@ -83,9 +83,9 @@ def run(
     confine: bool = True,
     seed: int | None = None,
 ) -> list[Answer]:
-    """Judges every answer `repeat` times; each worker has a judge, and a box, of its own.
+    """Judges every answer `repeat` times. Each worker has its own judge and its own box.
 
-    With a seed the inputs are the same in every run, so that the page of verdicts is, too.
+    With a seed, the inputs are the same in every run, so the page of verdicts is the same too.
     """
     answers = answers_in(folder, exercises)
     workers = workers or min(os.cpu_count() or 1, 8)
@@ -104,7 +104,7 @@ def run(
 
 
 def faultless(answers: list[Answer]) -> bool:
-    """No answer misjudged, and at least 95% of the wrong ones told which mistake it is."""
+    """Whether no answer is misjudged, and at least 95% of the wrong ones get the expected diagnosis."""
     wrong = [a for a in answers if not a.is_right and not a.skipped]
     return not any(a.misjudged for a in answers) and sum(a.named for a in wrong) >= 0.95 * len(wrong)
 

@@ -54,7 +54,7 @@ _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory seen as integers."""
+    """The same memory, viewed as integers."""
     return tensor.view(_INTEGERS[tensor.element_size()])
 
 

@@ -1,4 +1,4 @@
-"""Text of a learner's, made safe to show: of bounded size, with every invisible character spelled out."""
+"""Makes a learner's text safe to show: of limited size, with invisible characters written as codes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ MAX_TEXT = 20_000
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"  # they count as letters, or a sign, and show nothing
+BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"  # Unicode calls them letters or symbols, but they are invisible
 _MAX_COMBINING = 3
 
 
 def visible(text: object, limit: int = MAX_TEXT) -> str:
-    """`text` without terminal colours, with invisible characters spelled out (⟨U+202E⟩), cut at `limit`.
+    """`text` without terminal colours, with codes for invisible characters (⟨U+202E⟩), cut at `limit`.
 
-    Blanks at the end of lines go too: highlighting 60,000 characters of " \\n" took Pygments a minute.
+    Blanks at the end of lines are removed too: Pygments took a minute to highlight 60,000 characters of " \\n".
     """
     text = text if isinstance(text, str) else str(text)
     cut = len(text) > limit
@@ -25,7 +25,7 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
     for character in text:
         category = unicodedata.category(character)
         combining = combining + 1 if category in ("Mn", "Me") else 0
-        if combining > _MAX_COMBINING:  # a tower of accents would cover the lines above it
+        if combining > _MAX_COMBINING:  # a stack of accents would cover the lines above it
             continue
         if (category in _INVISIBLE and character not in "\n\t") or character in BLANK_LETTERS:
             character = f"⟨U+{ord(character):04X}⟩"
@@ -35,7 +35,7 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
 
 
 def visible_json(value: object, limit: int = 4000) -> object:
-    """A JSON value whose strings, keys included, are `visible`; lists and objects end after 200 entries."""
+    """A JSON value whose strings and keys are `visible`. Lists and objects are cut after 200 entries."""
     if isinstance(value, str):
         return visible(value, limit)
     if isinstance(value, dict):

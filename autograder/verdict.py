@@ -1,4 +1,4 @@
-"""A verdict: what the judge decided, and how it is said as JSON, as text and as a panel in the notebook."""
+"""A verdict: what the judge decided, and how to show it as JSON, as text and as a panel in the notebook."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from html import escape
 class Slug(StrEnum):
     """The names of misconceptions. The order is their rank: a finding that explains the whole answer comes first."""
 
-    # The judge or the file, not the answer.
+    # About the judge or the file, not the answer.
     GRADER_ERROR = "grader-error"
     NO_NOTEBOOK = "no-notebook"
-    # What was done, whatever addresses and numbers come out.
+    # About what the answer did, independent of addresses and numbers.
     SYNTAX_ERROR = "syntax-error"
     NOT_ATTEMPTED = "not-attempted"
     NOT_IN_THIS_TRITON = "not-in-this-triton"
@@ -29,14 +29,14 @@ class Slug(StrEnum):
     TIMEOUT = "timeout"
     CRASH = "crash"
     RUNTIME_ERROR = "runtime-error"
-    # Where programs read and wrote.
+    # About where programs read and wrote.
     WRONG_PROGRAM_ID = "wrong-program-id"
     OUT_OF_BOUNDS_STORE = "out-of-bounds-store"
     OUT_OF_BOUNDS_LOAD = "out-of-bounds-load"
     RACE = "race"
     UNWRITTEN_OUTPUT = "unwritten-output"
     RELIES_ON_MASKED_LANES = "relies-on-masked-lanes"
-    # What the numbers are.
+    # About the numbers.
     MISSING_RESCALE = "missing-rescale"
     WRONG_OTHER_VALUE = "wrong-other-value"
     OVERFLOW = "overflow"
@@ -51,7 +51,7 @@ class Slug(StrEnum):
     SAME_MASK = "same-mask"
     WRONG_RATE = "wrong-rate"
     SEED_IGNORED = "seed-ignored"
-    # What the compiler made of it.
+    # About the compiled kernel.
     NOT_AUTOTUNED = "not-autotuned"
     POOR_CONFIGURATIONS = "poor-configurations"
     SPILLS = "spills"
@@ -64,7 +64,7 @@ class Slug(StrEnum):
 
     @property
     def about_conduct(self) -> bool:
-        """Whether it says what was done, which no address and no number explains."""
+        """Whether it is about what the answer did, not about addresses or numbers."""
         return Slug.SYNTAX_ERROR.rank <= self.rank <= Slug.RUNTIME_ERROR.rank and self != Slug.CRASH
 
 
@@ -76,9 +76,9 @@ GRADER_ERROR = Slug.GRADER_ERROR
 class Finding:
     """Why a case failed. `slug` names the misconception; the rest is for the learner.
 
-    happened: where it broke, expected and got. means: what this pattern usually means. advice: one thing to
-    try. line and code: the learner's own, where one is to blame. second: the next likeliest slug, if unsure.
-    A slug may be given as text; ValueError for one that Slug does not have.
+    happened: where it failed, the expected and the actual value. means: what this pattern usually means. advice: one
+    thing to try. line and code: the learner's line that caused it, if known. second: another likely slug, if unsure.
+    A slug may be given as text. An unknown slug raises ValueError.
     """
 
     slug: Slug
@@ -114,9 +114,9 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judge's answer. `score` and `points` are numbers of points; `blanks` is empty where there are none.
+    """The judge's decision. `score` and `points` are numbers of points. `blanks` is empty if the exercise has none.
 
-    `backend` is empty for an answer that never reached a judge, such as a file that is no notebook.
+    `backend` is empty for an answer that never reached a judge, such as a file that is not a notebook.
     """
 
     exercise: str
@@ -182,7 +182,7 @@ class Verdict:
         return f"{mark}  {self.exercise}  {_number(self.score)} of {_number(self.points)} points{slug}"
 
     def to_html(self) -> str:
-        """A self-contained panel, everything in it escaped."""
+        """A self-contained panel. All text in it is escaped."""
         parts = [f"<div class='verdict {'passed' if self.passed else 'failed'}'>{_STYLE}"]
         points = f"{_number(self.score)} of {_number(self.points)} points"
         mark = "✓ Passed" if self.passed else "Not yet"
@@ -203,7 +203,7 @@ class Verdict:
 
 _BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 
-# JupyterLab and nbgrader style p, pre, code and ul too, some with longer selectors than div.verdict.
+# JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
 _STYLE = """<style>
 div.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:9px 16px;margin:6px 0;max-width:58em;
 background:rgba(127,127,127,.09);color:var(--jp-content-font-color1,inherit);
@@ -246,7 +246,7 @@ def _finding_html(finding: Finding) -> str:
 
 
 def _blanks_html(verdict: Verdict) -> str:
-    """The blanks in a row; those with advice each on a line of its own."""
+    """The blanks in one row. Each blank with advice is on a separate line."""
     advised = {name: f.advice or f.happened for name, f in verdict.blank_findings.items() if name in verdict.blanks}
     plain = "".join(
         _chip(name, ok, "right" if ok else "not yet") for name, ok in verdict.blanks.items() if name not in advised

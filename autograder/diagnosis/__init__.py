@@ -1,8 +1,9 @@
-"""From what was observed to the misconception that explains it.
+"""Finds the misconception that explains an observation.
 
-`rules` lists the rules; it is read top to bottom, and the first rule that recognises an observation answers. A rule
-looks at evidence, never at the learner's text: which elements are wrong, which lanes left their tensor, what the
-output agrees with, what the box reported. `whole` makes one diagnosis out of those of all cases.
+`rules` lists the rules. They are tried in order, and the first rule that recognises an observation gives the finding.
+A rule looks at evidence, never at the learner's text: which elements are wrong, which lanes accessed memory outside
+of their tensor, what the output agrees with, what the box reported. `whole` makes one diagnosis from the findings of
+all cases.
 """
 
 from .conduct import wrong_program

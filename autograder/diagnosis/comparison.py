@@ -1,4 +1,4 @@
-"""Is an output right, and if not, in which pattern is it wrong? Everything is computed in float64 on the CPU."""
+"""Decides whether an output is right, and finds the pattern of its errors. All is computed in float64 on the CPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tensors import close, is_poison
 
 @dataclass(frozen=True)
 class Comparison:
-    """An output beside the reference; `got` has the learner's dtype, `expected` is float64, `raw` is contiguous."""
+    """An output and its reference. `got` has the learner's dtype, `expected` is float64."""
 
     got: torch.Tensor
     expected: torch.Tensor
@@ -31,7 +31,7 @@ class Comparison:
     @cached_property
     def bad(self) -> torch.Tensor:
         wrong = ~close(self.value, self.expected, self.bound.relative, self.bound.absolute)
-        return wrong | self.unwritten  # memory that nobody wrote may hold anything, also where NaN is right
+        return wrong | self.unwritten  # unwritten memory may hold any value, even where NaN is right
 
     @cached_property
     def made_not_finite(self) -> torch.Tensor:
@@ -40,7 +40,7 @@ class Comparison:
 
     @cached_property
     def row_sum_error(self) -> float:
-        """The largest relative error of a row's sum; 0 where rows have no meaning or are not finite."""
+        """The largest relative error of a row's sum; 0 where the output is not a matrix or no row sum is finite."""
         if self.expected.ndim != 2 or not self.expected.numel():
             return 0.0
         sums = self.expected.sum(1)
@@ -56,14 +56,14 @@ class Comparison:
 
     @property
     def near(self) -> float:
-        """The relative error within which an output is taken for what a known mistake computes."""
+        """An output within this relative error of what a known mistake computes is attributed to that mistake."""
         return max(6 * self.bound.relative, 1e-3)
 
     # -- patterns ----------------------------------------------------------------------------------------
 
     @cached_property
     def worst(self) -> tuple[int, ...]:
-        """The wrong element that matters most: the one that should be largest; of equal ones the first."""
+        """The wrong element whose expected value is largest; the first of equal ones."""
         weight = torch.where(self.bad, self.expected.abs().nan_to_num(0.0) + 1.0, 0.0)
         return tuple(int(i) for i in torch.unravel_index(weight.argmax(), weight.shape))
 
@@ -85,7 +85,7 @@ class Comparison:
         return self.bad.shape[-1]
 
     def only_tail(self, blocks: tuple[int, ...]) -> int | None:
-        """The block size whose ragged last block is wrong, and nothing before it."""
+        """The block size for which only the ragged last block is wrong; None if there is none."""
         first = int(self.bad_columns.nonzero()[0])
         for block in blocks:
             start = self.columns // block * block
@@ -95,18 +95,18 @@ class Comparison:
 
     @cached_property
     def varies(self) -> bool:
-        """Whether the reference has different values; where it has one, every constant is a factor of it."""
+        """Whether the reference has different values. If all are equal, every constant output is a multiple of it."""
         finite = self.expected[torch.isfinite(self.expected)]
         return finite.numel() > 1 and float(finite.max() - finite.min()) > 1e-6 * float(finite.abs().max())
 
     @cached_property
     def weighty(self) -> torch.Tensor:
-        """Elements that the dtype resolves: their rounding is relative."""
+        """Elements large enough that the relative bound applies to them, not the absolute one."""
         return self.expected.abs() > max(1e-12, self.bound.absolute / max(self.bound.relative, 1e-12))
 
     @cached_property
     def ratio(self) -> float | None:
-        """The one factor between output and reference, if there is one."""
+        """The factor between output and reference, if it is the same for all elements."""
         usable = torch.isfinite(self.value) & torch.isfinite(self.expected) & self.weighty
         if not usable.any() or not bool((torch.isfinite(self.value) | ~torch.isfinite(self.expected)).all()):
             return None
@@ -117,7 +117,7 @@ class Comparison:
 
     @cached_property
     def row_ratios(self) -> torch.Tensor | None:
-        """One factor per row, if each row is a multiple of the right one."""
+        """One factor for each row, if each row is a multiple of the right row."""
         if self.expected.ndim != 2 or self.expected.shape[1] < 2 or not torch.isfinite(self.value).all():
             return None
         ratios = torch.where(self.weighty, self.value / self.expected, torch.nan)
@@ -137,7 +137,7 @@ class Comparison:
 
 
 def agrees(got: torch.Tensor, expected: torch.Tensor, relative: float) -> bool:
-    """Whether an output is what a known mistake computes, to within rounding of intermediate steps."""
+    """Whether an output is what a known mistake computes, apart from the rounding of intermediate steps."""
     if got.shape != expected.shape:
         return False
     return bool(close(got, expected, relative, 1e-7).all())

@@ -1,4 +1,4 @@
-"""Rules about what an answer did, whatever its numbers are."""
+"""Rules about what an answer did. They do not depend on its numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def not_attempted(o: Observation) -> Finding | None:
     return Finding(
         "not-attempted",
         f"The kernel does nothing: {', '.join(o.evidence.empty_kernels)} has no statement.",
-        advice="write its body.",
+        advice="write the body of the kernel.",
     )
 
 
@@ -28,9 +28,9 @@ def no_kernel(o: Observation) -> Finding | None:
         return None
     return Finding(
         "no-triton-kernel",
-        f"No Triton kernel had a part in the output ({o.case.name}).",
-        "The numbers of the output must come out of a Triton kernel.",
-        "launch your kernel, kernel[grid](…), and return the tensor that it stores to.",
+        f"No Triton kernel contributed to the output ({o.case.name}).",
+        "A Triton kernel must compute the numbers of the output.",
+        "launch your kernel with kernel[grid](…), and return the tensor that the kernel stores to.",
     )
 
 
@@ -40,8 +40,8 @@ def wrong_device(o: Observation) -> Finding | None:
         return None
     return Finding(
         "wrong-device",
-        f"The output is on {o.result.device}, the input on {wanted}.",
-        advice="allocate the output where the input is: torch.empty_like(x), or device=x.device.",
+        f"The output is on {o.result.device}, but the input is on {wanted}.",
+        advice="allocate the output on the input's device: torch.empty_like(x), or device=x.device.",
     )
 
 
@@ -80,8 +80,8 @@ def not_contiguous(o: Observation) -> Finding | None:
     return Finding(
         "not-contiguous",
         f"The output is not contiguous ({o.case.name}).",
-        "It is a view of something else; the contract asks for a new contiguous tensor.",
-        "allocate exactly the output, torch.empty(x.shape, dtype=x.dtype, device=x.device), and store there.",
+        "The output is a view of another tensor. The exercise asks for a new contiguous tensor.",
+        "allocate the output with torch.empty(x.shape, dtype=x.dtype, device=x.device), and store to it.",
     )
 
 
@@ -91,8 +91,8 @@ def aliased(o: Observation) -> Finding | None:
     return Finding(
         "input-modified",
         f"The returned tensor shares memory with the input ({o.case.name}).",
-        "The contract asks for a new tensor; the caller still needs the old one.",
-        "allocate the output with torch.empty_like(x) and store there.",
+        "The exercise asks for a new tensor, because the caller still needs the input.",
+        "allocate the output with torch.empty_like(x), and store to it.",
     )
 
 
@@ -101,22 +101,22 @@ def damaged(o: Observation) -> Finding | None:
         return Finding(
             "out-of-bounds-store",
             f"Memory around a tensor was overwritten ({o.case.name}).",
-            "A store without a mask, or a mask that is true too often, writes behind the end or into the gaps "
-            "between rows.",
+            "The store has no mask, or its mask is true for too many lanes. It writes past the end of the tensor or "
+            "into the gaps between rows.",
             "give the store a mask that is true only for elements of the tensor.",
         )
     if "input-modified" in o.evidence.damage:
         return Finding(
             "input-modified",
-            f"The input changed ({o.case.name}).",
-            "A kernel stored through the input's pointer, or the host function worked in place.",
-            "store to the output's pointer only.",
+            f"The input was changed ({o.case.name}).",
+            "A kernel stored through the input's pointer, or the host function changed the input in place.",
+            "store only through the output's pointer.",
         )
     return None
 
 
 def wrong_program(o: Observation) -> Finding | None:
-    """Every program worked on the same part, the rest was left alone: unwritten, or as it was filled."""
+    """All programs worked on the same part. The rest was not written, or still holds its fill value."""
     c = o.comparison
     if c is None or c.right or not o.evidence.races:
         return None
@@ -130,26 +130,27 @@ def wrong_program(o: Observation) -> Finding | None:
         "wrong-program-id",
         f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
         f"{c.bad.numel()} elements were never written ({o.case.name}).",
-        "Programs that should share the work do the same part of it.",
-        "let the offsets depend on tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
+        "Programs should divide the work, but here they all do the same part.",
+        "compute the offsets from pid = tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
         race.line or None,
         race.code,
     )
 
 
 def raced(o: Observation) -> Finding | None:
-    """Two programs wrote the same element with other values, or read what another one writes; or most of the
-    work is done several times over. Two blocks that overlap where the last one was moved back are neither."""
+    """Two programs wrote different values to one element, or one program read what another one writes, or most of
+    the work is done several times. A last block that was moved back and overlaps the block before it is no race."""
     race = next((r for r in o.evidence.races if _is_serious(r, o)), None)
     if race is None:
         return None
     if race.kind != "write-write":
         return Finding(
             "race",
-            f"{_programs(race)} share elements of {race.argument}: one reads what the other writes ({o.case.name}).",
-            "Programs of one launch run in any order and at once: the reader may come before the writer.",
-            "let a program read only what it wrote itself; or launch a second kernel, which begins when the first "
-            "has ended; or use tl.atomic_add.",
+            f"{_programs(race)} use the same elements of {race.argument}: "
+            f"one reads what the other writes ({o.case.name}).",
+            "The programs of one launch run in any order and at the same time. The read can happen before the write.",
+            "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
+            "one ends. Or use tl.atomic_add.",
             race.line or None,
             race.code,
         )
@@ -157,11 +158,12 @@ def raced(o: Observation) -> Finding | None:
         "race",
         f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all "
         f"({o.case.name}).",
-        "Programs run in any order and at once: the last program to write wins, and that differs from run to run."
+        "Programs run in any order and at the same time. The last program to write wins, and which one that is "
+"differs from run to run."
         if not race.same_value
-        else "They write the same values there: the work is done several times over.",
-        "give each element to one program: let the offsets depend on tl.program_id; a loop over rows starts there, "
-        "and steps by tl.num_programs.",
+        else "They write the same values, so the same work is done several times.",
+        "give each element to one program: compute the offsets from tl.program_id. A loop over rows starts at "
+        "tl.program_id(0) and steps by tl.num_programs(0).",
         race.line or None,
         race.code,
     )
@@ -181,7 +183,7 @@ def _programs(race: Race) -> str:
 
 
 def misplaced(o: Observation) -> Finding | None:
-    """Each wrong row is the right one of another row."""
+    """Each wrong row holds the right result of another row."""
     c = o.comparison
     if c is None or c.right or c.expected.ndim != 2 or not c.varies:
         return None
@@ -193,9 +195,9 @@ def misplaced(o: Observation) -> Finding | None:
     row, origin = wrong[0], int(same[0].nonzero()[0])
     return Finding(
         "wrong-program-id",
-        f"Row {row} of the output holds what belongs into row {origin} ({o.case.name}).",
-        "A row was read at one place and written to another.",
-        "use the same row for both, in_ptr + row * in_stride and output_ptr + row * output_stride: "
+        f"Row {row} of the output holds the result of row {origin} ({o.case.name}).",
+        "The kernel read one row and wrote its result to another row.",
+        "use the same row number in in_ptr + row * in_stride and in output_ptr + row * output_stride: "
         "tl.program_id(0), or the variable of the loop over rows.",
     )
 
@@ -206,7 +208,7 @@ def masked_lanes(o: Observation) -> Finding | None:
     return Finding(
         "relies-on-masked-lanes",
         f"The result depends on what a masked-off lane holds ({o.case.name}).",
-        "Without other=…, a masked-off lane of tl.load holds anything. It happened to be 0 here; on a GPU it may "
-        "not be.",
-        "say what such lanes read as: other=0.0 for a sum, other=-float('inf') for a maximum.",
+        "Without other=…, the value of a masked-off lane of tl.load is undefined. Here it was 0 by chance. On a GPU "
+        "it can be any value.",
+        "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum.",
     )

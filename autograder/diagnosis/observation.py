@@ -1,4 +1,4 @@
-"""One case as the judge saw it, and the words for places in it."""
+"""One case as the judge observed it, and functions that describe places in words."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GPU_FAULT = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """One case: what was asked, and what came back."""
+    """One case: what the answer was given, and what it returned."""
 
     exercise: Exercise
     case: Case
@@ -48,13 +48,13 @@ class Observation:
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """Block sizes to look for in patterns: the constants of the launches, then the usual ones."""
+        """Block sizes that a pattern may have: first the constants of the launches, then common sizes."""
         usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
         return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
 
     @property
     def harmed_the_card(self) -> bool:
-        """Whether a kernel on a GPU left its tensors, or was ended by the driver."""
+        """Whether a kernel on a GPU wrote outside of its tensors, or the driver stopped it."""
         if self.backend == "interpreter" or self.stage == "plan":
             return False
         faulted = self.trouble and GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
@@ -62,7 +62,7 @@ class Observation:
 
     @property
     def worst_in_words(self) -> str:
-        """Where it breaks, expected and got."""
+        """The worst element: its place, its value and the expected value."""
         c = self.comparison
         if not c.bad.any():
             return f"Row sums are off by {c.row_sum_error:.1e} ({self.case.name})."
@@ -94,7 +94,7 @@ def _matches(mistake: Mistake, o: Observation) -> bool:
 
 
 def would_be_wrong(mistake: Mistake, o: Observation) -> bool:
-    """Whether this mistake would have spoilt a case that is right."""
+    """Whether this mistake would have made a case wrong that is right."""
     c = o.comparison
     if c is None or not c.right or not c.expected.numel():
         return False
@@ -107,7 +107,7 @@ def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
     for block in o.constants or o.blocks if blockwise else (None,):
         try:
             computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
-        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # it has no meaning here
+        except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # not computable for this input
             continue
         yield computed.double()
 

@@ -1,4 +1,4 @@
-"""Rules about what the numbers look like."""
+"""Rules about patterns in the numbers."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def unwritten(o: Observation) -> Finding | None:
         return Finding(
             "unwritten-output",
             count,
-            "The store is missing, goes elsewhere, or its mask is true for too few lanes.",
-            "store the result at output_ptr + offsets, with the mask of the loads.",
+            "The store is missing, or it writes to another place, or its mask is true for too few lanes.",
+            "store the result at output_ptr + offsets, with the same mask as the loads.",
         )
     if block := c.only_tail(o.blocks):
         return Finding(
             "tail-wrong",
-            f"{count} All of them lie in the last, ragged block (block size {block}).",
-            "The grid or the loop ends before the remainder.",
+            f"{count} All of them are in the last, ragged block (block size {block}).",
+            "The grid or the loop ends before the last block, which is not full.",
             "round up: triton.cdiv(n, BLOCK_SIZE) programs, or range(0, n, BLOCK_SIZE).",
             second="unwritten-output",
         )
     return Finding(
         "unwritten-output",
         f"{count} One wrong element: {place_in_words(c)}.",
-        "No program reached them: the grid is too small, a loop ends early, or the store's mask is too narrow.",
-        "count: programs × elements per program must cover the output.",
+        "No program wrote them: the grid is too small, a loop ends too early, or the store's mask is too narrow.",
+        "count the elements: programs × elements per program must cover the output.",
     )
 
 
@@ -53,16 +53,17 @@ def not_finite(o: Observation) -> Finding | None:
     where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
     if Tag.HALF in o.case.about and bool(torch.isinf(c.value).any()):
         return Finding(
-            "low-precision", where, "float16 ends at 65504: a sum or an exponential kept in it overflows.",
+            "low-precision", where, "The largest float16 is 65504: a larger sum or exponential overflows.",
             "convert to float32 right after the load: x.to(tl.float32).", second="overflow",
         )  # fmt: skip
     return Finding(
         "nan",
         where,
-        "NaN comes from inf - inf, 0 * inf, 0 / 0 or inf / inf, or from a lane that was never loaded."
+        "NaN comes from inf - inf, 0 * inf, 0 / 0 or inf / inf, or from a lane that was not loaded."
         if c.value.isnan().any()
-        else "Infinity is a division by 0, such as a sum that is still empty, or exp(x - m) where m is still -inf.",
-        "look at what masked-off lanes hold, and at the first value of every running maximum and sum.",
+        else "Infinity comes from a division by 0, such as a sum that is still 0, or from exp(x - m) while m is still "
+        "-inf.",
+        "check what masked-off lanes hold, and the initial value of every running maximum and sum.",
     )
 
 
@@ -75,8 +76,8 @@ def tail(o: Observation) -> Finding | None:
         return None
     return Finding(
         "tail-wrong",
-        f"{o.worst_in_words} All wrong elements lie in the last, ragged block (block size {block}).",
-        "The last block is shorter than the others, and its mask or its offsets do not say so.",
+        f"{o.worst_in_words} All wrong elements are in the last, ragged block (block size {block}).",
+        "The last block is shorter than the others, but its mask or its offsets do not allow for that.",
         "compare the offsets with the length: mask = offsets < n.",
     )
 
@@ -92,12 +93,12 @@ def low_precision(o: Observation) -> Finding | None:
     if c.bound.row_sum:
         off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"
     else:
-        off, what = f"errors reach {c.relative_error:.1e}", "a number on the way"
+        off, what = f"errors reach {c.relative_error:.1e}", "an intermediate value"
     return Finding(
         "low-precision",
         f"The result is close, but {off} ({o.case.name}).",
-        f"Most often, {what} was kept in half precision: 8 or 11 bits hold about three digits.",
-        "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32; the store converts "
+        f"Most often, {what} was kept in half precision, which has 8 or 11 bits: about three digits.",
+        "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32. The store converts "
         "back.",
     )
 
@@ -109,8 +110,8 @@ def constant_factor(o: Observation) -> Finding | None:
     return Finding(
         "constant-factor",
         f"Every element is {c.ratio:.6g} times the right one ({o.case.name}).",
-        "The kernel is right up to one factor.",
-        "look for a factor that should not be there, or a division that is missing.",
+        "The kernel is right except for one constant factor.",
+        "look for a factor that should not be there, or for a missing division.",
     )
 
 
@@ -127,6 +128,6 @@ def wrong_value(o: Observation) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{o.worst_in_words} {pattern}.",
-        "Every element is 0: zeros were stored, or something was divided by infinity." if not c.value.any() else "",
-        advice="work one program out by hand: its offsets, its mask, what it loads, what it stores.",
+        "Every element is 0: the kernel stored zeros, or it divided by infinity." if not c.value.any() else "",
+        advice="follow one program by hand: its offsets, its mask, what it loads, what it stores.",
     )

@@ -1,4 +1,4 @@
-"""The rules in their order. An exercise's own stand among the patterns, where its subject says more than they do."""
+"""The rules in their order. An exercise's own rules stand among the patterns: they know more about its subject."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..verdict import Finding
 from . import conduct, patterns, troubles
 from .observation import Observation, Rule
 
-# What was done, whatever the numbers are.
+# About what the answer did. The numbers do not matter.
 CONDUCT_RULES: tuple[Rule, ...] = (
     troubles.invalid_access,
     troubles.died,
@@ -27,7 +27,7 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     conduct.masked_lanes,
     conduct.misplaced,
 )
-# What the numbers look like, when nothing that was done explains them.
+# About patterns in the numbers, if no conduct rule explains the failure.
 _PATTERNS = (patterns.not_finite, patterns.tail, patterns.low_precision, patterns.constant_factor)
 
 
@@ -36,7 +36,7 @@ def pattern_rules(exercise: Exercise) -> tuple[Rule, ...]:
 
 
 def diagnose(o: Observation, rules: tuple[Rule, ...] | None = None) -> Finding | None:
-    """Why this case failed; None where it passed. `rules` are tried in their order, by default all there are."""
+    """Why this case failed; None if it passed. `rules` are tried in their order; by default, all rules."""
     if rules is None:
         rules = (*CONDUCT_RULES, patterns.unwritten, patterns.known_mistake, *pattern_rules(o.exercise))
     for rule in rules:

@@ -17,14 +17,14 @@ _VERBS = {"load": "reads", "store": "writes"}
 
 
 def invalid_access(o: Observation) -> Finding | None:
-    """What compute-sanitizer saw."""
+    """What compute-sanitizer found."""
     if (a := o.access) is None:
         return None
     return Finding(
         f"out-of-bounds-{a.kind}",
-        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that belong to no tensor "
+        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that are in no tensor "
         f"({o.case.name}, found by compute-sanitizer).",
-        "Such lanes touch memory of somebody else.",
+        "These lanes access memory outside of their tensor.",
         "check the pointer arithmetic and the mask of this access.",
         a.line,
     )
@@ -38,25 +38,25 @@ def died(o: Observation) -> Finding | None:
         return Finding(
             "timeout",
             f"{where} did not end in time ({o.case.name}).",
-            "A loop whose bound does not come closer runs for ever; so does a grid of very many tiny programs.",
+            "A loop that never reaches its end runs forever. A grid of very many tiny programs takes too long.",
             "check that every loop advances towards its end, and that BLOCK_SIZE is at least 128.",
         )
     if o.death:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
-                31: "made a system call that a kernel has no use for"}  # fmt: skip
-        name = name.get(-o.death, "ended before it was done")
+                31: "made a system call that is not allowed"}  # fmt: skip
+        name = name.get(-o.death, "ended before it finished")
         return Finding(
             "crash",
             f"The process that ran your code {name} ({o.case.name}).",
-            "Usually a pointer that left its tensor by far, or code that ends its own process.",
+            "Usually a pointer is far outside of its tensor, or the code ends its own process.",
             "check every pointer: base + row * stride + column, with a mask.",
         )
     return None
 
 
 def troubled(o: Observation) -> Finding | None:
-    """Exceptions, refusals, and steps that are not replayed."""
+    """Exceptions, refusals, and steps that cannot be replayed."""
     t = o.trouble
     if t is None:
         return None
@@ -85,11 +85,11 @@ _TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
 def _not_allowed(o, t):
     name = re.match(r"`?(?:tl|triton\.language)\.([\w.]+)", t.construct)
     if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
-        slug, why = "not-allowed", "Triton has more than this course judges: kernels are checked against a list."
+        slug, why = "not-allowed", "Triton has more features than this course can judge. Use the listed ones only."
     elif t.construct.startswith("the unknown name"):
         slug, why = "compile-error", ""
     else:
-        slug, why = "compile-error", "A kernel is not Python: Triton compiles a small part of the language."
+        slug, why = "compile-error", "A kernel is not ordinary Python: Triton compiles a small part of the language."
     return Finding(
         slug,
         f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
@@ -104,8 +104,8 @@ def _not_in_triton(o, t):
     return Finding(
         "not-in-this-triton",
         f"Triton {triton.__version__}, which runs here, does not have {t.construct}. {when(t.construct)}",
-        "The answer may be right with another version of Triton. It cannot be judged here.",
-        "pointers with a mask, and the functions that the lessons use, work in every version.",
+        "The answer may be right with another version of Triton, but it cannot be judged here.",
+        "use pointers with a mask, and the functions from the lessons: they work in every version.",
         t.line,
         t.code,
     )
@@ -123,7 +123,7 @@ def _host_arithmetic(o, t):
     return Finding(
         "no-triton-kernel",
         f"torch computed part of the result on the host: {t.message or 'an operation'}.",
-        "The numbers of the output must come out of a Triton kernel. The host function may allocate, copy, cast, "
+        "A Triton kernel must compute the numbers of the output. The host function may allocate, copy, cast, "
         "view and launch.",
         f"move {t.message or 'the operation'} into the kernel.",
         t.line,
@@ -134,9 +134,9 @@ def _host_arithmetic(o, t):
 def _not_replayable(o, t):
     return Finding(
         "no-triton-kernel",
-        f"The host function does something that is not replayed: {t.message}.",
-        "It may allocate, copy, cast, view and launch; the kernels compute.",
-        "keep the host function to torch.empty, .contiguous(), .to(dtype), views and kernel launches.",
+        f"The host function does something that the judge cannot replay: {t.message}.",
+        "The host function may allocate, copy, cast, view and launch. The kernels must do the computing.",
+        "use only torch.empty, .contiguous(), .to(dtype), views and kernel launches in the host function.",
         t.line,
         t.code,
     )
@@ -146,8 +146,8 @@ def _wrong_device(o, t):
     return Finding(
         "wrong-device",
         f"{t.message} ({o.case.name}).",
-        "A kernel works where its tensors are, and the caller expects the result there too.",
-        "make tensors where the input is: torch.empty_like(x), or device=x.device.",
+        "A kernel runs on the device of its tensors, and the caller expects the result on the same device.",
+        "make tensors on the input's device: torch.empty_like(x), or device=x.device.",
         t.line,
         t.code,
     )
@@ -156,9 +156,9 @@ def _wrong_device(o, t):
 def _out_of_memory(o, t):
     return Finding(
         "out-of-memory",
-        f"The code asked for more memory than there is ({o.case.name}).",
-        "Scratch tensors grow with the input; a block as large as a row grows with the row.",
-        "allocate one output of the input's shape, and walk long rows block by block.",
+        f"The code asked for more memory than is available ({o.case.name}).",
+        "Temporary tensors grow with the input. A block that holds a whole row grows with the row.",
+        "allocate one output of the input's shape, and go through long rows block by block.",
         t.line,
         t.code,
     )
@@ -168,8 +168,8 @@ def _garbled(o, t):
     return Finding(
         "crash",
         f"The process that ran your code sent something that is not a report: {t.message} ({o.case.name}).",
-        "The process writes its reports to a file descriptor of its own. Code that writes to it spoils them.",
-        "write to no file descriptor that your code did not open.",
+        "The process writes its reports to a file descriptor of its own. Your code must not write to it.",
+        "write only to file descriptors that your code opened.",
     )
 
 
@@ -182,25 +182,27 @@ _MEMORY = re.compile(
     re.I,
 )
 
-# What beginners write, by the message it raises: the message is about Triton, the advice about the line.
+# Common mistakes of beginners, by the message that Triton raises. The message is about Triton; the advice is about
+# the learner's line.
 _ADVICE = (
     (r"must be of type tl\.constexpr",
-     "tl.arange takes constants only: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
-    (r"range must be a power of 2", "make the block a power of two, and mask the lanes that have no element."),
+     "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
+    (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
     (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
-    (r"not iterable.*_(ptr|row)\[|not subscriptable", "a pointer is no tensor: x_ptr + offsets, not x_ptr[offsets]."),
+    (r"not iterable.*_(ptr|row)\[|not subscriptable",
+    "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
-     "a kernel sees a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
-    (r"Loop-carried", "what is a number before the loop must stay one: tl.sum(block, axis=0) or tl.max(block, axis=0); "
-     "or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
+     "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
+    (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
+     "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
     (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
-    (r"axis \[", "tl.max(block, axis=0) is the largest of one block; tl.maximum(a, b) is the larger of two."),
+    (r"axis \[", "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of two."),
     (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
     (r"returned .*, not a tensor|returned None", "end the function with `return` and the output tensor."),
-    (r"multiple values for keyword", "autotune passes this one: leave it out of the launch."),
-    (r"^ZeroDivisionError", "the divisor is 0 in this case: treat it by itself."),
-    (r"returned None", "end the function with `return`, and what it made."),
+    (r"multiple values for keyword", "autotune passes this argument: leave it out of the launch."),
+    (r"^ZeroDivisionError", "the divisor is 0 in this case: handle this case separately."),
+    (r"returned None", "end the function with `return` and its result."),
 )  # fmt: skip
 
 
@@ -209,7 +211,7 @@ def _advice(text: str, code: str, otherwise: str) -> str:
 
 
 def _readable(text: str) -> str:
-    """Without the numbers of a whole array, and without the name of the function that stands in for a launch."""
+    """Shortens printed arrays, and hides the name of the function that replaces a launch."""
     text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
 
@@ -219,8 +221,8 @@ def _exception(o, t):
     short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
         happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
-        return Finding("not-attempted", happened, advice="write its body.")
-    if "CUDACachingAllocator" in text:  # confined, torch cannot ask the driver how much is left, and asserts
+        return Finding("not-attempted", happened, advice="write the body of the function.")
+    if "CUDACachingAllocator" in text:  # an assertion of torch: the box hides the driver's count of free memory
         return _out_of_memory(o, t)
     if _MEMORY.search(text):
         return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
@@ -228,7 +230,7 @@ def _exception(o, t):
         return Finding(
             "crash",
             f"The GPU stopped the kernel: {short} ({o.case.name})",
-            "A lane followed a pointer that leads nowhere.",
+            "A lane used an invalid pointer.",
             "check every pointer: base + row * stride + column, with a mask.",
         )
     without_gpu = o.stage == "plan" and o.backend == "interpreter"
@@ -237,7 +239,7 @@ def _exception(o, t):
             "wrong-device",
             f"{short}",
             "This machine has no GPU, and the input is on the CPU.",
-            "make tensors where the input is: torch.empty_like(x), or device=x.device.",
+            "make tensors on the input's device: torch.empty_like(x), or device=x.device.",
             t.line,
             t.code,
         )
@@ -245,7 +247,7 @@ def _exception(o, t):
         return Finding(
             "compile-error",
             f"Triton does not accept the kernel: {short}",
-            advice=_advice(text, t.code, "read the message next to the line: which value is not what you took it for?"),
+            advice=_advice(text, t.code, "compare the message with the line: which value is not what you expected?"),
             line=t.line,
             code=t.code,
         )
@@ -253,7 +255,7 @@ def _exception(o, t):
     return Finding(
         "runtime-error",
         f"{short} ({o.case.name})",
-        f"The function refused an input that it has to take: {o.case.name}." if refused else "",
+        f"The function must accept this input: {o.case.name}." if refused else "",
         "" if refused else _advice(text, t.code, "read the message: the line above raised it." if t.line else ""),
         t.line,
         t.code,
@@ -277,15 +279,15 @@ def _fault(o, t):
 def _why_outside(o, f: Fault):
     if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
         return (
-            "The last block reaches past the end. On a GPU such lanes touch memory of somebody else.",
+            "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
             "give every load and store a mask that is true only for elements of the tensor.",
         )
     if Tag.STRIDED in o.case.about:
         return (
-            "Rows lie further apart than they are long; between them is memory that is not yours.",
+            "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
             "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
         )
     return (
-        "Such lanes touch memory of somebody else.",
+        "These lanes access memory outside of their tensor.",
         "check the pointer arithmetic and the mask of this access.",
     )

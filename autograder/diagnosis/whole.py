@@ -1,4 +1,4 @@
-"""One diagnosis for the exercise, out of those of its cases."""
+"""One diagnosis for the whole exercise, made from the findings of its cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def overall(observations: list[Observation], findings: list[Finding | None]) -> 
 
 
 def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Observation]) -> list:
-    """A known mistake counts if it explains half of the wrong outputs; one that fits by chance does not."""
+    """A known mistake counts only if it explains at least half of the wrong outputs: it can fit one by chance."""
     wrong = [o for o, _ in failed if o.comparison and not diagnose(o, (*CONDUCT_RULES, unwritten))]
     counts = [(sum(m in o.mistakes for o in wrong), m) for m in failed[0][0].exercise.mistakes]
     explained, mistake = max(counts, key=lambda pair: pair[0], default=(0, None))
@@ -43,7 +43,7 @@ def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Ob
 def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
     """Without the findings that other cases contradict."""
     ratios = [o.comparison.ratio for o, f in failed if f.slug == "constant-factor" and _tells_much(o)]
-    if ratios and max(ratios) > 1.01 * min(ratios):  # another factor for another shape: no constant
+    if ratios and max(ratios) > 1.01 * min(ratios):  # the factor differs between shapes, so it is not constant
         failed = [(o, f if f.slug != "constant-factor" else diagnose(o, o.exercise.last_rules) or f) for o, f in failed]
     telling = [(o, f) for o, f in failed if o.comparison and _tells_much(o)]
     usual = {f.slug for o, f in telling if not o.case.about & UNUSUAL}
@@ -52,15 +52,15 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
     races = any(f.slug == "race" for _, f in failed)
 
     def contradicted(o: Observation, f: Finding) -> bool:
-        if f.slug in ("overflow", "nan"):  # what is wrong with ordinary numbers comes first
+        if f.slug in ("overflow", "nan"):  # errors with ordinary numbers rank first
             return bool(o.case.about & UNUSUAL and usual - {f.slug})
-        if f.slug == "constant-factor":  # a single row is always a multiple of the right one
+        if f.slug == "constant-factor":  # a single row always gives one factor
             return any(other.slug != "constant-factor" for _, other in telling)
-        if f.slug == "tail-wrong":  # a size without a tail is wrong too
+        if f.slug == "tail-wrong":  # a case without a ragged block is wrong too
             return bool(full)
-        if f.slug == "timeout":  # work that every program does takes long where there are many
+        if f.slug == "timeout":  # work that every program repeats takes long in a large grid
             return races
-        if f.slug == "unwritten-output":  # no block is full where a row is shorter than one
+        if f.slug == "unwritten-output":  # a row that is shorter than a block has no full block
             return bool(blocks) and o.comparison.columns < max(blocks)
         return False
 
@@ -68,7 +68,7 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
 
 
 def _tells_much(o: Observation) -> bool:
-    """With one column, few elements or equal ones, patterns look alike."""
+    """False where patterns look alike: with one column, few elements or equal elements."""
     return Tag.SHORT not in o.case.about and o.comparison.varies
 
 
@@ -78,7 +78,7 @@ def _rank(o: Observation, finding: Finding) -> tuple[bool, int]:
 
 
 def _only_strided(observations, findings) -> Finding | None:
-    """All contiguous inputs pass, all row-strided ones fail."""
+    """All contiguous inputs pass, and all row-strided inputs fail."""
     cases = list(zip(observations, findings, strict=True))
     strided = [f for o, f in cases if Tag.STRIDED in o.case.about and Tag.WIDE not in o.case.about]
     contiguous = [f for o, f in cases if Tag.STRIDED not in o.case.about]
@@ -92,9 +92,9 @@ def _only_strided(observations, findings) -> Finding | None:
     return Finding(
         "stride-ignored",
         first.happened,
-        "Contiguous inputs are right, row-strided ones are not: rows of the input or of the output are taken to lie "
-        "where they do not.",
-        "pass x.stride(0) to the kernel, and begin row r at r * row_stride; the output has its own stride.",
+        "The results are right for contiguous inputs and wrong for row-strided inputs. The kernel looks for rows of "
+        "the input or of the output in the wrong place.",
+        "pass x.stride(0) to the kernel, and begin row r at r * row_stride. The output has its own stride.",
         first.line,
         first.code,
     )

@@ -1,4 +1,4 @@
-"""The exercises of the course, in the order of the syllabus. Each family has a module that exports EXERCISES."""
+"""The exercises of the course, in the order of the syllabus. The module of each family exports EXERCISES."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnknownExercise(LookupError):
 
 
 def find(name: str) -> Exercise:
-    """The exercise called `name`; UnknownExercise says which ones there are."""
+    """The exercise called `name`. The message of UnknownExercise lists the exercises that exist."""
     try:
         return EXERCISES[name]
     except KeyError:
@@ -27,9 +27,10 @@ def find(name: str) -> Exercise:
 
 
 def add_from(folder: Path) -> list[str]:
-    """Adds the EXERCISES of every Python file in `folder`, and returns their names. ValueError for a name in use.
+    """Adds the EXERCISES of every Python file in `folder`, and returns their names.
 
-    The files are run with this process's rights: they are a course's, not a learner's.
+    The files run with the rights of this process: they must belong to a course, not to a learner. Raises ValueError for
+    a name that is in use.
     """
     added = [e for file in sorted(folder.glob("*.py")) for e in runpy.run_path(str(file)).get("EXERCISES", ())]
     for exercise in added:

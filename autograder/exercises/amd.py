@@ -1,6 +1,6 @@
-"""Exercises about AMD's GPUs (06): what the compiler made of the fused softmax, and what that leaves room for.
+"""Exercises about AMD's GPUs (06): what the compiler generates for the fused softmax, and the occupancy that follows.
 
-The course's own kernel is compiled here, in a child process; the learner's answer is only numbers.
+Only the course's own kernel is compiled here, in a child process. The learner's answer is numbers.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ ROWS = 4096
 READ = {"BLOCK_SIZE": 8192, "num_warps": 4, "num_stages": 2, "waves_per_eu": 8}
 TUNED_COLUMNS = 4096
 ASKED_WAVES = 8
-MOST_PER_LANE = 64  # float32 of one row in a lane: as many as a lane has registers at eight waves
+MOST_PER_LANE = 64  # float32 elements of one row in a lane: a lane has as many registers at eight waves
 
-# What a configuration may be. Larger blocks and more stages take the compiler minutes and win nothing.
+# The values that a configuration may have. Larger blocks and more stages take minutes to compile and gain nothing.
 CHOICES = {
     "BLOCK_SIZE": tuple(2**k for k in range(14)),
     "num_warps": (1, 2, 4, 8, 16),
@@ -64,7 +64,7 @@ def compiled(dtype: str, n_cols: int, configuration: dict[str, int]) -> Compiled
 
 
 def isa_numbers() -> dict[str, int]:
-    """What there is to read, as this version of Triton compiles it."""
+    """The numbers that the learner reads, as this version of Triton compiles the kernel."""
     found = compiled("fp32", READ["BLOCK_SIZE"], READ)
     return {
         "vgprs": found.vgprs,
@@ -81,7 +81,7 @@ def copy_kernel(x_ptr, y_ptr, BLOCK_SIZE: tl.constexpr):
 
 
 def widths_of_a_copy() -> dict[str, int]:
-    """Bits of the widest load and store of a copy of float16: shows that the compiler can be asked at all."""
+    """Bits of the widest load and store of a float16 copy. They show that the compiler works."""
     found = xray(copy_kernel, "*fp16", "*fp16", targets=TARGET, BLOCK_SIZE=4096, num_warps=4)[TARGET]
     return {"load": max(found.loads, default=0), "store": max(found.stores, default=0)}
 
@@ -94,37 +94,38 @@ READ_MISTAKES = (
     Mistake(
         "wrong-value",
         _misread(lds_bytes=0),
-        "The ISA's .group_segment_fixed_size is always 0 here: Triton asks for its LDS when it launches the kernel.",
-        "Read the row of the table that counts shared memory.",
+        "The ISA's .group_segment_fixed_size is always 0 here, because Triton requests LDS when it launches the "
+        "kernel.",
+        "Read the row of the table about shared memory.",
     ),
     Mistake(
         "wrong-value",
         _misread(load_bits=4),
-        "The 4 of dwordx4 counts double words, of 32 bits each.",
-        "Multiply.",
+        "The 4 in dwordx4 counts double words. Each has 32 bits.",
+        "Multiply by 32.",
     ),
     Mistake(
         "wrong-value",
         _misread(load_bits=16),
-        "These are bytes.",
+        "This is a number of bytes.",
         "Multiply by 8: load_bits counts the bits that one lane gets from one load.",
     ),
     Mistake(
         "wrong-value",
         _misread(load_bits=32),
-        "That is one element. One instruction loads several for each lane.",
+        "That is one element. One instruction loads several elements for each lane.",
         "Look for the x at the end of the instruction's name.",
     ),
     Mistake(
         "wrong-value",
         _misread(spills=0),
-        "The kernel does spill: it was made to fit into fewer registers than it needs.",
+        "The kernel does spill: the compiler had to use fewer registers than the kernel needs.",
         "Look for .vgpr_spill_count in the ISA (.sgpr_spill_count is about scalar registers).",
     ),
 )
 
 
-# (vgprs, lds_bytes, num_warps, arch): each row makes another limit bind; all give whole waves
+# (vgprs, lds_bytes, num_warps, arch): in each row a different limit applies; all give whole waves
 _KERNELS = (
     (114, 16, 4, "gfx942"),
     (62, 32, 8, "gfx942"),
@@ -162,26 +163,27 @@ OCCUPANCY_MISTAKES = (
     Mistake(
         "wrong-value",
         _without_granule,
-        "Registers are handed out in steps of 8: a wave that uses 170 is given 176.",
+        "Registers are allocated in steps of 8: a wave that uses 170 registers gets 176.",
         "Round vgprs up to the next multiple of 8 before you divide.",
     ),
     Mistake(
         "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(-(-vgprs // 16) * 16, lds, warps, arch),
-        "The step is 8 registers on these three. Some guides say 16, which is too coarse: 72 need no rounding.",
+        "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
+        "rounded.",
         "Round vgprs up to the next multiple of 8.",
     ),
     Mistake(
         "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(2 * (-(-vgprs // 8) * 8), lds, warps, arch),
-        "An execution unit has 512 registers per lane. 256 is without the accumulation registers.",
-        "Divide 512; vgprs already counts both kinds.",
+        "An execution unit has 512 registers per lane. 256 leaves out the accumulation registers.",
+        "Divide 512, not 256: vgprs already counts both kinds.",
     ),
     *(
         Mistake(
             "wrong-value",
             _with_slots(slots),
-            "However few registers they use, an execution unit of these three holds at most 8 waves.",
+            "An execution unit of these three architectures holds at most 8 waves, even if they use few registers.",
             "Take the smaller of 8 and 512 // registers.",
         )
         for slots in (512, 10, 16)
@@ -195,8 +197,8 @@ OCCUPANCY_MISTAKES = (
     Mistake(
         "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(vgprs, 0, warps, arch),
-        "LDS is not counted.",
-        "At most LDS // lds_bytes workgroups fit a compute unit; 0 bytes limit nothing.",
+        "The LDS limit is missing.",
+        "At most LDS // lds_bytes workgroups fit on a compute unit; with 0 bytes there is no limit.",
     ),
     Mistake(
         "wrong-value",
@@ -213,14 +215,14 @@ OCCUPANCY_MISTAKES = (
     Mistake(
         "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).waves_by_vgprs,
-        "That is what the registers leave room for, wave by wave. Waves come in whole workgroups, and those need LDS.",
-        "Count workgroups per compute unit, take the smallest count, then go back to waves.",
+        "That is the limit by registers for single waves. A GPU runs whole workgroups, and a workgroup also needs LDS.",
+        "Count workgroups per compute unit for each limit, take the smallest count, then convert it to waves.",
     ),
 )
 
 
 def tuned(configuration) -> Finding | None:
-    """Why this configuration does not do for the kernel on float16 rows; None if it does."""
+    """Why this configuration is not good enough for the kernel on float16 rows; None if it is."""
     if finding := _no_configuration(configuration):
         return finding
     configuration = {key: int(value) for key, value in configuration.items()}
@@ -230,7 +232,7 @@ def tuned(configuration) -> Finding | None:
             "low-occupancy",
             f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
             f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
-            advice="share the row among more warps, or take a smaller block.",
+            advice="divide the row among more warps, or choose a smaller block.",
         )
     try:
         found = compiled("fp16", TUNED_COLUMNS, configuration)
@@ -254,7 +256,7 @@ def _no_configuration(got) -> Finding | None:
             "wrong-value",
             f"BLOCK_SIZE is {got['BLOCK_SIZE']}, and a row has {TUNED_COLUMNS} columns: the rest is never read.",
             "This kernel holds the whole row in one block.",
-            "choose a block as long as the row.",
+            "choose a block that is at least as long as the row.",
         )
     return None
 
@@ -272,7 +274,7 @@ def _narrow(found: Compiled, configuration: dict) -> Finding | None:
     return Finding(
         "narrow-access",
         f"{_shown(configuration)}: {' and '.join(narrow)}.",
-        f"A lane has {lane} elements of 16 bits in a row; 128 bits are eight of them.",
+        f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
         "give each lane more elements: fewer warps for the same block.",
     )
 
@@ -283,8 +285,8 @@ def _spilling(found: Compiled, configuration: dict) -> Finding | None:
     return Finding(
         "spills",
         f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
-        "waves_per_eu makes the compiler fit a wave into fewer registers; what does not fit goes to memory.",
-        "let a lane hold less: more warps or fewer stages.",
+        "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to memory.",
+        "make each lane hold less: use more warps or fewer stages.",
     )
 
 
@@ -295,9 +297,9 @@ def _crowded_out(found: Compiled, configuration: dict) -> Finding | None:
     return Finding(
         "low-occupancy",
         f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
-        f"asked: {ASKED_WAVES}. A wave has {found.vgprs} registers.",
-        f"{ASKED_WAVES} waves leave 64 registers to each.",
-        "let a lane hold less: more warps or fewer stages.",
+        f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
+        f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
+        "make each lane hold less: use more warps or fewer stages.",
     )
 
 

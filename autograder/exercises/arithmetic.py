@@ -1,6 +1,6 @@
 """Exercises whose answer is a number: bytes moved (02) and the size of a persistent launch (04).
 
-Here `reference` returns a plain value, and a Mistake computes the plain value that a misconception leads to.
+Here `reference` returns a plain value. A Mistake computes the plain value that results from a misconception.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ BYTES_MISTAKES = (
     Mistake(
         "wrong-value",
         _per_operation(5, 0, 3, 0),
-        "The M row maxima and the M row sums are missing: they are written once and read once each.",
+        "The M row maxima and the M row sums are missing. Each of them is written once and read once.",
         "Add 2M elements to what is read and 2M to what is written.",
     ),
     Mistake(
         "wrong-value",
         _per_operation(5, 0, 3, 2),
-        "The row maxima and the row sums are written, and then read again.",
+        "The row maxima and the row sums are not only written. They are also read again.",
         "subtract reads the M maxima, and divide reads the M sums: add 2M elements to what is read.",
     ),
     Mistake(
         "wrong-value",
         _per_operation(7, 0, 3, 2),
-        "row_max and row_sum have M elements, not MN: broadcasting reads each of them once.",
+        "row_max and row_sum have M elements, not MN. Broadcasting reads each element once.",
         "Count 2M for them, not 2MN.",
     ),
     Mistake(
         "wrong-value",
         lambda m, n, size: bytes_moved(m, n, size)
         | {"torch_read": (5 * m + 2) * n * size, "torch_written": (3 * m + 2) * n * size},
-        "max and sum give one number for each of the M rows; you counted N.",
+        "max and sum give one number for each of the M rows, but you counted N.",
         "Count 2M for row_max and row_sum.",
     ),
     Mistake(
@@ -85,16 +85,16 @@ BYTES_MISTAKES = (
     Mistake(
         "wrong-value",
         _per_operation(3, 0, 1, 0),
-        "That is what the three-pass kernel moves. torch writes the result of each operation to memory.",
-        "Go through max, subtract, exp, sum, divide: each reads its inputs and writes its output.",
+        "That is what the three-pass kernel moves. torch also writes the result of each operation to memory.",
+        "Go through max, subtract, exp, sum, divide: each operation reads its inputs and writes its output.",
     ),
 )
 
 
 _RADEON = DeviceFacts("AMD Radeon RX 7900 XTX", "hip", "gfx1100", 48, 65536, 65536, 32, 1024)
 
-# (device, registers of a thread, shared bytes of a program, warps): each row makes another limit bind, and each
-# program fits. No GPU launches one that does not, so an answer that says 0 there harms nobody.
+# (device, registers of a thread, shared bytes of a program, warps): in each row a different limit applies, and each
+# program fits. No GPU launches a program that does not fit, so an answer of 0 for it would be acceptable too.
 _LAUNCHES = (
     ("NVIDIA H200", 62, 32, 8),
     ("NVIDIA H200", 20, 0, 4),
@@ -122,12 +122,12 @@ LAUNCH_CASES = tuple(_launch_case(*launch) for launch in _LAUNCHES)
 
 
 def _launch(**changed):
-    """The launch on a device that differs in what a misconception overlooks."""
+    """The launch on a device with changed facts: those that a misconception overlooks."""
     return lambda regs, shared, warps, device: num_programs(regs, shared, warps, _With(device, **changed))
 
 
 class _With:
-    """A device with some of its facts replaced; a fact may be computed from the device."""
+    """A device with some of its facts replaced. A new fact may be a function of the device."""
 
     def __init__(self, device, **changed):
         facts = asdict(device) | {"is_cdna": device.is_cdna}
@@ -147,45 +147,47 @@ LAUNCH_MISTAKES = (
         Mistake(
             "wrong-value",
             compute,
-            "Parts of programs are counted.",
-            "Round down for each multiprocessor: it runs whole programs, so divide with //.",
+            "The result counts parts of programs, but a multiprocessor runs only whole programs.",
+            "Round down for each multiprocessor: divide with //.",
         )
         for compute in (_unrounded, lambda *launch: int(_unrounded(*launch)))
     ),
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: device.multiprocessors,
-        "That is one program for each multiprocessor; most have room for more.",
-        "Find how many fit by registers, by shared memory and by threads; the smallest number counts.",
+        "That is one program for each multiprocessor. Most have room for more.",
+        "Calculate how many fit by registers, by shared memory and by threads, and take the smallest number.",
     ),
     Mistake(
         "wrong-value",
         _launch(is_cdna=False),
-        "On CDNA a thread has twice the registers that the driver reports: the accumulation registers count too.",
+        "On CDNA a multiprocessor has twice the registers that the driver reports: the accumulation registers count "
+        "too.",
         "Double device.registers for gfx908, gfx90a, gfx942 and gfx950.",
     ),
     Mistake(
         "wrong-value",
         _launch(is_cdna=lambda d: d.backend == "hip"),
-        "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) has not.",
+        "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) does not.",
         "Decide by device.arch, not by device.backend.",
     ),
     Mistake(
         "wrong-value",
         _launch(max_threads=1 << 30),
-        "A multiprocessor holds a bounded number of threads, however few registers they use.",
+        "A multiprocessor holds a limited number of threads, even if they use few registers.",
         "Take device.max_threads // (num_warps * warp_size) as a third limit.",
     ),
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: num_programs(regs, 0, warps, device),
-        "Shared memory is not counted.",
-        "At most device.shared_memory // shared_bytes programs fit on a multiprocessor; 0 bytes limit nothing.",
+        "The limit by shared memory is missing.",
+        "At most device.shared_memory // shared_bytes programs fit on a multiprocessor; with 0 bytes there is no "
+        "limit.",
     ),
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: num_programs(0, shared, warps, device),
-        "Registers limit nothing here.",
+        "The limit by registers is missing.",
         "A program needs num_regs * num_warps * warp_size registers.",
     ),
     Mistake(
@@ -197,13 +199,13 @@ LAUNCH_MISTAKES = (
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: num_programs(regs, shared, warps, _With(device, warp_size=32)),
-        "A warp is not 32 threads everywhere: a wavefront of CDNA has 64.",
+        "A warp does not always have 32 threads: a wavefront of CDNA has 64.",
         "Use device.warp_size.",
     ),
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: num_programs(regs, shared, 1, device),
-        "The warps of a program are not counted.",
+        "The number of warps of a program is ignored.",
         "A program has num_warps * device.warp_size threads.",
     ),
 )

@@ -15,7 +15,7 @@ SEEDS = 1 << 30
 
 
 def numbers(generator: torch.Generator, *shape: int, dtype=torch.float32) -> Strided:
-    """Normal numbers that stay away from zero: where an output is zero, its element was dropped."""
+    """Normal numbers, none of them near zero: if an output is zero, its element was dropped."""
     x = torch.randn(shape, generator=generator)
     return Strided((x + 0.05 * torch.sign(x) + 0.05 * (x == 0)).to(dtype))
 
@@ -37,7 +37,7 @@ def _with_weights(case: Case) -> Case:
 
 
 def calls(case: Case) -> tuple[Call, ...]:
-    """The variant is the seed's. At p = 0 and p = 1 a kernel is not needed."""
+    """The calls of a case. The variant chooses the seed. At p = 0 and p = 1 a kernel is not needed."""
     if Tag.REPEAT in case.about:
         return Call(), Call(), Call(jit=True), Call(1, jit=True), Call(2, jit=True)
     if Tag.RATE in case.about:

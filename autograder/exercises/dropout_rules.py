@@ -1,8 +1,8 @@
-"""What is wrong with leaky dropout: values, masks and gradients of the calls of one case.
+"""Finds what is wrong with leaky dropout: the values, masks and gradients of the calls of one case.
 
-The mask is random, in any mapping from element to random number, so it is judged by what must hold for every
-right one. Statistics are bounds, not tests at a level: a right answer is refused with a probability below
-1e-9 a judgement (each of fewer than 100 bounds is exceeded with a probability of at most 1e-12).
+The mask is random, and an answer may map elements to random numbers in any way. So a mask is judged by properties that
+every right mask has. The statistics are bounds: a right answer exceeds each of them with a probability of at most
+1e-12. There are fewer than 100 bounds, so a judgement refuses a right answer with a probability below 1e-9.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .masks import ALPHA, correlated, plausible, plausible_range, repeats
 from .spec import Bound
 
 SLOPE = 0.01
-# Up to rounding: the slope, the scale and the product are each rounded once, in the narrowest dtype used.
+# These allow for rounding: the slope, the scale and the product are each rounded once, in the narrowest dtype used.
 BOUNDS = {torch.float32: Bound(2e-6, 1e-9), torch.float16: Bound(4e-3, 1e-6)}
 
 
 def kept(x: torch.Tensor, p: float, *_) -> torch.Tensor:
-    """What an element is if it is kept, in float64."""
+    """The value of each element if it is kept, in float64."""
     x = x.double()
     return torch.where(x >= 0, x, SLOPE * x) / (1 - p) if p < 1 else torch.zeros_like(x)
 
@@ -35,22 +35,22 @@ def gradient(x: torch.Tensor, p: float, w: torch.Tensor) -> torch.Tensor:
 
 
 class Dropout:
-    """One call of leaky_dropout(x, p, seed): what went in, what came out, and which elements were kept."""
+    """One call of leaky_dropout(x, p, seed): its arguments, its output, and which elements were kept."""
 
     def __init__(self, made):
         self.case, self.call, self.got = made.case, made.call, made.got
         self.x, self.p, self.seed = made.arguments
         self.w = made.cotangent
-        self.mask = made.got != 0  # no element of x is zero, so zeros are dropped ones
+        self.mask = made.got != 0  # no element of x is zero, so a zero was dropped
 
 
 def judge_calls(calls: list) -> Finding | None:
-    """What is wrong with the calls of one case, each a judge.jax.Made with its output; the first that ranks."""
+    """The finding that ranks first among the calls of one case. Each call is a judge.jax.Made with its output."""
     made = [Dropout(call) for call in calls]
     plain = [m for m in made if not m.call.grad]
     findings = [about_values(m) for m in plain]
     if not any(findings):
-        pairs = zip(made, made[1:])  # a gradient follows the call that it belongs to
+        pairs = zip(made, made[1:])  # a gradient comes directly after its forward call
         findings += [about_gradient(m, forward) for forward, m in pairs if m.call.grad]
     if not any(findings):
         findings.append(about_masks(plain))
@@ -77,7 +77,7 @@ def about_values(made: Dropout) -> Finding | None:
         return _wrong_kept(made, wrong)
     if made.p == 0 and not bool(made.mask.all()):
         dropped = int((~made.mask).sum())
-        return Finding("wrong-rate", f"{dropped} elements are dropped at p = 0, which keeps all.", *_COMPARE)
+        return Finding("wrong-rate", f"{dropped} elements are dropped at p = 0, which keeps every element.", *_COMPARE)
     negative = made.x < 0
     kept_signs = made.mask[negative].any(), made.mask[~negative].any()
     if made.p < 0.9 and int(negative.sum()) >= 64 and bool(kept_signs[1]) and not bool(kept_signs[0]):
@@ -85,14 +85,14 @@ def about_values(made: Dropout) -> Finding | None:
             "wrong-value",
             f"Every negative element became zero ({made.case.name}).",
             "That is ReLU. Leaky ReLU multiplies a negative number by 0.01.",
-            "tl.where(x >= 0, x, 0.01 * x)",
+            "use tl.where(x >= 0, x, 0.01 * x).",
         )
     return None
 
 
 _COMPARE = (
-    "An element is kept when its random number, in [0, 1), is at least p.",
-    "compare with keep = random >= p.",
+    "An element is kept if its random number, in [0, 1), is at least p.",
+    "compare like this: keep = random >= p.",
 )
 
 
@@ -102,7 +102,7 @@ def _unwritten(made: Dropout) -> Finding:
     return Finding(
         "unwritten-output",
         f"{int(holes.sum())} of {holes.numel()} elements were never written, the first at {first} ({made.case.name}).",
-        "No program reached them: the grid is too small, or the store's mask is too narrow.",
+        "No program wrote them: the grid is too small, or the store's mask is too narrow.",
         "launch triton.cdiv(x.size, BLOCK_SIZE) programs, and mask with offsets < n.",
     )
 
@@ -115,19 +115,19 @@ def _not_finite(made: Dropout) -> Finding:
             "nan",
             happened,
             "At p = 1 the scale 1 / (1 - p) is infinite, and 0 times infinity is NaN.",
-            "choose, do not multiply: tl.where(keep, x / (1 - p), 0.0).",
+            "select the value, do not multiply by the mask: tl.where(keep, x / (1 - p), 0.0).",
         )
-    return Finding("nan", happened, advice="look at the scale, and at what masked-off lanes hold.")
+    return Finding("nan", happened, advice="check the scale, and what masked-off lanes hold.")
 
 
 def _wrong_kept(made: Dropout, wrong: torch.Tensor) -> Finding:
-    """Kept elements have a value that they should not have: which one?"""
+    """Explains the wrong values of kept elements."""
     bound = BOUNDS[made.x.dtype]
     x, got = made.x.double(), made.got.double()
     leaky = torch.where(x >= 0, x, SLOPE * x)
     expected = kept(made.x, made.p)
     at = tuple(int(i) for i in wrong.nonzero()[0])
-    happened = f"Element {at} is {float(got[at]):.6g}; kept, it would be {float(expected[at]):.6g} ({made.case.name})."
+    happened = f"Element {at} is {float(got[at]):.6g}. If kept, it is {float(expected[at]):.6g} ({made.case.name})."
     nonzero = got != 0
 
     def all_are(value):
@@ -139,23 +139,23 @@ def _wrong_kept(made: Dropout, wrong: torch.Tensor) -> Finding:
         return Finding(
             "not-scaled",
             happened,
-            "Kept elements were not scaled: the sum of a layer would shrink by 1 - p.",
-            "divide what is kept by 1 - p.",
+            "Kept elements were not scaled, so the expected sum of a layer changes by the factor 1 - p.",
+            "divide kept elements by 1 - p.",
         )
     if all_are(x / (1 - made.p)) or all_are(x):
         return Finding(
             "wrong-value",
             happened,
             "Negative elements were not multiplied by 0.01: this is dropout without leaky ReLU.",
-            "tl.where(x >= 0, x, 0.01 * x), before the dropout.",
+            "use tl.where(x >= 0, x, 0.01 * x) before the dropout.",
         )
     rest = wrong & close(got, leaky, 4 * bound.relative, bound.absolute)
     if made.p > 0 and bool((rest == wrong).all()) and not bool((got == 0).any()):
         return Finding(
             "wrong-value",
             happened,
-            "Elements that were not scaled up were left as they are; a dropped element is 0.",
-            "tl.where(keep, x / (1 - p), 0.0)",
+            "Dropped elements still hold leaky(x). A dropped element must be 0.",
+            "use tl.where(keep, x / (1 - p), 0.0).",
         )
     ratio = got[nonzero] / leaky[nonzero]
     middle = float(ratio.median())
@@ -163,18 +163,18 @@ def _wrong_kept(made: Dropout, wrong: torch.Tensor) -> Finding:
         return Finding(
             "constant-factor",
             f"{happened} Every kept element is {middle:.6g} times leaky(x), expected {1 / (1 - made.p):.6g}.",
-            "The probability of being kept is 1 - p; 1 / p scales by that of being dropped."
+            "An element is kept with probability 1 - p. The factor 1 / p uses the probability of a drop."
             if made.p and abs(middle * made.p - 1) < 1e-3
-            else "Everything is right up to one factor.",
-            "divide what is kept by 1 - p.",
+            else "Everything is right except for one constant factor.",
+            "divide kept elements by 1 - p.",
         )
     if bool(close(got[nonzero], expected[nonzero], 0.01, 1e-6).all()):
         error = float((got / expected - 1)[wrong].abs().max())
         return Finding(
             "low-precision",
             f"{happened} Errors reach {error:.1e}.",
-            "A number on the way was kept in half precision: 8 or 11 bits hold about three digits.",
-            "convert to float32 right after the load, x.to(tl.float32); the store converts back.",
+            "An intermediate value was kept in half precision, which has 8 or 11 bits: about three digits.",
+            "convert to float32 right after the load, x.to(tl.float32). The store converts back.",
         )
     if not bool((wrong & (x >= 0)).any()):
         slopes = got[wrong] * (1 - made.p) / x[wrong]
@@ -183,8 +183,8 @@ def _wrong_kept(made: Dropout, wrong: torch.Tensor) -> Finding:
     return Finding(
         "wrong-value",
         f"{happened} {int(wrong.sum())} of {wrong.numel()} elements are neither dropped nor right.",
-        "An element may have been computed from another one: the offsets of load and store have to agree.",
-        "work one program out by hand: which elements does it read, and where does it write?",
+        "Perhaps an element was computed from another one: the load and the store must use the same offsets.",
+        "follow one program by hand: which elements does it read, and where does it write?",
     )
 
 
@@ -192,7 +192,7 @@ def _wrong_kept(made: Dropout, wrong: torch.Tensor) -> Finding:
 
 
 def about_masks(made: list[Dropout]) -> Finding | None:
-    """Same seed, same mask; other seed, other mask; the right share of elements, independent of each other."""
+    """Same seed, same mask; other seed, other mask. Elements are kept independently, and the right share of them is."""
     case, p = made[0].case, made[0].p
     if not 0 < p < 1 or made[0].mask.numel() < 256:
         return None
@@ -205,7 +205,7 @@ def about_masks(made: list[Dropout]) -> Finding | None:
     k, n = sum(int(m.sum()) for m in masks), sum(m.numel() for m in masks)
     off = not plausible(k, n, 1 - p)
     rate = 1 - k / n if off else p
-    # masks with a pattern of their own may agree by chance: the pattern comes first
+    # two masks with a pattern may agree by chance, so a pattern ranks first
     for mask in masks:
         if finding := about_pattern(mask, rate, case):
             return _same_for_two_seeds(masks, case, torch.equal) or finding
@@ -223,7 +223,7 @@ def _same_for_two_seeds(masks: list[torch.Tensor], case, alike) -> Finding | Non
                 f"Two seeds gave {'the same mask' if share == 1 else f'masks that agree in {share:.0%}'} "
                 f"({case.name}).",
                 "Every call, every layer and every step would drop the same elements.",
-                "give the seed to the generator: tl.rand(seed, offsets).",
+                "pass the seed to the generator: tl.rand(seed, offsets).",
             )
     return None
 
@@ -233,17 +233,18 @@ def _unsteady(before: Dropout, after: Dropout) -> Finding:
     return Finding(
         "seed-ignored",
         f"Seed {after.seed} gave another mask {how} ({after.case.name}).",
-        "The mask has to depend on the seed's value and the element, and on nothing else. An array that reaches the "
-        "kernel is a pointer: its address is not its value.",
-        "seed = tl.load(seed_ptr), then tl.rand(seed, offsets).",
+        "The mask must depend only on the value of the seed and on the element. In the kernel, an array argument is a "
+        "pointer: it holds an address, not the value.",
+        "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).",
     )
 
 
 def _wrong_rate(k: int, n: int, p: float, case) -> Finding:
     low, high = plausible_range(n, 1 - p)
     happened = (
-        f"{k / n:.2%} of {n} elements are kept; with p = {p:g} it is {1 - p:.0%}, and chance stays between {low:.2%} "
-        f"and {high:.2%} ({case.name})."
+        f"{k / n:.2%} of {n} elements are kept. With p = {p:g}, {1 - p:.0%} are expected, and a right answer gives "
+        f"{low:.2%} to "
+        f"{high:.2%} ({case.name})."
     )
     if plausible(k, n, p):
         means = "The comparison is the wrong way round: an element is kept with probability p."
@@ -252,8 +253,10 @@ def _wrong_rate(k: int, n: int, p: float, case) -> Finding:
 
 
 def about_pattern(mask: torch.Tensor, p: float, case) -> Finding | None:
-    """Are the decisions independent? Rows and columns by their share, all pairs at one distance by correlation."""
-    means = "The same random numbers are used again: the generator gives one number for each pair (seed, offset)."
+    """Checks that elements are kept independently: rows and columns by their share, all pairs at one distance by
+    correlation.
+    """
+    means = "Random numbers are used more than once: the generator gives one number for each pair (seed, offset)."
     advice = "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)."
     for axis, name in ((1, "row"), (0, "column")):
         counts, size = mask.sum(axis).tolist(), mask.shape[axis]
@@ -265,11 +268,11 @@ def about_pattern(mask: torch.Tensor, p: float, case) -> Finding | None:
     if distance is None:
         return None
     if distance == mask.shape[1]:
-        happened = f"Rows have the same mask ({case.name})."
+        happened = f"Different rows have the same mask ({case.name})."
     elif distance == 1:
-        happened = f"Neighbours share their fate ({case.name})."
+        happened = f"Neighbours are kept or dropped together ({case.name})."
     else:
-        happened = f"The mask repeats itself after {distance} elements ({case.name})."
+        happened = f"The mask repeats after {distance} elements ({case.name})."
     return Finding("same-mask", happened, means, advice)
 
 
@@ -277,7 +280,7 @@ def about_pattern(mask: torch.Tensor, p: float, case) -> Finding | None:
 
 
 def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
-    """Is it w * slope / (1 - p) where the forward pass kept an element, and 0 where it dropped it?"""
+    """Checks that it is w * slope / (1 - p) where the forward pass kept an element, and 0 where it dropped one."""
     bound, got, mask = BOUNDS[made.x.dtype], made.got.double(), forward.mask
     whole = gradient(made.x, made.p, made.w)
     expected = torch.where(mask, whole, 0.0)
@@ -294,17 +297,18 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
     scale = 1 / (1 - made.p) if made.p < 1 else 0.0
     for value, slug, means, advice in (
         (torch.where(mask, 0.0, whole), "wrong-rate",
-         "Where the forward pass kept an element the gradient is 0, and the other way round.", _COMPARE[1]),
+         "The gradient is 0 for kept elements, not for dropped ones: the comparison is the wrong way round.",
+         _COMPARE[1]),
         (torch.zeros_like(got), "not-attempted", "The gradient is zero everywhere.", "write the backward function."),
         (whole / scale * mask if scale else whole, "not-scaled", "The derivative of x / (1 - p) is 1 / (1 - p).",
          "divide by 1 - p in the backward pass too."),
         (whole, "wrong-value", "Dropped elements get a gradient, but the output does not depend on them.",
-         "draw the same mask again, from the same seed, and set the gradient of dropped elements to 0."),
+         "draw the same mask again from the same seed, and set the gradient of dropped elements to 0."),
         (made.w.double() * scale * mask, "wrong-value", "The derivative of leaky ReLU is 0.01 where x is negative.",
          "keep x for the backward pass, and multiply by tl.where(x >= 0, 1.0, 0.01)."),
-        (torch.where(made.x >= 0, expected, 0.0), "wrong-value", "Negative elements got no gradient: that is ReLU's.",
+        (torch.where(made.x >= 0, expected, 0.0), "wrong-value", "Negative elements have gradient 0: that is ReLU.",
          "multiply by tl.where(x >= 0, 1.0, 0.01)."),
-        (slope * scale * mask, "wrong-value", "The gradient that comes in from behind is ignored.",
+        (slope * scale * mask, "wrong-value", "The incoming gradient is ignored.",
          "multiply by the gradient that the backward function receives."),
     ):  # fmt: skip
         if bool(close(got, value, 4 * bound.relative, bound.absolute).all()):
@@ -316,15 +320,15 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
         return Finding(
             "constant-factor",
             f"{happened} Every gradient is {middle:.6g} times the right one.",
-            "Everything is right up to one factor.",
-            "divide by 1 - p, once.",
+            "Everything is right except for one constant factor.",
+            "divide by 1 - p exactly once.",
         )
     if not bool(elsewhere.any()) and bool(close(got, expected, 0.01, 1e-6).all()):
         return Finding(
             "low-precision",
             happened,
-            "A number on the way was kept in half precision: 8 or 11 bits hold about three digits.",
-            "convert to float32 right after the load, .to(tl.float32); the store converts back.",
+            "An intermediate value was kept in half precision, which has 8 or 11 bits: about three digits.",
+            "convert to float32 right after the load, .to(tl.float32). The store converts back.",
         )
     right = close(got, whole, 2 * bound.relative, bound.absolute) | (got == 0)
     if bool(elsewhere.any()) and bool(right.all()):
@@ -332,8 +336,8 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
             "seed-ignored",
             f"{happened} The backward pass used another mask than the forward pass: {int(elsewhere.sum())} elements "
             "differ.",
-            "The mask is not kept, it is drawn again: same seed, same offsets, same mask.",
-            "give the seed to the backward function, in the residuals, and use the same offsets.",
+            "The backward pass draws the mask again. The same seed and the same offsets give the same mask.",
+            "pass the seed to the backward function in the residuals, and use the same offsets.",
         )
     return Finding(
         "wrong-value",

@@ -12,7 +12,7 @@ def _reference(n: int) -> torch.Tensor:
 
 
 def _written(n: int, programs: int) -> torch.Tensor:
-    """Filled with -1, as in the lesson, and written by that many programs."""
+    """A tensor that is filled with -1, as in the lesson, and then written by so many programs."""
     return torch.where(torch.arange(n) < programs, _reference(n), -1.0)
 
 
@@ -26,7 +26,7 @@ EXERCISES = (
                 Case(f"n = {n}", lambda _, n=n: (n,), frozenset({"short"} if n == 1 else ()))
                 for n in (1, 7, 100)
             ),
-            # far more elements than a host function may bring numbers of its own
+            # more elements than the constants that a host function may contain
             Case("n between 300 and 400", lambda g: (int(torch.randint(300, 400, (), generator=g)),)),
         ),
         reference=_reference,
@@ -36,17 +36,17 @@ EXERCISES = (
             Mistake(
                 "wrong-program-id",
                 lambda n: torch.zeros(n, dtype=torch.float64),
-                "Every element is 0: each program stored the same number.",
+                "Every element is 0: all programs stored the same number.",
                 "Ask Triton which program this is: tl.program_id(axis=0).",
             ),
             Mistake(
                 "wrong-program-id",
                 lambda n: torch.full((n,), float(n), dtype=torch.float64),
-                "Every element is n: that is how many programs there are, not which one this is.",
-                "tl.num_programs(0) counts the programs; tl.program_id(0) tells which one is running.",
+                "Every element is n: that is the number of programs, not the number of this program.",
+                "tl.num_programs(0) is the number of programs; tl.program_id(0) is the number of the running program.",
             ),
             *(
-                Mistake("unwritten-output", compute, "A -1 is what the tensor was filled with.", advice)
+                Mistake("unwritten-output", compute, "An element that is -1 was never written.", advice)
                 for compute, advice in (
                     (lambda n: _written(n, 0), "Let each program store its number: tl.store(output_ptr + pid, pid)."),
                     (lambda n: _written(n, 1), "Launch n programs: first_kernel_programs[(n,)](…)."),

@@ -1,4 +1,7 @@
-"""Is a mask of zeros and ones random? Bounds that a right mask exceeds with a probability of at most ALPHA each."""
+"""Tests whether a mask of zeros and ones is random.
+
+A right mask exceeds each bound with a probability of at most ALPHA.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,19 @@ import math
 
 import torch
 
-ALPHA = 1e-12  # how often a right mask exceeds one bound, or one family of bounds
+ALPHA = 1e-12  # the probability that a right mask exceeds one bound, or one family of bounds
 
 
 def plausible(k: int, n: int, q: float, alpha: float = ALPHA) -> bool:
     """Whether k of n is possible for n independent events of probability q.
 
-    False for a right answer with probability at most alpha: Chernoff, P <= 2 exp(-n KL(k/n || q)).
+    It returns False for a right answer with a probability of at most alpha: Chernoff, P <= 2 exp(-n KL(k/n || q)).
     """
     return n * _divergence(k / n, q) <= math.log(2 / alpha)
 
 
 def plausible_range(n: int, q: float) -> tuple[float, float]:
-    """The shares that `plausible` accepts, to a thousandth of their distance from q."""
+    """The lowest and the highest share that `plausible` accepts."""
 
     def end(outer: float) -> float:
         inner = q
@@ -48,7 +51,10 @@ def correlated(mask: torch.Tensor, other: torch.Tensor, p: float) -> bool:
 
 
 def repeats(mask: torch.Tensor, p: float) -> int | None:
-    """The distance at which a mask resembles itself most, if more than chance allows; bounds as in `correlated`."""
+    """The shift at which a mask agrees with itself most, if that is more than chance allows.
+
+    The bounds are those of `correlated`.
+    """
     n, q = mask.numel(), 1 - p
     centred = mask.double() - q
     spectrum = torch.fft.rfft(centred, 2 * n)

@@ -9,9 +9,9 @@ from workshop.syllabus import find
 from ..verdict import Finding
 from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided, Tag
 
-# Elementwise: what exp and one rounding of the output cost. Row sum: roundings of single elements average out,
-# so it stays close to 1 unless the sum itself was kept in half precision. tests/test_bounds.py proves that
-# these reject zeros, 1/N, a 2% error, a denominator that skips a block, and half-precision accumulation.
+# Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
+# average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
+# these bounds reject zeros, 1/N, a 2% error, a denominator that skips a block, and half-precision accumulation.
 BOUNDS = {
     torch.float32: Bound(1e-4, 1e-30, row_sum=5e-6),
     torch.float16: Bound(1e-3, 1.2e-7, row_sum=8e-5),
@@ -38,7 +38,7 @@ def _ascending(m, n, generator):
 
 
 def _negative(m, n, generator):
-    """No element near 0; from the second row on, exp of an element is 0 in float32."""
+    """All elements are far below 0. From the second row on, exp of every element is 0 in float32."""
     x = -6.0 - 3.0 * torch.rand(m, n, generator=generator)
     x[1:] -= 200.0
     return x
@@ -49,7 +49,7 @@ def _huge(m, n, generator):
 
 
 def _largest_first(m, n, generator):
-    """Against the maximum of any later block, exp of the first element overflows."""
+    """exp of the first element overflows if only the maximum of a later block is subtracted."""
     x = torch.randn(m, n, generator=generator)
     x[:, 0] = 120.0
     return x
@@ -81,7 +81,7 @@ def _one_row_masked(m, n, generator):
 
 
 def _heavy_head(m, n, generator):
-    """256 terms near 1, then very many that half precision loses beside them: lane by lane, too."""
+    """256 terms near 1, then many small terms. Half precision loses the small ones, also in sums per lane."""
     x = 0.25 * torch.randn(m, n, generator=generator)
     x[:, 256:] -= 8.0
     return x
@@ -162,7 +162,7 @@ def _rescale_of_everything_from_minus_infinity(x, block):
 
 
 def _infinite_rescale(x):
-    """exp(m - (-inf)) * 0 at the first block, in rows where exp itself cannot overflow."""
+    """The first block computes exp(m - (-inf)) * 0, which is NaN. Only for rows where exp itself cannot overflow."""
     return torch.full_like(x, torch.nan) if bool((x.abs() < 80).all()) else reference(x)
 
 
@@ -180,7 +180,7 @@ def _running(x, block, rescale, new_block_too=False, peeled=True):
 
 
 def _padded_with_zeros(x, block):
-    """`other=0` in the load: the lanes behind the row take part as zeros."""
+    """`other=0` in the load: the lanes past the end of the row take part as zeros."""
     x = x.double()
     lanes = -x.shape[1] % block
     m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if lanes else x.amax(1, keepdim=True)
@@ -188,7 +188,7 @@ def _padded_with_zeros(x, block):
 
 
 def _sum_counts_padding(x, block):
-    """exp(0 - max) of the masked lanes is added to the sum, the maximum is right."""
+    """exp(0 - max) of the masked lanes is added to the sum. The maximum is right."""
     x = x.double()
     lanes = -x.shape[1] % block
     m = x.amax(1, keepdim=True)
@@ -196,14 +196,14 @@ def _sum_counts_padding(x, block):
 
 
 def _zero_wins_maximum(x, block):
-    """`other=0` where the maximum is taken, and nowhere else: right until exp(x - 0) is 0."""
+    """`other=0` only where the maximum is computed. The result is right as long as exp(x - 0) is not 0."""
     x = x.float()
     m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if x.shape[1] % block else x.amax(1, keepdim=True)
     return torch.exp(x - m) / torch.exp(x - m).sum(1, keepdim=True)
 
 
 def _padding_counts_one(x, block):
-    """The masked lanes are zero after the maximum was subtracted: each adds exp(0) = 1 to the sum."""
+    """The masked lanes are 0 after the maximum is subtracted, so each adds exp(0) = 1 to the sum."""
     x = x.double()
     lanes = -x.shape[1] % block
     e = torch.exp(x - x.amax(1, keepdim=True))
@@ -247,7 +247,7 @@ def _sum_per_lane(x, block):
 
 
 def _lanes_not_rescaled(x, block):
-    """Each lane's sum is against its own maximum, and they are added as if they were against one."""
+    """The sum of each lane uses the maximum of that lane. The sums are added as if all used the same maximum."""
     lanes = torch.nn.functional.pad(x.double(), (0, -x.shape[1] % block), value=-torch.inf).unflatten(1, (-1, block))
     sums = torch.exp(lanes - lanes.amax(1, keepdim=True)).sum(1).nan_to_num(0.0)
     return torch.exp(x.double() - x.double().amax(1, keepdim=True)) / sums.sum(1, keepdim=True)
@@ -261,26 +261,25 @@ MISTAKES = (
     Mistake(
         "missing-rescale",
         _without_rescale,
-        "The output is what comes out when the running sum is not rescaled: sums of earlier blocks were taken "
-        "against an older, smaller maximum.",
+        "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum.",
         "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
     ),
     Mistake(
         "missing-rescale",
         _rescale_upside_down,
         "The running sum is rescaled the wrong way round, by exp(m_new - m).",
-        "The new maximum is the larger one, so the factor must shrink the sum: exp(m - m_new).",
+        "The new maximum is larger, so the factor must make the sum smaller: exp(m - m_new).",
     ),
     Mistake(
         "missing-rescale",
         _rescale_of_everything,
-        "The new block was rescaled together with the sum so far; its exponentials have the new maximum already.",
+        "The new block was rescaled together with the sum so far, but its exponentials already use the new maximum.",
         "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
     ),
     Mistake(
         "missing-rescale",
         _lanes_not_rescaled,
-        "The sums of the lanes were added as they are, although each is against the maximum of its own lane.",
+        "The sums of the lanes were added without rescaling, but each sum uses the maximum of its own lane.",
         "Rescale before you add: sum(lane_sum * exp(lane_max - row_max)).",
     ),
     Mistake(
@@ -294,13 +293,13 @@ MISTAKES = (
         "wrong-other-value",
         _padded_with_zeros,
         "The masked-off lanes took part as zeros, in the maximum or in the sum.",
-        "Load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+        "Load with other=-float('inf'): -inf does not change the maximum, and exp(-inf) adds 0 to the sum.",
     ),
     Mistake(
         "wrong-other-value",
         _zero_wins_maximum,
-        "A 0 took part in the maximum, from a masked-off lane or as its first value, or no maximum was subtracted: in "
-        "a row of large negative numbers every exponential is then 0.",
+        "The maximum includes a 0 from a masked-off lane or as its initial value, or no maximum was subtracted. In a "
+        "row of large negative numbers, every exponential is then 0.",
         "Load with other=-float('inf'), begin with -float('inf'), and subtract the maximum before exp.",
         known_by_nan=True,
     ),
@@ -308,38 +307,37 @@ MISTAKES = (
         "wrong-other-value",
         _sum_counts_padding,
         "The masked-off lanes were added to the sum as exp(0 - max).",
-        "Load with other=-float('inf'), so that the lanes behind the row add exp(-inf) = 0.",
+        "Load with other=-float('inf'), so that the lanes past the end of the row add exp(-inf) = 0.",
     ),
     Mistake(
         "wrong-other-value",
         _padding_counts_one,
         "Every masked-off lane added 1 to the sum.",
-        "Use other=-float('inf'), or set the lanes behind the row to 0 after exp with tl.where(mask, …, 0.0).",
+        "Use other=-float('inf'), or set the masked-off lanes to 0 after exp with tl.where(mask, …, 0.0).",
     ),
     Mistake(
         "overflow",
         lambda x: torch.exp(x.float()).double() / torch.exp(x.float()).sum(1, keepdim=True).double(),
-        "exp overflows: float32 ends at 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
-        "Subtract the maximum of the whole row before exp: it changes nothing in the result, and the largest exponent "
-        "is 0.",
+        "exp overflows: the largest float32 is 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
+        "Subtract the maximum of the whole row before exp. The result stays the same, and the largest exponent is 0.",
         known_by_nan=True,
     ),
     Mistake(
         "not-normalised",
         lambda x: torch.exp(x.double() - x.double().amax(1, keepdim=True)),
-        "The rows are exp(x - max), not divided by their sum.",
+        "The rows are exp(x - max): the division by the sum is missing.",
         "Divide by the sum of the row's exponentials.",
     ),
     Mistake(
         "not-normalised",
         lambda x: torch.exp(x.double()),
-        "The rows are exp(x): neither the maximum is subtracted nor the sum divided out.",
+        "The rows are exp(x): the subtraction of the maximum and the division by the sum are missing.",
         "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
     ),
     Mistake(
         "not-normalised",
         lambda x: x.double(),
-        "The rows are those of x, copied.",
+        "The output is a copy of x.",
         "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
     ),
     Mistake(
@@ -357,14 +355,14 @@ MISTAKES = (
     Mistake(
         "not-normalised",
         _sum_per_lane,
-        "Each lane was divided by a sum of its own: the sum is still a block of numbers.",
-        "tl.sum(block, axis=0) makes one number of a block; add that to the sum of the row.",
+        "Each lane was divided by its own sum: the sum is still a block of numbers.",
+        "Use tl.sum(block, axis=0) to get one number from a block, and add it to the sum of the row.",
     ),
     Mistake(
         "not-normalised",
         _only_last_block,
         "Each row is divided by the sum of its last block only.",
-        "Add the block's sum to the sum so far; an assignment in the loop throws the earlier blocks away.",
+        "Add the block's sum to the sum so far. An assignment in the loop loses the earlier blocks.",
     ),
     Mistake(
         "not-normalised",
@@ -381,14 +379,14 @@ MISTAKES = (
     Mistake(
         "not-normalised",
         _block_by_block,
-        "Each block was normalised by itself, as if it were a row.",
-        "The maximum and the sum belong to the whole row: carry them from block to block.",
+        "Each block was normalised separately, as if it were a whole row.",
+        "Compute the maximum and the sum of the whole row: keep them from block to block.",
     ),
     Mistake(
         "wrong-program-id",
         _statistics_of_row_0,
         "Every row was normalised with the maximum and the sum of row 0.",
-        "A row begins at in_ptr + pid * row_stride: use it in every load, not only in the last.",
+        "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one.",
     ),
     Mistake(
         "wrong-value",
@@ -405,8 +403,8 @@ MISTAKES = (
     Mistake(
         "wrong-value",
         lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
-        "The base is 2: tl.exp2(x) is 2 to the x.",
-        "exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634.",
+        "The exponentials have base 2: tl.exp2(x) is 2 to the power of x.",
+        "Use tl.exp, or exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634.",
     ),
     Mistake(
         "wrong-value",
@@ -420,9 +418,9 @@ ONLINE_MISTAKES = (
     Mistake(
         "missing-rescale",
         _infinite_rescale,
-        "The sum is NaN from the first block on. Before it the maximum is -inf, so exp(m_new - m) is infinite, and 0 "
-        "times infinity is NaN.",
-        "Rescale by exp(m - m_new), which is 0 there; begin the maximum at -inf, and let it grow.",
+        "The sum is NaN from the first block on. Before the first block the maximum is -inf, so exp(m_new - m) is "
+        "infinite, and 0 times infinity is NaN.",
+        "Rescale by exp(m - m_new), which is 0 for the first block. Begin the maximum at -inf.",
         known_by_nan=True,
     ),
 )
@@ -464,11 +462,11 @@ def online_softmax(x):
 '''
 
 
-# -- what only a softmax can say ----------------------------------------------------------------------------------
+# -- rules that only a softmax needs ----------------------------------------------------------------------------------
 
 
 def overflowed(o) -> Finding | None:
-    """NaN where exp overflows, or where a whole block is -inf."""
+    """NaN because exp overflows, or because a whole block is -inf."""
     c = o.comparison
     if c is None or c.right or not c.made_not_finite.any():
         return None
@@ -477,56 +475,57 @@ def overflowed(o) -> Finding | None:
         return Finding(
             "overflow",
             where,
-            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum without its largest term.",
-            "subtract the maximum of the whole row before exp, and let the sum take in every block: tl.sum, and +=.",
+            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum that lacks its largest term.",
+            "subtract the maximum of the whole row before exp, and add every block to the sum: tl.sum, and +=.",
         )
     if Tag.MASKED in o.case.about:
         return Finding(
             "nan",
             where,
-            "A block of nothing but -inf keeps the running maximum at -inf, and -inf - (-inf) is NaN, in the rescale "
-            "and in the block's exponentials.",
-            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both.",
+            "If all elements of a block are -inf, the running maximum stays -inf. Then -inf - (-inf) is NaN, in the "
+            "rescale factor and in the exponentials of the block.",
+            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both places.",
         )
     return None
 
 
 def not_normalised(o) -> Finding | None:
-    """Each row is a multiple of the right one."""
+    """Each row is a multiple of the right row."""
     c = o.comparison
     if c is None or c.right or c.row_ratios is None:
         return None
     factors = c.row_ratios
     return Finding(
         "not-normalised",
-        f"Each row is a multiple of the right one, by factors from {float(factors.min()):.4g} to "
+        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
         f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
-        "The exponentials are right and the sum is not: it misses elements, or counts lanes that hold no element.",
-        "check where the sum begins, what each block adds, and what masked-off lanes add.",
+        "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
+        "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
     )
 
 
 def only_ragged_rows(cases, o, finding: Finding) -> Finding | None:
-    """Rows that fill their blocks are right, ragged ones are not, and nothing else explains it."""
+    """Rows that fill their blocks are right, ragged rows are wrong, and no other rule explains it."""
     judged = [(o, f) for o, f in cases if o.comparison and o.constants]
     full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
     if not full or any(full):
         return None
     if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
         return None
-    if all(Tag.HALF in o.case.about for o, f in judged if f):  # the lanes are right, in float32
+    if all(Tag.HALF in o.case.about for o, f in judged if f):  # the masked lanes are right in float32
         return None
     return Finding(
         "wrong-other-value",
         o.worst_in_words,
-        "Rows that fill their blocks are right, ragged ones are not: masked-off lanes take part in the maximum or in "
-        "the sum.",
-        "load with other=-float('inf'): it never wins the maximum, and exp(-inf) adds 0 to the sum.",
+        "Rows that fill their blocks are right, but ragged rows are wrong: masked-off lanes take part in the maximum "
+        "or "
+        "in the sum.",
+        "load with other=-float('inf'): -inf does not change the maximum, and exp(-inf) adds 0 to the sum.",
     )
 
 
 def only_long_rows(cases, o, finding: Finding) -> Finding | None:
-    """Rows of one block are right, longer ones are not, where a sum is carried from block to block."""
+    """Rows of one block are right and longer rows are wrong, in a kernel that keeps a sum from block to block."""
     if finding.slug not in ("not-normalised", "constant-factor"):
         return None
     judged = [(o, f) for o, f in cases if o.comparison and o.constants]
@@ -537,7 +536,7 @@ def only_long_rows(cases, o, finding: Finding) -> Finding | None:
     return Finding(
         "missing-rescale",
         finding.happened,
-        "Rows of one block are right, longer ones are not: the sum is wrong from the second block on.",
+        "Rows of one block are right, but longer rows are wrong: the sum is wrong from the second block on.",
         "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
         second="not-normalised",
     )
@@ -560,7 +559,7 @@ def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
 
 
 def _online(name: str, cases, **more) -> Exercise:
-    """A softmax whose sum is carried from block to block."""
+    """A softmax that keeps its sum from block to block."""
     summaries = (only_ragged_rows, only_long_rows)
     return _softmax(name, cases, MISTAKES + ONLINE_MISTAKES, summaries=summaries, **more)
 
@@ -581,8 +580,8 @@ EXERCISES = (
             advice={
                 "pid": "One program works on one row: ask Triton which program this is.",
                 "mask": "A lane may touch memory only where its column is below n_cols.",
-                "in_data": "A row begins at in_ptr + pid * row_stride; masked-off lanes must read as -inf.",
-                "in_max_new": "The larger of the maximum so far and the maximum of this block.",
+                "in_data": "A row begins at in_ptr + pid * row_stride. Masked-off lanes must be -inf.",
+                "in_max_new": "Take the larger of the maximum so far and the maximum of this block.",
                 "in_exp_sum": "Rescale the sum so far to the new maximum, then add the block's exponentials.",
             },
             slugs={"in_exp_sum": "missing-rescale"},

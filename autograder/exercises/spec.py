@@ -1,7 +1,8 @@
-"""What an exercise is: data, and the rules that only its subject needs. The judge gives them meaning.
+"""What an exercise is: data, and the rules that only its subject needs.
 
-The judge knows three ways of running an answer, by `Exercise.kind`, and no subject. What it sees of a case reaches the
-rules as an Observation (autograder/diagnosis), what JAX calls gave as a list of JaxCase (autograder/judge/jax.py).
+The judge knows three ways of running an answer, one for each `Exercise.kind`, and no subject. It passes what it sees of
+a case to the rules as an Observation (autograder/diagnosis), and the calls of a JAX case to `judge_calls` as a list of
+Made (autograder/judge/jax.py).
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from ..verdict import Finding
 
 
 class Tag(StrEnum):
-    """What a case is there to show."""
+    """What a case tests."""
 
     RAGGED = "ragged"  # the last block is not full
-    SHORT = "short"  # so few elements, or columns, that patterns look alike
+    SHORT = "short"  # few elements or columns: different patterns look alike
     EMPTY = "empty"  # no elements
-    STRIDED = "strided"  # rows lie further apart than they are long
-    DRAWN = "drawn"  # the shape is drawn, too
+    STRIDED = "strided"  # the row stride is larger than the row length
+    DRAWN = "drawn"  # the shape is random, too
     MANY = "many"  # many rows
-    WIDE = "wide"  # a row that fits no block
+    WIDE = "wide"  # a row is too long for one block
     HALF = "half"  # float16 or bfloat16
     EQUAL = "equal"  # one value everywhere
     HUGE = "huge"  # exp overflows
@@ -37,11 +38,11 @@ class Tag(StrEnum):
     ALL_MASKED = "all-masked"  # a row of nothing but -inf
     EXTREME = "extreme"  # a scalar at the end of its range
     REPEAT = "repeat"  # JAX: called several times, plainly and under jit
-    RATE = "rate"  # JAX: large enough for its statistics to tell
-    OPTIONAL = "optional"  # JAX: refusing is right, a wrong result is not
+    RATE = "rate"  # JAX: large enough for statistics
+    OPTIONAL = "optional"  # JAX: an answer may refuse the case, but it must not return a wrong result
 
 
-# Values that make NaN out of a kernel that is nearly right.
+# With such values a kernel that is nearly right gives NaN.
 UNUSUAL = {Tag.HUGE, Tag.DESCENDING, Tag.ASCENDING, Tag.MASKED, Tag.ALL_MASKED, Tag.NEGATIVE, Tag.EXTREME}
 
 
@@ -49,7 +50,7 @@ UNUSUAL = {Tag.HUGE, Tag.DESCENDING, Tag.ASCENDING, Tag.MASKED, Tag.ALL_MASKED, 
 class Strided:
     """A tensor argument: `values` laid out in memory with `row_stride` elements from row to row.
 
-    The gaps between rows belong to nobody: a kernel that touches them is out of bounds.
+    The gaps between rows are not part of the tensor: an access to them is out of bounds.
     """
 
     values: torch.Tensor
@@ -65,14 +66,14 @@ class Strided:
 
 @dataclass(frozen=True)
 class Varying:
-    """A whole number that the calls of one case differ in, such as a seed. Under jax.jit it is traced."""
+    """An integer that differs between the calls of one case, such as a seed. Under jax.jit it is traced."""
 
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Cotangent:
-    """Not an argument: what the gradient of a JAX function is multiplied by, an array of the output's shape."""
+    """Not an argument: the weights of the output in the gradient of a JAX function, an array of the output's shape."""
 
     values: torch.Tensor
 
@@ -82,10 +83,10 @@ Argument = Strided | Varying | Cotangent | int | float
 
 @dataclass(frozen=True)
 class Case:
-    """One call of the learner's function, or, of a JAX function, the calls that `Exercise.calls` lists.
+    """One call of the learner's function. For a JAX function: the calls that `Exercise.calls` lists.
 
-    `make` draws the arguments from a seeded generator, so that every judgement has fresh numbers. `about` may be
-    given as text, tags between blanks; ValueError for a tag that Tag does not have.
+    `make` draws the arguments from a seeded generator, so that every judgement has new numbers. `about` may be given as
+    text, with blanks between the tags. An unknown tag raises ValueError.
     """
 
     name: str
@@ -100,24 +101,24 @@ class Case:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a JAX function. `variant` chooses among the values of Varying arguments.
+    """One call of a JAX function. `variant` chooses one of the values of each Varying argument.
 
-    grad: the gradient in the first argument, of the sum of the output times the Cotangent.
+    grad: compute the gradient of the sum of the output times the Cotangent, with respect to the first argument.
     """
 
     variant: int = 0
     jit: bool = False
     grad: bool = False
-    needs_kernel: bool = True  # False where a right answer may do without
+    needs_kernel: bool = True  # False if a right answer may launch no kernel
 
 
 @dataclass(frozen=True)
 class Bound:
-    """How far a right answer may be from the float64 reference.
+    """The largest difference between a right answer and the float64 reference.
 
-    Elementwise |got - expected| <= relative * |expected| + absolute; where `row_sum` is given, each row's
-    sum must agree to that relative error too, which shows an accumulator that was too narrow even where
-    every single element hides it behind the rounding of the output.
+    Elementwise |got - expected| <= relative * |expected| + absolute. If `row_sum` is given, the sum of each row must
+    also agree within that relative error. This finds an accumulator with too few bits, even if the rounding of the
+    output hides the error in every single element.
     """
 
     relative: float
@@ -125,7 +126,7 @@ class Bound:
     row_sum: float | None = None
 
     def of_exponents(self, largest: float) -> Bound:
-        """The bound where float32 exponents as large as this were rounded, as in exp(x - log(sum))."""
+        """The bound for float32 exponents up to `largest` that were rounded, as in exp(x - log(sum))."""
         if self.row_sum is None:
             return self
         more = 4 * 2.0**-24 * largest
@@ -134,9 +135,9 @@ class Bound:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known misconception and what it computes: when the output agrees with it, the verdict says so.
+    """A known misconception and what it computes. If the output agrees with it, the verdict explains it.
 
-    Many mistakes end in NaN; an output of NaN alone tells of this one only if `known_by_nan`.
+    Many mistakes give NaN. A NaN alone is evidence for this mistake only if `known_by_nan` is set.
     """
 
     slug: str
@@ -148,10 +149,10 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Blanks:
-    """A fill-in kernel: its solution, and the names whose first assignment the learner writes.
+    """A kernel with blanks: its solution, and the names whose first assignment the learner writes.
 
     `template` is Python source that defines the kernel and its host function; `kernel` names the kernel.
-    `slugs` says which misconception it is when one blank alone is wrong and the numbers do not tell.
+    `slugs` names the misconception of a blank, for the case that only this blank is wrong and the numbers fit none.
     """
 
     template: str
@@ -163,18 +164,18 @@ class Blanks:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One graded question. `entry` is the function the learner defines; `lesson` says where it stands, and its points.
+    """One graded question. `entry` is the function that the learner defines; `lesson` holds its notebook and points.
 
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
-    kind "value":  the entry takes and returns plain numbers. Where several answers are right, `accept` says
-                   why a value is none of them, or None, and `reference` returns one of them.
-    kind "jax":    the entry takes and returns JAX arrays; `calls` lists the calls of a case. `judge_calls` finds what
-                   is wrong with them; without it, each output is compared with the reference.
+    kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
+                   for a wrong one and None for a right one, and `reference` returns one right answer.
+    kind "jax":    the entry takes and returns JAX arrays; `calls` lists the calls of a case. `judge_calls` finds
+                   what is wrong with them. Without `judge_calls`, each output is compared with the reference.
 
-    Rules of a kernel exercise, each for what only its subject can say: `rules` explain one wrong case before the
-    general patterns are tried, `last_rules` where none of these fits, and `summaries` explain the answer as a whole.
-    A rule is given an Observation; a summary all cases as pairs of Observation and Finding or None, and the
-    Observation and Finding that rank first. Each returns a Finding, or None where it has nothing to say.
+    A kernel exercise may have rules about its subject. `rules` explain one wrong case and are tried before the general
+    patterns. `last_rules` are tried after them. `summaries` explain the whole answer. A rule is given an Observation. A
+    summary is given all cases, as pairs of an Observation and a Finding or None, and then the Observation and the
+    Finding that rank first. Each returns a Finding, or None if it does not apply.
 
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
@@ -195,7 +196,7 @@ class Exercise:
     judge_calls: Callable[..., Finding | None] | None = None
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
-    contiguous: bool = False  # the output has to be
+    contiguous: bool = False  # the output must be contiguous
     compiles: bool = False  # judging it compiles kernels for other GPUs
     output_dtype: torch.dtype | None = None
     limit_seconds: float = 10.0  # of computing, for all cases together

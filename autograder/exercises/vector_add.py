@@ -1,4 +1,4 @@
-"""01_vector_add: masks and offsets, a space of configurations, and two bugs to find."""
+"""01_vector_add: masks and offsets, autotuning, and two bugs to find."""
 
 import torch
 
@@ -82,33 +82,33 @@ _ADD_MISTAKES = (
     Mistake(
         "wrong-value",
         lambda x, y: x.clone(),
-        "The output is x: y never reached it.",
+        "The output is x: y was not added.",
         "Load y with its own pointer, y_ptr + offsets, and add it.",
     ),
     Mistake(
         "wrong-value",
         lambda x, y: 2 * x,
         "The output is x + x.",
-        "The second load reads x_ptr again; it should read y_ptr.",
+        "The second load reads from x_ptr again; it must read from y_ptr.",
     ),
     Mistake(
         "wrong-value",
         lambda x, y: 2 * y,
         "The output is y + y.",
-        "The first load reads y_ptr; it should read x_ptr.",
+        "The first load reads from y_ptr; it must read from x_ptr.",
     ),
     Mistake(
         "wrong-value",
         lambda x, y: y.clone(),
-        "The output is y: x never reached it.",
+        "The output is y: x was not added.",
         "Load x with its own pointer, x_ptr + offsets, and add it.",
     ),
     *(
         Mistake(
             "low-precision",
             compute,
-            "The numbers were rounded to half precision before they were added, or after.",
-            "Add in the dtype of the inputs, or in float32; the store converts to the output's dtype.",
+            "The numbers were rounded to half precision before or after the addition.",
+            "Add in the dtype of the inputs, or in float32. The store converts to the output's dtype.",
         )
         for dtype in (torch.float16, torch.bfloat16)
         for compute in (
@@ -165,11 +165,11 @@ EXERCISES = (
             kernel="add_kernel",
             names=("offsets", "mask", "x", "y", "store"),
             advice={
-                "offsets": "Program pid works on the BLOCK_SIZE elements that begin at block_start.",
+                "offsets": "Program pid works on BLOCK_SIZE elements. The first one is at block_start.",
                 "mask": "A lane may touch memory only where its offset is below n_elements.",
-                "x": "Load from x_ptr + offsets, and only the lanes that the mask allows.",
-                "y": "Load from y_ptr + offsets, and only the lanes that the mask allows.",
-                "store": "Store output at output_ptr + offsets, and only the lanes that the mask allows.",
+                "x": "Load from x_ptr + offsets, with the mask.",
+                "y": "Load from y_ptr + offsets, with the mask.",
+                "store": "Store output at output_ptr + offsets, with the mask.",
             },
         ),
     ),

@@ -1,7 +1,7 @@
-"""The judge: draws inputs, asks the box, compares, explains.
+"""The judge draws inputs, sends jobs to the box, compares the results and explains them.
 
-It never imports, unpickles or executes anything of a learner's. The learner's source goes into the box as text;
-traces, bytes and short reports come back, after the process that made them is dead. See autograder/box.
+It never imports, unpickles or executes anything from a learner. The learner's source goes into the box as text. The
+judge reads traces, bytes and short reports only after the process that made them is dead. See autograder/box.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from .values import ValueJudgement
 __all__ = ["BoxError", "CannotJudge", "JaxMissing", "Judge", "this_backend"]
 
 MAX_SOURCE = 200_000
-ANSWER_LIMITS = 4  # all jobs of an answer together, in limits of the exercise
-# The interpreter's compiler, clock and devices are not the card's.
+ANSWER_LIMITS = 4  # time for all jobs of an answer together, as a multiple of the exercise's limit
+# These depend on the compiler, the clock and the device, which differ between interpreter and GPU.
 CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
 
 
 def this_backend() -> str:
-    """What kernels run on here: "interpreter", "cuda" or "hip"."""
+    """The backend that kernels run on here: "interpreter", "cuda" or "hip"."""
     if os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available():
         return "interpreter"
     return "hip" if torch.version.hip else "cuda"
 
 
 class Judge:
-    """A context manager that owns its boxes. Not for several threads at once: make one judge each.
+    """A context manager that owns its boxes. Only one thread may use a judge: make one judge per thread.
 
-    On a GPU an answer is tried on the interpreter first: there every lane of every access is checked, which
-    no card does. What it finds is final; what it cannot know, the card decides.
+    On a machine with a GPU, an answer runs on the interpreter first, because the interpreter checks every lane of every
+    access and a GPU does not. The interpreter's findings are final, except for those in CARD_DECIDES.
 
-    confine=False runs the code with the caller's rights: for one's own code only. Raises lockdown.Unconfined
-    where confinement is asked for and this machine has none.
+    confine=False runs the code with the caller's rights: use it only for your own code. Raises lockdown.Unconfined if
+    confinement is requested and this machine does not support it.
     """
 
     def __init__(self, confine: bool = True, backend: str | None = None):
@@ -65,7 +65,7 @@ class Judge:
         self.close()
 
     def start(self):
-        """Starts the boxes without waiting for them."""
+        """Starts the boxes and does not wait until they are ready."""
         self.box.start()
         if self.checker:
             self.checker.start()
@@ -78,14 +78,14 @@ class Judge:
     def judge(self, name: str, source: str, seed: int | None = None) -> Verdict:
         """The verdict on `source` as an answer to exercise `name`. `seed` repeats an earlier draw of inputs.
 
-        Raises UnknownExercise, JaxMissing, BoxError where the box does not work on this machine, and CannotJudge
-        where it works and misjudges.
+        Raises UnknownExercise, JaxMissing, BoxError if the box does not work on this machine, and CannotJudge if the
+        judge gives wrong verdicts.
         """
         self.prove(name)
         return self.verdict_on(find(name), source, seed)
 
     def prove(self, name: str) -> None:
-        """Raises CannotJudge where known answers of the kind of exercise `name` get wrong verdicts here."""
+        """Raises CannotJudge if known answers get wrong verdicts here. They are of the same kind as exercise `name`."""
         exercise = find(name)
         for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
             if kind not in self.proven:
@@ -93,7 +93,7 @@ class Judge:
                 self.proven.add(kind)
 
     def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:
-        """As `judge`, for an exercise that need not be one of the course's, and without a proof."""
+        """As `judge`, but without a proof, and `exercise` may be one that is not in the course."""
         try:
             return self._judge(exercise, source, seed)
         except (BoxError, JaxMissing):
@@ -102,7 +102,7 @@ class Judge:
             finding = Finding(
                 GRADER_ERROR,
                 f"The judge failed: {type(error).__name__}: {str(error)[:300]}",
-                "This is a fault of the judge, whatever the answer is.",
+                "This is an error of the judge, not of the answer.",
                 "send the answer to the authors of the course.",
             )
             return self._verdict(exercise, finding)
@@ -121,10 +121,10 @@ class Judge:
         return _KINDS[exercise.kind](self, exercise, source, seed).verdict()
 
     def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
-        """The interpreter's verdict, where it is one that the card would not overrule."""
+        """The interpreter's verdict if it is final; None if the GPU must decide."""
         try:
             verdict = self.checker._judge(exercise, source, seed)
-        except BoxError:  # a Triton whose interpreter does not run here: the card alone decides
+        except BoxError:  # this Triton's interpreter does not run here: only the GPU decides
             self.checker.close()
             self.checker = None
             return None
@@ -133,9 +133,9 @@ class Judge:
         return replace(verdict, backend=self.backend, note="found by the memory checker, on the interpreter")
 
     def run(self, exercise: Exercise, request: Request, tensors: bytes = b"", output_size: int = 0) -> Outcome:
-        """One job of an answer, in what is left of the answer's time.
+        """Runs one job of an answer in the rest of the answer's time.
 
-        What is limited is computing time, where a loaded machine must not change a verdict.
+        On the interpreter the limit counts CPU time, so that a loaded machine does not change a verdict.
         """
         limit = exercise.limit_seconds
         seconds, cpu_seconds = (3 * limit, limit) if self.backend == "interpreter" else (2 * limit, math.inf)

@@ -1,8 +1,8 @@
-"""Is a space of configurations sensible, and does the key make the right choice in it?
+"""Checks that a space of configurations is sensible, and that the key leads to a good choice in it.
 
-The first question is answered by the trace of the answer's launches, on any machine. The second one is measured,
-on a GPU: every configuration is timed at two sizes by our own process. A key that does not tell the sizes apart
-keeps the choice that was made for the small one.
+The first check reads the trace of the answer's launches, on any machine. The second one measures on a GPU: our own
+process times every configuration at two sizes. If the key is the same for both sizes, the autotuner keeps the choice
+that it made for the small size.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding
 from .trials import Drawn, Trials
 
-SENSIBLE_BLOCK = 256  # elements of one program; below, a launch is bound by the number of programs
+SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
-MAX_CONFIGURATIONS = 32  # that are timed; a larger space is not
-MAX_ENTRIES = 64  # of a configuration
-# What an entry of a configuration says about the launch instead of the kernel.
+MAX_CONFIGURATIONS = 32  # a larger space is not timed
+MAX_ENTRIES = 64  # in one configuration
+# Entries of a configuration that are launch options, not arguments of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
 
@@ -69,21 +69,21 @@ def _is_configuration(value: object) -> bool:
 
 
 def about_the_space(traces: list[dict]) -> Finding | None:
-    """What is wrong with the space of configurations; None for a sensible one."""
+    """The finding about the space of configurations; None if it is sensible."""
     launches = [launch for trace in traces for launch in tuned_launches(trace)]
     if not launches:
         return Finding(
             "not-autotuned",
             "The kernel was not launched through @triton.autotune.",
-            "The block size is fixed in the code, whatever the card and the size.",
+            "The block size is fixed in the code, so it is the same for every GPU and every size.",
             "put @triton.autotune(configs=[…], key=[…]) above @triton.jit, and leave the block size out of the launch.",
         )
     spaces = [launch["tuned"]["space"] for launch in launches]
     if max(len({repr(sorted(c.items())) for c in space}) for space in spaces) < 2:
         return Finding(
             "not-autotuned",
-            "The space holds one configuration: there is nothing to choose.",
-            advice="list several: other block sizes, other numbers of warps.",
+            "The space has only one configuration, so there is nothing to choose.",
+            advice="list several configurations, with different block sizes and numbers of warps.",
         )
     fixed = _fixed_constants(launches)
     largest = max(block_of(c, fixed) for space in spaces for c in space)
@@ -91,20 +91,22 @@ def about_the_space(traces: list[dict]) -> Finding | None:
         return Finding(
             "poor-configurations",
             f"The largest block of the space has {largest} elements.",
-            "Each program moves a few bytes, and the card is busy starting programs: dozens of times slower.",
-            "offer blocks from 256 to 8192 elements, with 4 or 8 warps.",
+            "Each program moves only a few bytes, so the GPU spends its time on starting programs. This is dozens of "
+            "times "
+            "slower.",
+            "add blocks of 256 to 8192 elements, with 4 or 8 warps.",
         )
     return None
 
 
 def block_of(configuration: dict, fixed: int) -> int:
-    """Elements that a program works on: the configuration's sizes, multiplied, times what the code has fixed."""
+    """Elements per program: the product of the configuration's sizes and of the constants fixed in the code."""
     sizes = [v for k, v in configuration.items() if k not in OPTIONS and type(v) is int and v > 0]
     return math.prod(sizes) * fixed
 
 
 def _fixed_constants(launches: list[dict]) -> int:
-    """The largest power of two that every launch passes alike, whatever the size of its tensors."""
+    """The largest power of two that every launch passes, for all sizes of its tensors."""
     alike = set.intersection(*(_constants(launch) for launch in launches))
     return max((value for _, value in alike), default=1)
 
@@ -119,7 +121,7 @@ def _constants(launch: dict) -> set[tuple[str, int]]:
 
 
 def key_of(trace: dict) -> list:
-    """The values that the autotuner remembers a choice under."""
+    """The values of the key, under which the autotuner stores a choice."""
     return [
         [launch["args"].get(name) for name in launch["tuned"]["key"] if isinstance(name, str)]
         for launch in tuned_launches(trace)
@@ -127,7 +129,7 @@ def key_of(trace: dict) -> list:
 
 
 def about_the_choice(same_key: bool, size: str, larger: str, small: list[float], large: list[float]) -> Finding | None:
-    """Is the choice right at the larger size? `small` and `large` are the times of the configurations, in ms."""
+    """Checks the choice for the larger size. `small` and `large` are the times of the configurations, in ms."""
     chosen = small.index(min(small)) if same_key else large.index(min(large))
     slower = large[chosen] / min(large)
     if slower <= TOLERANCE:
@@ -135,6 +137,6 @@ def about_the_choice(same_key: bool, size: str, larger: str, small: list[float],
     return Finding(
         "poor-configurations",
         f"At {larger} the configuration that was chosen takes {slower:.2f} times as long as the best of the space.",
-        f"The key does not change with the size: the choice made at {size} is kept for every size.",
-        'put into the key what the best choice depends on, such as the number of elements: key=["n_elements"].',
+        f"The key does not change with the size, so the choice for {size} is used for every size.",
+        'put into the key everything that the best choice depends on, such as the size: key=["n_elements"].',
     )

@@ -1,8 +1,8 @@
-"""Exercises whose function takes and returns JAX arrays.
+"""Judges exercises whose function takes and returns JAX arrays.
 
-JAX cannot be planned on decoys, so the learner's Python runs beside its own results, confined. Each case is called as
-`Exercise.calls` says. What is wrong with the outputs is said by `Exercise.judge_calls`, or by the same comparison and
-rules as for tensors.
+JAX cannot be planned on decoys, so the learner's Python runs confined in the process that makes the results.
+`Exercise.calls` lists the calls of each case. `Exercise.judge_calls` finds what is wrong with the outputs; without it,
+the comparison and the rules for tensors do.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..exercises.spec import UNUSUAL, Call, Case, Cotangent, Exercise, Strided, 
 from ..tensors import dtype_name, is_poison
 from ..verdict import CaseResult, Finding, Slug, Verdict
 
-OLDEST_TRITON = (3, 6)  # that jax-triton launches on a GPU
+OLDEST_TRITON = (3, 6)  # the oldest version that jax-triton can launch on a GPU
 
 
 class JaxMissing(RuntimeError):
-    """JAX is not installed where answers are judged, or not for this Triton; the message says what to install."""
+    """JAX is missing where answers are judged, or does not fit this Triton. The message says what to install."""
 
 
 def require_jax(backend: str) -> None:
@@ -38,7 +38,8 @@ def require_jax(backend: str) -> None:
     if on_gpu and tuple(int(n) for n in _triton().split(".")[:2]) < OLDEST_TRITON:
         raise JaxMissing(
             f"this exercise needs Triton {OLDEST_TRITON[0]}.{OLDEST_TRITON[1]} or newer on a GPU, because jax-triton "
-            f"{metadata.version('jax-triton')} does; here is {_triton()}. TRITON_INTERPRET=1 judges it without the GPU"
+            f"{metadata.version('jax-triton')} needs it; installed is {_triton()}. TRITON_INTERPRET=1 judges without "
+            "the GPU"
         )
 
 
@@ -50,13 +51,13 @@ def _triton() -> str:
 
 @dataclass
 class Made:
-    """One call: its arguments as tensors and numbers, and the output, or the finding that says why there is none."""
+    """One call: its arguments as tensors and numbers, and its output or the finding that says why it has none."""
 
     case: Case
     call: Call
     arguments: tuple
     cotangent: torch.Tensor | None
-    expected: torch.Tensor | None  # float64; None where the exercise judges by other means
+    expected: torch.Tensor | None  # float64; None if the exercise does not compare with it
     like: torch.Tensor  # a tensor of the output's shape and dtype
     report: Report | None = None
     got: torch.Tensor | None = None
@@ -131,14 +132,14 @@ class JaxJudgement:
         return min(failed, key=lambda each: each[:3])[3] if failed else None
 
     def _with_tail(self, finding: Finding | None) -> Finding | None:
-        """Of an output that nobody wrote: is it the last, ragged block of each call?"""
+        """Changes the finding about an unwritten output if only the last, ragged block of each call is unwritten."""
         if finding is None or finding.slug != Slug.UNWRITTEN_OUTPUT or not (block := self._ragged_block()):
             return finding
-        means = f"They are the last, ragged block (block size {block}): the grid is rounded down."
+        means = f"They are in the last, ragged block (block size {block}): the grid size was rounded down."
         return replace(finding, slug=Slug.TAIL_WRONG, means=means, second=Slug.UNWRITTEN_OUTPUT)
 
     def _ragged_block(self) -> int | None:
-        """The block size of which every output lacks the remainder, and nothing else."""
+        """The block size for which exactly the ragged last block of each output is unwritten, or None."""
         holes = [is_poison(m.got).flatten() for m in self.made if m.got is not None]
 
         def only_the_rest(hole, block):
@@ -152,7 +153,7 @@ class JaxJudgement:
     # -- running -----------------------------------------------------------------------------------------
 
     def _run(self) -> Finding | None:
-        """Fills in what every call made. Returns the finding about what was launched, if there is one."""
+        """Runs all calls and stores their outputs. Returns the finding about the launches, if there is one."""
         outcome, slots = self._box(self.made)
         reports = outcome.by_case(len(self.made) + 1)
         for index, made in enumerate(self.made):
@@ -182,7 +183,7 @@ class JaxJudgement:
             made.got, made.finding = None, race
 
     def _observed(self, made: Made, expected: torch.Tensor | None = None) -> Observation:
-        """A call as the rules for tensors see it."""
+        """A call as an Observation, for the rules for tensors."""
         expected = made.expected if expected is None else expected
         bound = self.exercise.bounds[made.like.dtype]
         return Observation(
@@ -191,17 +192,17 @@ class JaxJudgement:
             tuple(Strided(a) if isinstance(a, torch.Tensor) else a for a in made.arguments),
             self.judge.backend,
             result=replace(made.report.result, device="cpu" if self.judge.backend == "interpreter" else "cuda"),
-            evidence=replace(made.report.evidence, launched=("kernel",)),  # what was launched is judged as a whole
+            evidence=replace(made.report.evidence, launched=("kernel",)),  # launches are judged for the whole answer
             comparison=Comparison(made.got, expected, bound),
         )
 
     def _about_races(self, made: Made) -> Finding | None:
-        """Programs that got into each other's way, or all worked on the same part."""
+        """The finding about programs that raced, or that all worked on the same part."""
         seen = self._observed(made, expected=made.got.double())
         return wrong_program(seen) or diagnose(replace(seen, comparison=None))
 
     def _trouble(self, case: Case, report) -> Finding | None:
-        """What diagnosis says of a call that ended in an error."""
+        """The diagnosis of a call that ended with an error."""
         seen = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
             return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.death))
@@ -224,23 +225,23 @@ class JaxJudgement:
             return Finding(
                 "no-triton-kernel",
                 "No Triton kernel is launched between the input and the output.",
-                "Mask, activation and scale have to come out of a kernel.",
-                "call your kernel with jt.triton_call(…), and return what it gives.",
+                "A Triton kernel must compute the result.",
+                "call your kernel with jt.triton_call(…), and return its result.",
             )
         if arithmetic and isinstance(arithmetic, list):
             return Finding(
                 "no-triton-kernel",
-                f"JAX computes part of the result beside the kernel: {', '.join(map(str, arithmetic[:4]))}.",
-                "Mask, activation and scale belong into the kernel: each operation outside of it may cost one more "
-                "pass over memory.",
-                "keep reshapes, casts and the call; move the arithmetic into the kernel.",
+                f"JAX computes part of the result outside of the kernel: {', '.join(map(str, arithmetic[:4]))}.",
+                "The kernel must do all the arithmetic: each operation outside of it can cost one more pass over "
+                "memory.",
+                "keep reshapes, casts and the call, and move the arithmetic into the kernel.",
             )
         return None
 
     def _without_kernels(self) -> Finding | None:
-        """The same answer with every kernel emptied: had the kernels no part in the result, it is still right.
+        """Runs the answer with empty kernels. If the result is still right, the kernels did not contribute to it.
 
-        Of a card nothing is asked that the interpreter was asked before.
+        The GPU does not repeat this check, because the interpreter did it before.
         """
         if self.judge.backend != "interpreter":
             return None
@@ -257,14 +258,14 @@ class JaxJudgement:
             return None
         return Finding(
             "no-triton-kernel",
-            "The result is the same when every kernel is emptied.",
-            "The kernel runs, but what it computes is not used.",
-            "return what jt.triton_call gives.",
+            "The result is still right when every kernel is empty.",
+            "The kernel runs, but its result is not used.",
+            "return the result of jt.triton_call.",
         )
 
 
 def _described(made: Made, packer: Packer) -> JaxCall:
-    """A call for the box. Whole numbers are traced under jit, as the course's seeds are; other numbers are static."""
+    """A call for the box. Integers are traced under jit, such as the course's seeds. Other numbers are static."""
     call = made.call
     return JaxCall(
         arguments=tuple(
@@ -286,7 +287,7 @@ def _value(argument, variant: int):
 
 
 def _gradient(reference, arguments: tuple, cotangent: torch.Tensor) -> torch.Tensor:
-    """Of sum(reference(*arguments) * cotangent) in the first argument, in float64."""
+    """The gradient of sum(reference(*arguments) * cotangent) with respect to the first argument, in float64."""
     first, *rest = arguments
     first = first.double().requires_grad_()
     (reference(first, *rest).double() * cotangent.double()).sum().backward()
@@ -301,38 +302,38 @@ def _wrong_form(made: Made) -> Finding | None:
         return Finding(
             "wrong-shape",
             f"{what} has shape {result.shape}, expected {shape} ({made.case.name}).",
-            advice="let out_shape have the output's shape: jax.ShapeDtypeStruct(x.shape, x.dtype).",
+            advice="give out_shape the shape of the output: jax.ShapeDtypeStruct(x.shape, x.dtype).",
         )
     if result.dtype != dtype:
         return Finding(
             "wrong-dtype",
             f"{what} is {result.dtype}, expected {dtype} ({made.case.name}).",
-            advice="let out_shape have the output's dtype; tl.store converts on the way out.",
+            advice="give out_shape the dtype of the output. tl.store converts to it.",
         )
     return None
 
 
 def _explained(finding: Finding, trouble) -> Finding:
-    """JAX's errors say what happened inside JAX; these are the usual reasons."""
+    """Adds the usual reason to an error of JAX: its message only says what happened inside JAX."""
     if finding.slug != "runtime-error":
         return finding
     text = f"{trouble.type}: {trouble.message}"
     if "bwd rule" in text:
         return replace(
             finding,
-            means="The backward function has to return one gradient for each argument, of its argument's shape.",
-            advice="return dx, None, None: the gradient of x, and none for p and the seed.",
+            means="The backward function must return one gradient for each argument, with the shape of that argument.",
+            advice="return dx, None, None: the gradient of x, and None for p and for the seed.",
         )
     if "JVP" in text or "ifferentiation" in text:
         return replace(
             finding,
-            means="JAX cannot look into a Triton kernel, so it cannot differentiate it.",
-            advice="give the function a rule: jax.custom_vjp, with a forward and a backward function.",
+            means="JAX cannot see inside a Triton kernel, so it cannot differentiate it.",
+            advice="define the gradient with jax.custom_vjp: a forward and a backward function.",
         )
     if "Tracer" in text or "traced" in text or "hashable" in text or "nondiff_argnums" in text:
         return replace(
             finding,
-            means="Under jax.jit the seed is no number but a traced array: its value comes when the function runs.",
-            advice="pass jnp.asarray(seed, jnp.int32) to jt.triton_call, beside x, and tl.load it in the kernel.",
+            means="Under jax.jit the seed is a traced array, not a number: its value is known only at run time.",
+            advice="pass jnp.asarray(seed, jnp.int32) to jt.triton_call after x, and tl.load it in the kernel.",
         )
     return finding

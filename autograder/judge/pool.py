@@ -1,4 +1,4 @@
-"""Several judges side by side, each with a box of its own, for batches of answers."""
+"""Runs several judges in parallel, each with its own box, for batches of answers."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from . import Judge
 from .jax import JaxMissing
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
-NewJudge = Callable[[], AbstractContextManager]  # of anything with Judge's method `judge`
+NewJudge = Callable[[], AbstractContextManager]  # makes a Judge, or another object with its method `judge`
 
 
 class Stopped(Exception):
     """The batch ended before this answer was judged."""
 
 
-_NO_FAULT = (JaxMissing, UnknownExercise, Stopped)  # another judge would raise them, too
+_NO_FAULT = (JaxMissing, UnknownExercise, Stopped)  # a new judge would raise these too
 
 
 class SturdyJudge:
-    """A judge that is replaced by a new one after an error of its own. The new one gets one more try."""
+    """A judge that is replaced by a new one after an error of the judge. The new one tries once more."""
 
     def __init__(self, new_judge: NewJudge = Judge) -> None:
         self._new_judge, self._stack, self._running = new_judge, contextlib.ExitStack(), None
@@ -74,7 +74,7 @@ class SturdyJudge:
 
 
 class JudgePool:
-    """A context manager that owns `size` judges. All of them start, or the first one's error is raised."""
+    """A context manager that owns `size` judges. If one does not start, all are closed and its error is raised."""
 
     def __init__(self, size: int, new_judge: NewJudge = Judge) -> None:
         self._judges = [SturdyJudge(new_judge) for _ in range(max(size, 1))]
@@ -99,9 +99,9 @@ class JudgePool:
     def each(
         self, work: Callable[[SturdyJudge, Item], Result], items: Iterable[Item]
     ) -> Iterator[tuple[Item, Result]]:
-        """(item, work(judge, item)) for each item, in the order in which they are done.
+        """Yields (item, work(judge, item)) for each item, in the order in which the work finishes.
 
-        A caller that stops early waits for the work that has begun, and no more begins.
+        If the caller stops early, no more work begins, and running work finishes first.
         """
 
         def lend(item: Item) -> Result:

@@ -1,7 +1,7 @@
-"""Before a judge judges anybody, it shows that it can: a known right answer passes, known wrong ones fail by name.
+"""Tests the judge before its first verdict: a known right answer must pass, and known wrong ones must get their slugs.
 
-The known answers take the same way as a learner's. What they show is remembered for this machine and these
-versions, so that it is shown once. Where it fails, the installation is at fault and no learner is told anything else.
+The known answers are judged in the same way as a learner's answer. A success is stored for this machine and these
+versions, so the test runs only once. If it fails, the installation is at fault, and no learner gets a verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workshop.syllabus import Lesson
 from ..box import BoxError
 from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
 
-PACKAGES = {  # whose versions a verdict depends on, and the distributions that may bring them
+PACKAGES = {  # a verdict depends on their versions; with the distributions that may contain them
     "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
     "torch": ("torch",),
     "numpy": ("numpy",),
@@ -34,12 +34,12 @@ PACKAGES = {  # whose versions a verdict depends on, and the distributions that 
 
 
 class CannotJudge(BoxError):
-    """This installation misjudges an answer that is known to be right, or wrong."""
+    """This installation gives a wrong verdict on a known answer."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """An answer and what a working judge says of it: a slug, or None where it passes."""
+    """An answer and the verdict of a working judge: a slug, or None if the answer passes."""
 
     exercise: Exercise
     source: str
@@ -47,7 +47,7 @@ class Known:
 
 
 def stack() -> dict[str, str]:
-    """The versions that a verdict depends on: Python and the packages that are installed, by name."""
+    """The versions that a verdict depends on: Python and the installed packages, by name."""
     found = {"python": platform.python_version()}
     for package, distributions in PACKAGES.items():
         for distribution in distributions:
@@ -59,7 +59,7 @@ def stack() -> dict[str, str]:
 def prove(judge, kind: str) -> None:
     """Raises CannotJudge unless `judge` gives the known verdicts on the known answers of this kind.
 
-    judge: a Judge. kind: one of KINDS. Nothing is run where this machine has shown it with these versions before.
+    judge: a Judge. kind: one of KINDS. Runs nothing if this machine passed before with these versions.
     """
     remembered = _remembered(judge.backend, judge.box.confine, kind)
     if remembered.exists():
@@ -68,7 +68,7 @@ def prove(judge, kind: str) -> None:
         verdict = judge.verdict_on(known.exercise, known.source)
         if verdict.diagnosis != known.slug or verdict.passed == bool(known.slug):
             raise CannotJudge(_refusal(judge.backend, kind, known, verdict))
-    with contextlib.suppress(OSError):  # without a home folder it is shown again by each process
+    with contextlib.suppress(OSError):  # without a home folder, each process runs the test again
         remembered.parent.mkdir(parents=True, exist_ok=True)
         remembered.touch()
 
@@ -79,13 +79,13 @@ def _refusal(backend: str, kind: str, known: Known, verdict) -> str:
     got = "passed" if verdict.passed else f"{verdict.diagnosis}: {' '.join(verdict.message.split())[:300]}"
     return (
         f"this installation cannot judge {kind} exercises ({versions}; {backend}). No points are lost. "
-        f"The judge tried {expected} that it knows, and got: {got} "
-        "What to do: run `workshop doctor`, and install a pair of torch and Triton that README lists as tried."
+        f"The judge tested {expected} that it knows, and got: {got} "
+        "What to do: run `workshop doctor`, and install versions of torch and Triton that README lists as tested."
     )
 
 
 def _remembered(backend: str, confined: bool, kind: str) -> Path:
-    """The file that stands for a proof. Its name changes with every version, and with the judge's own code."""
+    """The file that records a success. Its name depends on all versions and on the judge's own code."""
     seen = [platform.node(), backend, str(confined), kind, str(stack()), _code()]
     name = hashlib.sha256("\0".join(seen).encode()).hexdigest()[:32]
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -184,7 +184,7 @@ def _values() -> list[Known]:
 
 
 def _compiled() -> list[Known]:
-    """A copy of 16-bit numbers: for an MI300X, its loads and stores are as wide as they can be, 128 bits."""
+    """A copy of 16-bit numbers. For an MI300X, its loads and stores have the maximum width of 128 bits."""
     from ..exercises.amd import TARGET, widths_of_a_copy
 
     exercise = Exercise(

@@ -1,4 +1,4 @@
-"""Exercises whose function takes and returns plain numbers."""
+"""Judges exercises whose function takes and returns plain numbers."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ class ValueJudgement:
         for mistake, value in zip(self.exercise.mistakes, computed, strict=True):
             if same(got, value) and not same(value, expected):
                 return Finding(mistake.slug, happened, mistake.explanation, _lower(mistake.advice))
-        return Finding("wrong-value", happened, advice="work this case out by hand, step by step.")
+        return Finding("wrong-value", happened, advice="calculate this case by hand, step by step.")
 
     def _one_mistake(self, reports) -> Finding | None:
-        """The known mistake that explains every case at once, told at the first case that shows it."""
+        """The known mistake that explains every case, reported for the first case that is wrong."""
         values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         if self.exercise.accept or len(values) < len(self.exercise.cases):
             return None
@@ -80,12 +80,12 @@ class ValueJudgement:
 
 
 def _described(argument) -> Plain | Device:
-    """A device goes into the box as its fields."""
+    """An argument for the box. A device is sent as its fields."""
     return Device(asdict(argument)) if is_dataclass(argument) else Plain(argument)
 
 
 def same(got, expected) -> bool:
-    """Equality of plain values: 4.0 is 4, True is no number, a dict has the keys of the contract."""
+    """Equality of plain values: 4.0 equals 4, True is not a number, and a dict must have the expected keys."""
     if isinstance(expected, dict):
         return isinstance(got, dict) and set(got) == set(expected) and all(same(got[k], expected[k]) for k in expected)
     if type(got) not in (int, float) or got != got:
@@ -94,7 +94,7 @@ def same(got, expected) -> bool:
 
 
 def _other_form(got, expected) -> str:
-    """What to return instead of something that is no number, or not a dict of the right keys."""
+    """Advice if the value is not a number, or not a dict with the right keys; otherwise empty."""
     if isinstance(expected, dict):
         right = isinstance(got, dict) and set(got) == set(expected)
         return "" if right else f"return a dict with the keys {', '.join(expected)}."
@@ -102,7 +102,7 @@ def _other_form(got, expected) -> str:
 
 
 def _where_they_differ(got, expected, *others) -> tuple:
-    """Of dicts, the first values that differ."""
+    """The values at the first key that differs, if they are dicts; otherwise the values themselves."""
     if not isinstance(expected, dict):
         return got, expected, *others
     key = next(k for k in expected if not same(got[k], expected[k]))
@@ -118,7 +118,7 @@ def _difference(got, expected) -> str:
             return f"The answer has no {missing[0]!r}; it has {', '.join(map(repr, got)) or 'nothing'}"
         surplus = [k for k in got if k not in expected]
         if surplus:
-            return f"The answer has a key too many, {surplus[0]!r}"
+            return f"The answer has an unexpected key, {surplus[0]!r}"
         key = next(k for k in expected if not same(got[k], expected[k]))
         return f"{key} is {_short(got[key])}, expected {_short(expected[key])}"
     return f"The answer is {_short(got)}, expected {_short(expected)}"

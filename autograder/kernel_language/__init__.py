@@ -1,14 +1,14 @@
-"""The kernel language: which Python source counts as Triton kernels, and a clean copy of it.
+"""The kernel language: the part of Python and Triton that learners' kernels may use, and a clean copy of kernels in it.
 
 `kernels_of(source)` reads a learner's source without running it. It takes the top-level ``@triton.jit``
 functions, refuses every construct that is not on the lists in `words`, and writes the rest again, with
-canonical names and every statement on the line where the learner wrote it. The clean copy cannot run Python
-of the learner's: no decorator, default or annotation stays as an expression, and no name that is not a
-parameter, a local, a numeric constant, another kernel or a listed function of Triton's.
+canonical names and every statement on the line where the learner wrote it. The clean copy cannot run the
+learner's Python: no decorator, default or annotation stays as an expression. Every name is a parameter, a local,
+a numeric constant, another kernel or a listed function of Triton.
 
-This is a policy and not a sandbox: `tl.load` and `tl.store` reach any address of their process, so the clean
-copy still runs confined. Quietly dropped, because they cannot change a result: docstrings, `assert`, `print`,
-`tl.device_print`, `tl.static_print`, `tl.device_assert`, `tl.static_assert`.
+This is a policy, not a sandbox: `tl.load` and `tl.store` can reach any address of their process, so the clean
+copy still runs confined. These are removed without an error, because they cannot change a result: docstrings,
+`assert`, `print`, `tl.device_print`, `tl.static_print`, `tl.device_assert`, `tl.static_assert`.
 """
 
 from .blanks import blank_expressions, splice

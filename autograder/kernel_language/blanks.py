@@ -1,4 +1,4 @@
-"""Placeholder exercises: a learner's expression for one blank, in the place of the solution's own."""
+"""Exercises with blanks: puts a learner's expression for one blank into the solution's kernel."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def blank_expressions(source: str, kernel: str, names: Iterable[str], template: 
 
     A blank is the right-hand side of the first assignment to its name in `template`'s kernel that is more
     than a constant; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the
-    assignment in the same position among those to the same name. Constants of the learner's module are
-    written out as numbers. A blank whose expression is not of the language has its refusal in that place.
-    Raises Restructured when the learner's kernel has not the same assignments, NotAllowed when the kernel
-    around the blanks is none of the language.
+    assignment at the same position among the assignments to that name. Constants of the learner's module are
+    replaced by their numbers. A blank whose expression is not allowed has the NotAllowed error as its value.
+    Raises Restructured if the learner's kernel does not have the same assignments, and NotAllowed if the kernel
+    around the blanks is not allowed.
     """
     names = list(names)
     learner, refused = _without_refused(source, kernel, names)
@@ -38,7 +38,7 @@ def blank_expressions(source: str, kernel: str, names: Iterable[str], template: 
 
 
 def _without_refused(source: str, kernel: str, names: list[str]) -> tuple[KernelSource, dict[str, NotAllowed]]:
-    """The kernel, with a 0 for each blank that the language refuses, and these refusals."""
+    """The kernel, with a 0 in each blank that the language refuses, and the error for each of these blanks."""
     refused: dict[str, NotAllowed] = {}
     while True:
         try:
@@ -62,7 +62,7 @@ def _blank_on_line(source: str, kernel: str, names: list[str], line: int) -> tup
 
 
 def _with_zero(source: str, value: ast.expr) -> str:
-    """The source with this expression replaced; offsets in the tree count bytes."""
+    """The source with this expression replaced by 0. Offsets in the tree count bytes."""
     lines = [line.encode() for line in source.splitlines(keepends=True)]
     before = b"".join(lines[: value.lineno - 1]) + lines[value.lineno - 1][: value.col_offset]
     after = lines[value.end_lineno - 1][value.end_col_offset :] + b"".join(lines[value.end_lineno :])
@@ -70,9 +70,9 @@ def _with_zero(source: str, value: ast.expr) -> str:
 
 
 def splice(template: str, kernel: str, blanks: dict[str, str]) -> str:
-    """`template` with the expressions of `blanks` (from blank_expressions) in the place of its own.
+    """`template` with its own expressions replaced by those of `blanks` (from blank_expressions).
 
-    Raises Restructured when an expression uses a name that `template`'s kernel has not defined by then.
+    Raises Restructured if an expression uses a name that `template`'s kernel has not defined before that line.
     """
     clean = kernels_of(template)
     tree = _plain_assignments(ast.parse(clean.source))
@@ -86,7 +86,7 @@ def splice(template: str, kernel: str, blanks: dict[str, str]) -> str:
         expression = ast.parse(text, mode="eval").body
         unknown = _names(expression, ast.Load) - known - _names(function, ast.Store, before=place.lineno)
         if unknown:
-            raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel has not by then")
+            raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel does not define before it")
         place.value = expression
     page = Page()
     for statement in tree.body:
@@ -95,7 +95,7 @@ def splice(template: str, kernel: str, blanks: dict[str, str]) -> str:
 
 
 class _Literals(ast.NodeTransformer):
-    """Writes module constants out as numbers, so that an expression can move to another module."""
+    """Replaces module constants by their numbers, so that an expression can move to another module."""
 
     def __init__(self, constants: dict[str, object]):
         self.constants = constants
@@ -118,7 +118,7 @@ def _names(tree: ast.AST, context: type[ast.expr_context], before: float = math.
 
 
 def _plain_assignments(tree: ast.Module) -> ast.Module:
-    """`x += y` as `x = x + y`, so that every assignment has its whole right-hand side."""
+    """Rewrites `x += y` as `x = x + y`, so that every assignment has its whole right-hand side."""
 
     class Expand(ast.NodeTransformer):
         def visit_AugAssign(self, node):

@@ -15,8 +15,8 @@ from .words import MAX_NODES
 def kernels_of(source: str, only: Iterable[str] | None = None) -> KernelSource:
     """Read the jit functions of `source` (a whole cell or file, host code included) without running it.
 
-    With `only`, just these kernels and the helpers that they call. Raises NotAllowed at the first construct
-    that is not part of the language, or when a name in `only` is no top-level jit function.
+    With `only`, read just these kernels and the helpers that they call. Raises NotAllowed at the first construct
+    that is not part of the language, or if a name in `only` is not a top-level jit function.
     """
     module = Module(parse(source))
     wanted = list(module.functions) if only is None else list(only)
@@ -44,7 +44,7 @@ def kernels_of(source: str, only: Iterable[str] | None = None) -> KernelSource:
 
 
 def define(kernels: KernelSource, filename: str = "<answer>") -> dict[str, object]:
-    """Execute the clean source; returns its namespace. `filename` is what tracebacks and inspect show."""
+    """Execute the clean source and return its namespace. Tracebacks and inspect show `filename`."""
     lines = kernels.source.splitlines(keepends=True)
     linecache.cache[filename] = (len(kernels.source), None, lines, filename)
     namespace: dict[str, object] = {"__name__": "answer"}

@@ -36,7 +36,7 @@ def parse(source: str) -> ast.Module:
 
 
 def measure(function: ast.AST) -> int:
-    """Number of nodes below `function`; refuses deep nesting. Not recursive: nothing can overflow."""
+    """Number of nodes below `function`. Refuses deep nesting. It is not recursive, so the stack cannot overflow."""
     stack, count = [(function, 0)], 0
     while stack:
         node, depth = stack.pop()
@@ -50,7 +50,7 @@ def measure(function: ast.AST) -> int:
 
 
 def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run with the module: nested blocks included, functions and classes not entered."""
+    """Statements that run with the module, those in nested blocks included, those in functions and classes not."""
     stack = body[::-1]
     while stack:
         statement = stack.pop()
@@ -115,7 +115,7 @@ class Module:
                 self._bind(targets[1])
 
     def _bind(self, name: str) -> None:
-        """The name now means something else; what it meant before is forgotten."""
+        """Gives the name a new meaning: forget the old one."""
         for table in (self.aliases, self.functions, self.constants):
             table.pop(name, None)
         self.bound.add(name)
@@ -152,7 +152,7 @@ class Module:
             self.lines[names[0]] = statement.lineno
 
     def _is_kernel(self, function: ast.FunctionDef) -> bool:
-        """Whether `function` is under `@triton.jit`; refuses other decorators beside it."""
+        """Whether `function` is under `@triton.jit`. Refuses other decorators beside it."""
         names = [self.path(d.func if isinstance(d, ast.Call) else d) for d in function.decorator_list]
         if not any(name in ("triton.jit", "triton.runtime.jit.jit") for name in names):
             return False
@@ -173,7 +173,7 @@ class Module:
                 )
 
     def path(self, node: ast.AST) -> str | None:
-        """Dotted path that a name or attribute chain stands for, such as "triton.language.load"."""
+        """The dotted path of a name or attribute chain, such as "triton.language.load"."""
         parts = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -183,7 +183,7 @@ class Module:
         return ".".join([self.aliases[node.id], *reversed(parts)])
 
     def fold(self, node: ast.AST, depth: int = 0) -> Number | None:
-        """Value of a constant arithmetic expression, or None when it is something else."""
+        """Value of a constant arithmetic expression, or None for any other expression."""
         if depth > MAX_DEPTH:
             return None
         if isinstance(node, ast.Constant):
@@ -240,7 +240,7 @@ class Module:
 
 
 def _bounded(function):
-    """The operation, refusing operands whose power or shift would be astronomically large."""
+    """The operation with a check that refuses powers and shifts with extremely large results."""
 
     def apply(*operands):
         if function in (operator.pow, operator.lshift, math.pow) and abs(operands[-1]) > 64:
@@ -255,7 +255,7 @@ def is_infinity(node: ast.expr) -> bool:
 
 
 def literal(value: object) -> ast.expr:
-    """An expression for a number; infinities and NaN as calls of float, which Triton understands too."""
+    """An expression for a number. Infinities and NaN become calls of float, which Triton understands too."""
     if isinstance(value, float) and not math.isfinite(value):
         return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
     if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:

@@ -1,4 +1,4 @@
-"""Writing statements as text, each on the line where the learner wrote it."""
+"""Writes statements as text, each on the line where the learner wrote it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .module import Module, literal
 
 
 class Page:
-    """Text under construction, line by line: a statement stands on the line that its node names."""
+    """Text that is built line by line. A statement goes to the line number of its node."""
 
     def __init__(self):
         self.lines: dict[int, str] = {}
@@ -33,7 +33,7 @@ class Page:
         self.lines[1] = f"{imports}; {self.lines[1]}" if 1 in self.lines else imports
 
     def block(self, body: list[ast.stmt], indent: int, header: int) -> None:
-        """A body below its header; a body that began on the header's line stays there, as Python demands."""
+        """A body below its header. A body that begins on the header's line stays there, as Python requires."""
         if body[0].lineno <= header:
             self.lines[header] += " " + "; ".join(_simple(statement) for statement in body)
             return

@@ -1,4 +1,4 @@
-"""What the kernel language answers with: clean source and signatures, or a refusal."""
+"""The results of the kernel language: clean source and signatures, or an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 class NotAllowed(Exception):
-    """A construct that the kernel language has not; `line` is 1-based, in the learner's source."""
+    """A construct that the kernel language does not have. `line` counts from 1, in the learner's source."""
 
     def __init__(self, line: int, construct: str, instead: str):
         super().__init__(line, construct, instead)
@@ -17,7 +17,7 @@ class NotAllowed(Exception):
 
 
 class Restructured(KeyError):
-    """A blank's expression cannot be judged alone, because the kernel was restructured around it."""
+    """A blank's expression cannot be judged alone, because the learner restructured the kernel around it."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -25,7 +25,7 @@ class Restructured(KeyError):
 
 @dataclass(frozen=True)
 class Kernel:
-    """Signature of one jit function; `constexprs` and the keys of `defaults` are names among `params`."""
+    """Signature of one jit function. `constexprs` and the keys of `defaults` are names in `params`."""
 
     name: str
     line: int

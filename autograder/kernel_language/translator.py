@@ -1,4 +1,4 @@
-"""Checking one jit function against the words of the language, and writing its tree anew."""
+"""Checks one jit function against the words of the language, and builds its tree again."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from .words import (
 
 
 class Translator:
-    """Checks one jit function and writes it again. Statements map to statements one to one, lines kept."""
+    """Checks one jit function and writes it again. Each statement becomes one statement on the same line."""
 
     def __init__(self, module: Module, function: ast.FunctionDef):
         self.module, self.function = module, function
         self.helpers: set[str] = set()
         arguments = function.args
         if arguments.vararg or arguments.kwarg or arguments.posonlyargs or arguments.kwonlyargs:
-            self.refuse(function, "`*` or `/` among the parameters", "write plain parameters, as Triton asks")
+            self.refuse(function, "`*` or `/` among the parameters", "write plain parameters, as Triton requires")
         self.parameters = arguments.args
         self.check_name(function, function.name)
         self.locals = {parameter.arg for parameter in self.parameters}
@@ -54,7 +54,7 @@ class Translator:
 
     def check_name(self, node: ast.AST, name: str) -> None:
         if name.startswith("__") or name in RESERVED or len(name) > 64:
-            self.refuse(node, f"the name `{name[:40]}` for something of your own", "choose another name")
+            self.refuse(node, f"the name `{name[:40]}` for a variable or function of your own", "choose another name")
 
     # -- the function as a whole
 
@@ -78,7 +78,7 @@ class Translator:
         return Kernel(function.name, function.lineno, tuple(annotations), constexprs, values)
 
     def annotation(self, node: ast.expr | None) -> str | None:
-        """What an annotation means to Triton: "constexpr", a forced integer type, or nothing (None)."""
+        """The meaning of an annotation for Triton: "constexpr", a forced integer type, or none (None)."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.strip().rpartition(".")[2]
         else:
@@ -133,7 +133,7 @@ class Translator:
 
     def statement_Assign(self, node):
         if len(node.targets) > 1:
-            self.refuse(node, "`a = b = …`", "one assignment per line, as Triton asks")
+            self.refuse(node, "`a = b = …`", "write one assignment per line, as Triton requires")
         return ast.Assign([self.target(node.targets[0])], self.expression(node.value))
 
     def statement_AnnAssign(self, node):
@@ -156,14 +156,14 @@ class Translator:
 
     def statement_While(self, node):
         if node.orelse:
-            self.refuse(node, "`else` after a loop", "put it behind the loop")
+            self.refuse(node, "`else` after a loop", "put it after the loop")
         return ast.While(self.expression(node.test), self.block(node.body), [])
 
     def statement_For(self, node):
         if node.orelse:
-            self.refuse(node, "`else` after a loop", "put it behind the loop")
+            self.refuse(node, "`else` after a loop", "put it after the loop")
         if not isinstance(node.target, ast.Name):
-            self.refuse(node, f"`{shorten(node.target)}` as a loop variable", "use one plain name")
+            self.refuse(node, f"`{shorten(node.target)}` as a loop variable", "use one name")
         if not isinstance(node.iter, ast.Call) or self.callee(node.iter.func) not in LOOPS:
             advice = "loop over `range(…)`, `tl.range(…)` or `tl.static_range(…)`"
             self.refuse(node, f"a loop over `{shorten(node.iter)}`", advice)
@@ -197,7 +197,7 @@ class Translator:
 
     def expression_Constant(self, node):
         if type(node.value) in (str, bytes):
-            self.refuse(node, "a string", "strings may stand only in options such as `eviction_policy=`")
+            self.refuse(node, "a string", "use strings only in options such as `eviction_policy=`")
         if type(node.value) not in (int, float, bool, type(None)):
             self.refuse(node, f"`{shorten(node)}`", "use numbers")
         if type(node.value) is int and abs(node.value) >= MAX_INTEGER:
@@ -219,10 +219,10 @@ class Translator:
     def refuse_name(self, node: ast.Name):
         name = node.id
         if name in self.module.functions:
-            advice = "call it, or give it to `tl.reduce` or `tl.associative_scan`"
+            advice = "call it, or pass it to `tl.reduce` or `tl.associative_scan`"
             self.refuse(node, f"`{name}` as a value", advice)
         if name in self.module.bound:
-            construct = f"`{name}`, which is no variable of this kernel,"
+            construct = f"`{name}`, which is not a variable of this kernel,"
             advice = "pass it as a parameter (`tl.constexpr` if it is fixed), or make it a plain number"
             self.refuse(node, construct, advice)
         self.refuse(node, f"the unknown name `{name[:40]}`", "assign it first, or pass it as a parameter")
@@ -253,7 +253,7 @@ class Translator:
             first = name.partition(".")[0]
             self.refuse(node, f"`{text}`", TL_ADVICE.get(first, "use the listed functions of `tl`"))
         if path.startswith("math."):
-            advice = _same_in_tl(path[5:]) or "use the functions of `tl`, or compute a constant outside"
+            advice = _same_in_tl(path[5:]) or "use the functions of `tl`, or compute the constant outside of the kernel"
             self.refuse(node, f"Python's `{text}`", advice)
         if path.startswith("triton."):
             advice = "use the functions of `tl`, `triton.cdiv` or `triton.next_power_of_2`"
@@ -292,7 +292,7 @@ class Translator:
         return ast.Compare(operands[0], node.ops, operands[1:])
 
     def compared(self, node: ast.expr) -> ast.expr:
-        """A constexpr parameter may be compared with a short string: `ACTIVATION == "relu"`."""
+        """An operand of a comparison. It may be a short string: `ACTIVATION == "relu"`, for a constexpr parameter."""
         return node if _is_short_string(node) else self.expression(node)
 
     def expression_IfExp(self, node):
@@ -323,7 +323,7 @@ class Translator:
         return node.id if isinstance(node, ast.Name) else None
 
     def callee(self, function: ast.expr) -> str | None:
-        """Canonical name of what is called ("tl.load", "range"), or None when it has none."""
+        """Canonical name of the called function ("tl.load", "range"), or None if it has none."""
         root = self.root(function)
         if root is None or root in self.locals:
             return None
@@ -345,7 +345,7 @@ class Translator:
         return ast.Call(function, arguments, keywords)
 
     def called(self, function: ast.expr) -> tuple[ast.expr, bool]:
-        """The clean form of what is called, and whether it takes a combine function."""
+        """The clean form of the called function, and whether it takes a combine function."""
         root = self.root(function)
         if isinstance(function, ast.Name) and root in self.module.functions and root not in self.locals:
             self.helpers.add(root)
@@ -361,7 +361,7 @@ class Translator:
             return method, function.attr in TAKES_FUNCTION
         if root is not None and root in self.module.bound:
             advice = "put `@triton.jit` above the function, or use the functions of `tl`"
-            self.refuse(function, f"a call of `{root}`, which is no kernel,", advice)
+            self.refuse(function, f"a call of `{root}`, which is not a kernel,", advice)
         advice = _same_in_tl(root) or "call functions of `tl`, or your own `@triton.jit` ones"
         self.refuse(function, f"a call of `{shorten(function)}`", advice)
 
@@ -371,7 +371,7 @@ class Translator:
             self.module.uses_libdevice |= module == "libdevice"
             return _dotted(name), module == "tl" and rest in TAKES_FUNCTION
         if name == "print" or name in DROPPED_CALLS:
-            self.refuse(function, f"the result of `{name}`", "print on a line of its own")
+            self.refuse(function, f"the result of `{name}`", "use it on a separate line")
         self.refuse_path(function, self.module.path(function) or name)
 
     def argument(self, node: ast.expr, takes_function: bool) -> ast.expr:
@@ -385,13 +385,13 @@ class Translator:
 
     def keyword(self, keyword: ast.keyword, takes_function: bool) -> ast.keyword:
         if keyword.arg is None:
-            self.refuse(keyword.value, "`**` arguments", "write the arguments out")
+            self.refuse(keyword.value, "`**` arguments", "write each argument")
         if keyword.arg.startswith("_"):
-            self.refuse(keyword.value, f"the argument `{keyword.arg[:40]}=`", "leave it out")
+            self.refuse(keyword.value, f"the argument `{keyword.arg[:40]}=`", "remove it")
         value = keyword.value
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             if keyword.arg not in STRING_KEYWORDS or not _is_short_string(value):
-                self.refuse(value, f"a string for `{keyword.arg}=`", "leave it out, or use a number")
+                self.refuse(value, f"a string for `{keyword.arg}=`", "remove it, or use a number")
             return ast.keyword(keyword.arg, value)
         return ast.keyword(keyword.arg, self.argument(value, takes_function))
 

@@ -1,6 +1,6 @@
-"""What only some versions of Triton have, of what learners write: found by comparing 3.4, 3.5, 3.6, 3.7, 3.8 and 3.9.
+"""Names that learners write and only some versions of Triton have. Found by comparing Triton 3.4 to 3.9.
 
-Each name has the first version that has it and the first that has it no more; "" where there is none of them.
+For each name: the first version that has it, and the first later version that does not. "" means: no such version.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LAUNCH_OPTIONS = {
 
 
 def when(construct: str) -> str:
-    """A sentence on the versions that have `construct` (`tl.mul`, `clc`); "" where it is not listed."""
+    """A sentence about the versions that have `construct` (`tl.mul`, `clc`); "" if it is not listed."""
     since, until = (FUNCTIONS | LAUNCH_OPTIONS).get(construct, ("", ""))
     if since:
         return f"Triton {since} introduced it."

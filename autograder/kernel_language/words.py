@@ -1,4 +1,4 @@
-"""The words of the kernel language: what may be named, called and written, and what to say otherwise."""
+"""The words of the kernel language: allowed names, calls and constructs, and the advice for all others."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ METHODS = _words(
 )
 ATTRIBUTES = _words("""T dtype element_ty ndim numel primitive_bitwidth scalar shape type value""")
 BUILTINS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range", "tuple"})
-LISTED = {  # module of the clean copy -> what of it may be called
+LISTED = {  # module of the clean copy -> functions that may be called
     "": BUILTINS,
     "tl": TL_FUNCTIONS,
     "tl.math": TL_MATH,
@@ -62,10 +62,10 @@ DROPPED_CALLS = frozenset(
 STRING_KEYWORDS = _words(
     """cache_modifier eviction_policy fp_downcast_rounding input_precision padding_option scope sem"""
 )
-# Scalar types that a parameter's annotation can force; every other annotation is documentation.
+# Scalar types that a parameter's annotation can force. Other annotations have no effect.
 FORCED_TYPES = {f"i{n}": f"int{n}" for n in (8, 16, 32, 64)} | {f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)}
 FORCED_TYPES |= {name: name for name in FORCED_TYPES.values()}
-# Names that the clean copy or Triton's interpreter uses itself.
+# Names that the clean copy or Triton's interpreter uses.
 RESERVED = frozenset(
     {"tl", "triton", "libdevice", "range", "interpreter_semantic", "interpreter_logic"}
     | {"_semantic", "_builder", "_generator"}
@@ -84,39 +84,39 @@ LIBDEVICE_MODULES = tuple(
     f"triton.language.{middle}libdevice." for middle in ("extra.", "extra.cuda.", "extra.hip.", "math.")
 )
 
-# What a learner may have meant, per construct: (what it is called, what to write instead).
+# For each refused construct: (its name, what to write instead).
 ADVICE: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("an `async` function", "define it with plain `def`"),
-    ast.Await: ("`await`", "kernels run straight through; remove it"),
+    ast.Await: ("`await`", "remove it: a kernel does not wait"),
     ast.Break: ("`break`", "give the loop its exact range, or use `while condition:`"),
-    ast.ClassDef: ("a class", "use plain variables and tuples"),
+    ast.ClassDef: ("a class", "use variables and tuples"),
     ast.Continue: ("`continue`", "put the rest of the loop's body under an `if`, or use a mask"),
-    ast.Delete: ("`del`", "simply stop using the variable"),
+    ast.Delete: ("`del`", "remove it: just do not use the variable any more"),
     ast.Dict: ("a dict", "use separate variables, or a tuple"),
-    ast.DictComp: ("a dict comprehension", "write the values out, or loop with `tl.static_range`"),
+    ast.DictComp: ("a dict comprehension", "write each value, or loop with `tl.static_range`"),
     ast.FunctionDef: ("a function inside a kernel", "move it to the top level, under its own `@triton.jit`"),
     ast.GeneratorExp: ("a generator expression", "loop with `range` or `tl.static_range`"),
     ast.Global: ("`global`", "pass the value as a parameter"),
     ast.Import: ("an import inside a kernel", "import at the top of the cell"),
     ast.ImportFrom: ("an import inside a kernel", "import at the top of the cell"),
-    ast.JoinedStr: ("an f-string", "kernels have no strings; remove it"),
+    ast.JoinedStr: ("an f-string", "remove it: kernels have no strings"),
     ast.Match: ("`match`", "use `if`, `elif` and `else`"),
-    ast.Lambda: ("a lambda", "write a small function of its own under `@triton.jit`"),
-    ast.ListComp: ("a list comprehension", "write the values out, or loop with `tl.static_range`"),
-    ast.NamedExpr: ("`:=`", "assign on a line of its own"),
+    ast.Lambda: ("a lambda", "write a separate small function under `@triton.jit`"),
+    ast.ListComp: ("a list comprehension", "write each value, or loop with `tl.static_range`"),
+    ast.NamedExpr: ("`:=`", "assign on a separate line"),
     ast.Nonlocal: ("`nonlocal`", "pass the value as a parameter"),
     ast.Raise: ("`raise`", "check the arguments in the host function, before the launch"),
     ast.Set: ("a set", "use a tuple"),
-    ast.SetComp: ("a set comprehension", "write the values out, or loop with `tl.static_range`"),
-    ast.Starred: ("`*` arguments", "write the arguments out"),
+    ast.SetComp: ("a set comprehension", "write each value, or loop with `tl.static_range`"),
+    ast.Starred: ("`*` arguments", "write each argument"),
     ast.Try: ("`try`", "kernels cannot catch errors; check the arguments in the host function"),
     ast.With: ("`with`", "remove it"),
     ast.Yield: ("`yield`", "use `return`"),
     ast.YieldFrom: ("`yield from`", "use `return`"),
 }
 
-# Methods of torch's tensors, which a kernel never sees.
-_ONLY_ON_THE_HOST = "a kernel sees a pointer, not the tensor: pass `{}` from the host function as a parameter"
+# Methods of torch tensors. A kernel gets pointers, never torch tensors.
+_ONLY_ON_THE_HOST = "a kernel gets a pointer, not the tensor: pass `{}` from the host function as a parameter"
 METHOD_ADVICE = {
     "stride": _ONLY_ON_THE_HOST.format("x.stride(0)"),
     "size": _ONLY_ON_THE_HOST.format("x.size(1)"),
@@ -133,6 +133,6 @@ TL_ADVICE = {
     "make_tensor_descriptor": "use pointers with a mask",
     "dot_scaled": "use `tl.dot`",
     "extra": "use the functions of `tl`, or `from triton.language.extra import libdevice`",
-    "tensor": "make blocks with `tl.zeros`, `tl.full` or `tl.arange`",
+    "tensor": "create blocks with `tl.zeros`, `tl.full` or `tl.arange`",
     "core": "use the public name, `tl.…`",
 }
