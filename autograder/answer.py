@@ -11,6 +11,7 @@ import ast
 import hashlib
 import re
 import symtable
+import threading
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
@@ -142,6 +143,10 @@ class _Cell:
     is_python: bool = True
 
 
+# Python 3.11 counts the nesting of every thread's tree together, and may raise SystemError where two threads parse.
+_PARSING = threading.Lock()
+
+
 @lru_cache(maxsize=512)  # every check reads the history again
 def _read(text: str) -> _Cell:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -154,8 +159,9 @@ def _read(text: str) -> _Cell:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                tree = ast.parse("\n".join(attempt))
-                return _Cell(attempt, [_statement(node, attempt) for node in tree.body[:MAX_STATEMENTS]])
+                with _PARSING:
+                    tree = ast.parse("\n".join(attempt))
+                    return _Cell(attempt, [_statement(node, attempt) for node in tree.body[:MAX_STATEMENTS]])
         except _NOT_PARSED:
             continue
     return _Cell(lines, [], is_python=False)

@@ -214,10 +214,13 @@ def test_tensor_descriptors_are_checked():
     source = HEADER + "def k(d, y, B: tl.constexpr):\n    v = d.load([0, 0])\n    i = tl.arange(0, B)\n"
     source += "    tl.store(y + i[:, None] * B + i[None, :], v)\n"
     function = define(_unchecked(source), "<descriptor>")["k"]
-    x, y = torch.rand(4, 4), torch.zeros(8, 8)
+    # Triton 3.4 and 3.5 take strides for bytes: only multiples of 16 elements are allowed
+    x, y = torch.rand(4, 16)[:, :4], torch.zeros(8, 8)
     with watch() as memory:
-        function[(1,)](TensorDescriptor(x, [4, 4], [4, 1], [8, 8]), y, B=8)
-    assert torch.equal(y[:4, :4], x) and y[4:].sum() == 0
+        function[(1,)](TensorDescriptor(x, [4, 4], [16, 1], [8, 8]), y, B=8)
+    assert torch.equal(y[:4, :4], x)
+    if not triton.__version__.startswith("3.4."):  # whose interpreter has no padding
+        assert y[4:].sum() == 0
     assert (memory.launches[0].arguments["d"].reads == 1).all()
 
 

@@ -3,12 +3,14 @@
 Each target gets an answer with the fields of xray.Compiled, or `error` with, where known, `line` and `text`.
 """
 
+import ast
 import importlib.util
 import json
 import re
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
@@ -67,7 +69,18 @@ def answer(kernel, request: dict, name: str) -> dict:
     except CompilationError as error:
         return refusal(error)
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+        return {"error": f"{type(error).__name__}: {error}"} | place(error, request["module"])
+
+
+def place(error: Exception, module: str) -> dict:
+    """The kernel's line that the compiler was visiting: Triton 3.4 does not name it for an unknown function."""
+    nodes = [frame.f_locals.get("node") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    lines = [node.lineno for node in nodes if isinstance(node, ast.AST) and hasattr(node, "lineno")]
+    if not lines:
+        return {}
+    # lines count from `def`, as in the errors that name one
+    begin = next(i for i, line in enumerate(module.splitlines()) if line.startswith("def "))
+    return {"line": lines[-1], "text": module.splitlines()[begin + lines[-1] - 1].strip()}
 
 
 def refusal(error: CompilationError) -> dict:
