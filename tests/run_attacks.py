@@ -319,7 +319,9 @@ class Line:
 def run(patterns: list[str], workers: int = 2) -> tuple[list[Line], list[str]]:
     """The table and the list of harm; both are empty of trouble when everything held."""
     from autograder.classroom.collect import collect
-    from autograder.classroom.grade import export, feedback, grade
+    from autograder.classroom.export import export
+    from autograder.classroom.feedback import feedback
+    from autograder.classroom.grade import grade
 
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder)

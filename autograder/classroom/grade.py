@@ -20,15 +20,13 @@ from ..judge import Judge, this_backend
 from ..judge.jax import JaxMissing
 from ..judge.pool import JudgePool, SturdyJudge
 from .course import Course, CourseError, word
-from .export import export
-from .feedback import feedback
 from .gradebook import graded_in, open_gradebook, register, save
 from .judging import Row, judge_submission
 from .locks import one_grader, scratch_folder
 from .record import answers_hash, file_hash, graded_by, record_of, submitted_notebook
 from .submission import exercise_of, grade_id, is_check
 
-__all__ = ["GradeReport", "export", "feedback", "grade"]
+__all__ = ["GradeReport", "grade"]
 
 
 @dataclass
