@@ -59,7 +59,7 @@ class Outcome:
     def by_case(self, count: int) -> dict[int, Report | Outcome]:
         """The first report of each case. The end of the process is charged to the first case without a report.
 
-        A process that ended normally and sent something else than reports did not crash: its first case gets an error of the
+        A process that ended normally but sent no valid reports did not crash: its first case gets an error of the
         kind "garbled".
         """
         reports: dict[int, Report | Outcome] = {}

@@ -51,7 +51,7 @@ def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) ->
             file.write(job)
         command = [TOOL, "--log-file", log, "--print-limit", "1", "--show-backtrace", "no"]
         command += [sys.executable, "-m", f"{__package__}.inside.sanitized", request, str(output_size)]
-        # Each tensor needs its own allocation: in a large one of torch's, an access outside of a tensor is not detected.
+        # Each tensor needs its own allocation: in a large one, an access outside of a tensor is not detected.
         own = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "HOME": folder, "TMPDIR": folder, "TRITON_CACHE_DIR": folder}
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(command, env=environment | own, capture_output=True, timeout=SECONDS)

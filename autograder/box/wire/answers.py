@@ -24,8 +24,8 @@ class ProtocolError(Exception):
 
 
 # What a host function did, as JSON. A planning process records it, the judge sends it back into the box, and a
-# replaying process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain JSON:
-# `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
+# replaying process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain
+# JSON: `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
 #
 #   {"steps": [step, ...], "result": t, "launches": n}   the result is tensor t; n launches were recorded
 #   {"returned": "list", "launches": n}                  the function returned no tensor, but a list

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def to_json(value: Any) -> str:
-    """The JSON of a record, or of plain values that contain records. A field whose default is None is omitted if None."""
+    """The JSON of a record, or of plain values that contain records. A field with default None is omitted if None."""
     return json.dumps(value, default=_given)
 
 

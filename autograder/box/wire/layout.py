@@ -21,7 +21,7 @@ class Packer:
 
     def __init__(self):
         self._memory = bytearray()
-        self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # keeps the tensor alive, so that its id stays unique
+        self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # keeps the tensor alive: its id stays unique
         self.output_size = 0
 
     @property
