@@ -1,7 +1,7 @@
-"""The box: a process of its own that runs learners' code. This is the judge's end of it.
+"""The box: a separate process that runs learners' code. This module is the judge's end of it.
 
-The judge hands over sealed memory (what to run, and input tensors), a size-sealed output and a pipe. It reads
-them only after the process that ran the code is dead. Nothing else passes in either direction.
+The judge passes sealed memory (the request and the input tensors), an output of sealed size and a pipe to the box. It
+reads the output and the reports only after the process that ran the code is dead. Nothing else crosses the wall.
 
 This file, `compute_sanitizer` and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
 `inside/` runs in the box only.
@@ -28,20 +28,20 @@ from .wire.codec import from_json, to_json
 from .wire.requests import End, ReplayRequest, Request, Settings, Start, encode_job
 
 START_SECONDS = 120
-EARLY = 512  # stands for the exit status of a process that ended itself, as if all were well
+EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
 
 
 class BoxError(Exception):
-    """The box itself does not work; no learner is to blame."""
+    """The box itself does not work. The answer is not the cause."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: the reports it sent, its output memory, and its death if it was not natural.
+    """How a job ended: its reports, its output memory, and its exit status.
 
-    `exceeded` is "time" or "space" (memory or disk) where it was ended for having used too much of it. `garbled`
-    says why what it sent are not reports; then there are no reports.
+    `exceeded` is "time" or "space" (memory or disk) if the job was killed because it used too much of it. If the job
+    sent something that is not a report, `garbled` says why, and `reports` is empty.
     """
 
     reports: list[Report]
@@ -53,14 +53,14 @@ class Outcome:
 
     @property
     def death(self) -> int:
-        """The exit status of a process that ended before it was done; never 0."""
+        """The exit status of a process that ended before it finished. Never 0."""
         return self.exit or EARLY
 
     def by_case(self, count: int) -> dict[int, Report | Outcome]:
-        """The first report of each case. What ended the process is charged to the first case without a report.
+        """The first report of each case. The end of the process is charged to the first case without a report.
 
-        A process that ended well and sent something else than reports did not crash: its first case has an error
-        of the kind "garbled".
+        A process that ended normally but sent no valid reports did not crash: its first case gets an error of the
+        kind "garbled".
         """
         reports: dict[int, Report | Outcome] = {}
         for report in self.reports:
@@ -69,7 +69,7 @@ class Outcome:
             elif report.error:  # before any case: the module itself failed
                 return dict.fromkeys(range(count), report)
         missing = [case for case in range(count) if case not in reports]
-        if missing:  # whatever it says: code that ends its process may have said that it was done
+        if missing:  # do not trust "done": code that ends its process may have written it
             reports[missing[0]] = self._end_of(missing[0])
         return reports
 
@@ -80,10 +80,10 @@ class Outcome:
 
 
 class Box:
-    """One zygote. `run` is for one caller at a time; several boxes run side by side.
+    """One zygote. Only one caller at a time may use `run`. Several boxes can run in parallel.
 
-    backend: "interpreter", "cuda" or "hip". confine=False runs learners' code with the caller's rights: only
-    for one's own code. Raises lockdown.Unconfined when this machine cannot confine.
+    backend: "interpreter", "cuda" or "hip". confine=False runs learners' code with the caller's rights: use it only for
+    your own code. Raises lockdown.Unconfined if this machine cannot confine.
     """
 
     def __init__(self, backend: str, confine: bool = True, memory: int = MEMORY_BYTES):
@@ -95,7 +95,7 @@ class Box:
         self.scratch = tempfile.mkdtemp(prefix="workshop-box-")
 
     def start(self):
-        """Starts the zygote without waiting for it: it imports torch and Triton meanwhile."""
+        """Starts the zygote and does not wait: it imports torch and Triton in the background."""
         if self.process and self.process.poll() is None:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -130,7 +130,7 @@ class Box:
         return lockdown.outer_command(command, read=_readable_paths(), write=[self.scratch, *nodes])
 
     def _environment(self) -> dict[str, str]:
-        """A short list, not a copy: the learner's code must not see a token of the instructor's."""
+        """A short list, not a copy: the learner's code must not see the instructor's tokens."""
         kept = ("PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CUDA_HOME", "ROCM_PATH",
                 "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CC",
                 "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "TRITON_LIBHIP_PATH")  # fmt: skip
@@ -191,14 +191,14 @@ class Box:
             return replace(outcome, garbled=str(error))
 
     def sanitize(self, request: ReplayRequest, tensors: bytes, output_size: int) -> compute_sanitizer.Access | None:
-        """The first access of a replay outside of its tensors. Only where nothing is confined, on a CUDA card."""
+        """The first access of a replay outside of its tensors. Works only without confinement, on a CUDA GPU."""
         if self.confine or self.backend != "cuda" or not compute_sanitizer.available():
             return None
         job = encode_job(replace(request, guard=0), tensors)
         return compute_sanitizer.invalid_access(job, output_size, self._environment())
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
-        """Reads the status until the child is dead; reads no more than the cap, however much it writes."""
+        """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more."""
         status, sources = bytearray(), [reading, self.channel]
         deadline = time.monotonic() + seconds + 15
         while True:
@@ -210,7 +210,7 @@ class Box:
             if reading in ready and len(status) <= MAX_STATUS:
                 read = os.read(reading, 1 << 16)
                 status += read
-                if not read:  # all who could write are gone; the zygote will say how it ended
+                if not read:  # no writer is left; the zygote will report how the child ended
                     sources = [self.channel]
             if self.channel in ready:
                 message = self.channel.recv(4096)
@@ -221,12 +221,12 @@ class Box:
                 while len(status) <= MAX_STATUS and (more := _read(reading)):
                     status += more
                 return bytes(status), from_json(End, message)
-            if len(status) > MAX_STATUS:  # a flood: we end its writer, and `parse` says why
+            if len(status) > MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
                 self.kill()
                 return bytes(status), End()
 
     def kill(self):
-        """Ends the zygote and what it started; the next job starts a new one."""
+        """Kills the zygote and its process group. The next job starts a new one."""
         if self.process and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -257,7 +257,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _memory(data: bytes, size: int | None = None, writable: bool = False) -> int:
-    """Anonymous memory whose size is sealed, and whose content too unless the box is to write it."""
+    """Anonymous memory of sealed size. Its content is sealed too, unless it is `writable`."""
     descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(len(data) if size is None else size, 1))
     written = 0
@@ -269,7 +269,7 @@ def _memory(data: bytes, size: int | None = None, writable: bool = False) -> int
 
 
 def _readable_paths() -> list[str]:
-    """What a compiler and Python's late imports need to read, in a box that may open files at all."""
+    """Files that a compiler and late imports of Python need to read, in a box that may open files."""
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [sys.prefix, sys.base_prefix, here, os.path.join(os.path.dirname(here), "workshop"),
              *lockdown.runtime_paths(), *lockdown.gpu_paths()[0]]  # fmt: skip

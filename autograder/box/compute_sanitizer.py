@@ -1,8 +1,8 @@
-"""A closer look at a kernel that harmed the card: NVIDIA's compute-sanitizer, where it is installed.
+"""Finds the invalid access of a kernel that failed on a GPU, with NVIDIA's compute-sanitizer if it is installed.
 
 It names the kernel, the line and the program of an access outside of every tensor. It watches a process through
-sockets that the box refuses, so it is asked about one's own code only, where nothing is confined. This is the
-judge's end; the process that it watches runs `inside.sanitized`.
+sockets, which the box refuses. So it is used only for your own code, without confinement. This module is the judge's
+end. The watched process runs `inside.sanitized`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INVALID = re.compile(
 
 @dataclass(frozen=True)
 class Access:
-    """An access outside of every tensor; `kind` is "load" or "store", `size` in bytes."""
+    """An access outside of every tensor. `kind` is "load" or "store"; `size` is in bytes."""
 
     kind: str
     size: int
@@ -41,7 +41,7 @@ def available() -> bool:
 
 
 def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) -> Access | None:
-    """The first one of a replay on a CUDA card; None where there is none, or the tool does not work.
+    """The first invalid access of a replay on a CUDA GPU; None if there is none or the tool does not work.
 
     job: the memory of a replay, see wire.requests.encode_job.
     """
@@ -51,7 +51,7 @@ def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) ->
             file.write(job)
         command = [TOOL, "--log-file", log, "--print-limit", "1", "--show-backtrace", "no"]
         command += [sys.executable, "-m", f"{__package__}.inside.sanitized", request, str(output_size)]
-        # each tensor an allocation of its own: in torch's large ones a step outside is not seen
+        # Each tensor needs its own allocation: in a large one, an access outside of a tensor is not detected.
         own = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "HOME": folder, "TMPDIR": folder, "TRITON_CACHE_DIR": folder}
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(command, env=environment | own, capture_output=True, timeout=SECONDS)

@@ -1,17 +1,17 @@
-"""Confine this process before it runs a learner's code: resource limits, Landlock and seccomp.
+"""Confines this process before it runs a learner's code, with resource limits, Landlock and seccomp.
 
-Standard library only, no privileges needed, Linux on x86_64 and aarch64. It works for root, for an ordinary
-user and inside a container with the usual default profile. Two stages:
+It uses only the standard library and needs no privileges. It runs on Linux on x86_64 and aarch64, for root, for an
+ordinary user and inside a container with the usual default profile. There are two stages:
 
 ``base``
     For work that may start programs (compilers, the GPU driver): no network, no other processes, no kernel
-    administration, and of the file system only what Landlock is told.
+    administration, and only the files that Landlock allows.
 ``strict``
-    For the learner's own Python once everything is imported: in addition no fork, no exec, and no file opened
-    except for reading where ``read`` says so.
+    For the learner's own Python after all imports: in addition no fork, no exec, and a file may be opened only for
+    reading, and only if ``read`` lists it.
 
-Neither can be undone, and both survive exec. ``confine`` raises ``Unconfined`` when something that a stage
-rests on is missing; it never continues with less.
+A stage cannot be undone, and it survives exec. ``confine`` raises ``Unconfined`` if something that a stage
+needs is missing. It never continues with less.
 """
 
 import ctypes
@@ -43,15 +43,15 @@ _under_landlock = False
 
 
 class Unconfined(RuntimeError):
-    """This process could not be confined; the message says what is missing."""
+    """This process could not be confined. The message says what is missing."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """Upper bounds for one confined process, in seconds, bytes and counts. None leaves the limit as it is.
 
-    ``address_space`` must be None where a GPU driver is loaded: it reserves far more than it uses.
-    ``processes`` (threads included) counts all that a user has, so it is applied only with a private uid.
+    ``address_space`` must be None if a GPU driver is loaded, because a driver reserves much more than it uses.
+    ``processes`` (threads included) counts all processes of a user, so it is applied only with a private uid.
     """
 
     cpu_seconds: int | None = 60
@@ -80,12 +80,12 @@ def confine(
         write: directories and devices that stay writable; "base" only. Root gives the directories to the new
             user.
         limits: resource limits.
-        uid: user to become when this process is root; by default one that nobody else has.
+        uid: user to become if this process is root; by default, a user id that no other process has.
         keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
-            listed. None is for a second stage after the first: every descriptor stays, and so do the first
-            stage's paths.
-        local_sockets: let a Unix socket be made and listened on ("base" only): CUDA does so when it starts.
-            Nobody can connect to it, from inside or outside.
+            listed. None is for a second stage after the first one: all descriptors stay open, and the paths of the
+            first stage stay allowed.
+        local_sockets: allow a Unix socket to be created and listened on ("base" only), because CUDA does so when it
+            starts. No process can connect to it, from inside or outside.
 
     Raises:
         Unconfined: something is missing. The process may be partly confined and should exit.
@@ -142,7 +142,7 @@ def _number(name: str) -> int | None:
 
 
 def _call(name: str, *arguments: int | bytes | None) -> int:
-    """A raw system call. Integers are widened to whole registers, which variadic ctypes would not do."""
+    """A raw system call. Integers are widened to whole registers, because variadic ctypes does not widen them."""
     converted = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
     result = _libc.syscall(ctypes.c_long(_number(name)), *converted)
     if result < 0:
@@ -181,7 +181,7 @@ _VARIABLE_PREFIXES = ("LC_", "PYTHON", "OMP_", "MKL_", "TRITON_", "CUDA_", "HIP_
 
 
 def clean_environment() -> dict[str, str]:
-    """What a confined process needs of this environment: no home, no tokens, nobody's name."""
+    """The environment variables that a confined process needs: no home, no tokens, no user names."""
     kept = {k: v for k, v in os.environ.items() if k in _VARIABLES or k.startswith(_VARIABLE_PREFIXES)}
     return {**kept, "HOME": "/nonexistent"}
 
@@ -197,7 +197,7 @@ _NOBODY = 65534
 
 
 def private_uid() -> int:
-    """A user id that no account and no other box has; 65534 where the user namespace maps too few."""
+    """A user id that no account and no other box has; 65534 if the user namespace maps too few ids."""
     uid = secrets.choice(_PRIVATE_UIDS)
     with open("/proc/self/uid_map") as mapping:
         ranges = [tuple(map(int, line.split())) for line in mapping]
@@ -205,7 +205,7 @@ def private_uid() -> int:
 
 
 def _become_nobody(uid: int | None, write: Sequence[str]) -> bool:
-    """Give up root for a private user, and every capability in any case. True when the user is private."""
+    """Change from root to a private user, and always give up every capability. True if the user is private."""
     if os.geteuid() != 0:
         private = os.getuid() in _PRIVATE_UIDS
     else:
@@ -218,7 +218,7 @@ def _become_nobody(uid: int | None, write: Sequence[str]) -> bool:
 
 
 def _change_user(uid: int, write: Sequence[str]) -> bool:
-    """False where root lacks the capability to change user: root without capabilities is an ordinary user."""
+    """False if root does not have the capability to change the user. Then it is like an ordinary user."""
     devices = [os.stat(path) for path in write if stat.S_ISCHR(os.stat(path).st_mode)]
     try:
         _give_to(uid, write)
@@ -259,7 +259,7 @@ _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _REMOVE_DIR, _REMOVE_FILE = (1 << 
 _MAKE_DIR, _MAKE_REG, _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in (7, 8, 12, 13, 14, 15))
 _HANDLED_BITS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}  # access rights that each version of the interface knows
 _READ_RIGHTS = _EXECUTE | _READ_FILE | _READ_DIR
-_WRITE_RIGHTS = (  # no right to execute: a program that was written here cannot be started
+_WRITE_RIGHTS = (  # no right to execute, so that a program that was written here cannot be started
     _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SYM
 ) | (_REFER | _TRUNCATE | _IOCTL_DEV)
 _FILE_RIGHTS = _EXECUTE | _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
@@ -267,7 +267,7 @@ _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 3, 3
 
 
 def landlock_abi() -> int:
-    """Version of Landlock's interface; 0 where the kernel has none or a container hides it."""
+    """Version of Landlock's interface; 0 if the kernel has none or a container hides it."""
     try:
         return _call("landlock_create_ruleset", None, 0, 1)
     except OSError:
@@ -292,8 +292,8 @@ def _landlock_ruleset(abi: int, read: Iterable[str], write: Iterable[str]) -> in
 
 
 # seccomp -------------------------------------------------------------------------------------------
-# A filter is a list of (operation, skip if true, skip if false, operand). It is built from blocks: `when` and
-# `unless` jump over their body, so there are no labels and every body ends in a verdict.
+# A filter is a list of (operation, skip if true, skip if false, operand). It is built from blocks: `_when` and
+# `_unless` jump over their body. So there are no labels, and every body ends with a verdict.
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 Instructions = list[tuple[int, int, int, int]]
@@ -312,7 +312,7 @@ def _load(offset: int) -> Instructions:
 
 
 def _argument(index: int) -> Instructions:
-    """Load the low half of an argument: all that is tested here is an int, or flags in that half."""
+    """Load the low half of an argument. Every tested argument is an int or has its flags in that half."""
     return _load(16 + 8 * index)
 
 
@@ -329,11 +329,11 @@ def _when_one_of(values: Iterable[int], body: Instructions) -> Instructions:
 
 
 _CLONE_THREAD = 0x00010000
-_CLONE_PARENT = 0x00008000  # hides a child from whoever should reap it
+_CLONE_PARENT = 0x00008000  # hides a child from the process that should reap it
 _CLONE_NAMESPACES = 0x7E020000  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}
 _O_TMPFILE = 0x00400000
 _O_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | _O_TMPFILE
-_FCNTL_REFUSED = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_NOTIFY: signals to others
+_FCNTL_REFUSED = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_NOTIFY: signals to other processes
 _IOCTL_REFUSED = (0x8901, 0x8902, 0x5412, 0x541C)  # FIOSETOWN, SIOCSPGRP; TIOCSTI, TIOCLINUX: type for others
 _PRCTL_NAME, _PRCTL_VMA_NAME = 15, 0x53564D41
 
@@ -349,7 +349,7 @@ def _open_rule(stage: str, opens: bool, flags: int) -> Instructions:
 
 
 def _argument_rules(stage: str, opens: bool, local_sockets: bool) -> dict[str, Instructions]:
-    """System calls whose arguments decide."""
+    """The rules for system calls that are allowed or refused by their arguments."""
     only_self = _argument(0) + _unless(_EQUAL, os.getpid(), DENY) + ALLOW
     clone = _argument(0) + _when(_ANY_BIT, _CLONE_NAMESPACES | _CLONE_PARENT, DENY)
     dumpable = _when(_EQUAL, PR_SET_DUMPABLE, _argument(1) + _unless(_EQUAL, 0, DENY) + ALLOW)
@@ -376,8 +376,8 @@ def _argument_rules(stage: str, opens: bool, local_sockets: bool) -> dict[str, I
 def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Instructions:
     """The seccomp filter of a stage for this process.
 
-    Refused calls give EPERM. A call that is younger than the table is absent (ENOSYS): programs know how to
-    do without it.
+    Refused calls give EPERM. A call that is newer than the table gives ENOSYS, as on an older kernel: programs can
+    work without it.
     """
     rules = {**dict.fromkeys(syscalls.HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
     for name in syscalls.NUMBERS:
@@ -387,7 +387,7 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
             rules[name] = DENY
     program = _load(4) + _unless(_EQUAL, _MACHINES[_MACHINE][1], KILL) + _load(0)
     if _MACHINE == "x86_64":
-        program += _when(_AT_LEAST, 0x40000000, KILL)  # the x32 calls have other numbers for the same work
+        program += _when(_AT_LEAST, 0x40000000, KILL)  # the x32 calls do the same under other numbers
     for name, body in rules.items():
         number = _number(name)
         if number is not None:
@@ -410,13 +410,13 @@ def _seccomp(stage: str, opens: bool, local_sockets: bool = False) -> None:
 
 
 def runtime_paths() -> list[str]:
-    """What Python, compilers and their libraries need to read."""
+    """The files that Python, compilers and their libraries need to read."""
     system = ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/opt/rocm"]
     return _existing(dict.fromkeys([sys.prefix, sys.base_prefix, *system]))
 
 
 def gpu_paths() -> tuple[list[str], list[str]]:
-    """What a GPU driver reads, and the device nodes that it writes; both empty without a GPU."""
+    """The files that a GPU driver reads, and the device nodes that it writes. Both are empty without a GPU."""
     patterns = "nvidiactl nvidia[0-9]* nvidia-uvm nvidia-uvm-tools nvidia-caps/* kfd dri/renderD*"
     nodes = sorted(node for pattern in patterns.split() for node in glob.glob(f"/dev/{pattern}"))
     return (["/sys", "/proc"] if nodes else []), nodes
@@ -465,14 +465,14 @@ def _confine_and_probe(stage: str, answer: int) -> None:
     try:
         confine(stage, read=runtime_paths() if stage == "base" else (), keep=[answer])
         found = _still_possible(stage)
-    except Exception as error:  # whatever it is, this machine could not do it
+    except Exception as error:  # any error means that this machine cannot confine
         found = [str(error) or type(error).__name__]
     os.write(answer, json.dumps(found).encode())
 
 
 @functools.cache
 def missing(stage: str = "strict") -> tuple[str, ...]:
-    """What this machine lacks to confine a process, found by confining one; empty when nothing is missing."""
+    """What is missing on this machine to confine a process; empty if nothing is. It confines a process to find out."""
     if _MACHINE not in _MACHINES:
         return (f"the box needs Linux on x86_64 or aarch64, and this is {_MACHINE}",)
     answer, end = os.pipe()
@@ -495,7 +495,7 @@ def missing(stage: str = "strict") -> tuple[str, ...]:
 
 # The outer layer: bubblewrap -----------------------------------------------------------------------
 
-# Runs inside, given a file that exists outside; exit status 0 when nothing of the outside is in reach.
+# Runs inside, with the path of a file that exists outside. Exit status 0 if it cannot reach anything outside.
 _LOOK_AROUND = """
 import os, sys
 processes = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -509,7 +509,7 @@ sys.exit(
 
 
 def outer_command(argv: Sequence[str], *, read: Iterable[str] = (), write: Iterable[str] = ()) -> list[str]:
-    """The same command inside bubblewrap where a trial run of it succeeds, else unchanged.
+    """The same command inside bubblewrap if a trial run of it succeeds; otherwise the command unchanged.
 
     Inside there are only the Python runtime, the system's programs and the given paths, no network, no other
     processes, and never root: root's directories in ``write`` are given to a private user.
@@ -526,7 +526,7 @@ def _outer_prefix(read: tuple[str, ...], write: tuple[str, ...]) -> tuple[str, .
     apart = "--unshare-ipc --unshare-pid --unshare-net --unshare-uts --unshare-cgroup-try --new-session"
     prefix = [bwrap, *apart.split(), "--die-with-parent", "--chdir", "/", *_mounts(read, write)]
     if root:
-        # in a user namespace made by root everybody is root outside and may write /proc/sys
+        # in a user namespace made by root, every user is root outside and may write /proc/sys
         prefix += [setpriv, *_private_user(write), "--no-new-privs", "--"]
     else:
         prefix += ["--unshare-user", "--disable-userns", "--"]
@@ -544,7 +544,7 @@ def _private_user(write: Sequence[str]) -> list[str]:
 def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     arguments = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
     for folder in _ancestors([*runtime_paths(), *read, *write]):
-        arguments += ["--perms", "0755", "--dir", folder]  # else some are closed to the private user
+        arguments += ["--perms", "0755", "--dir", folder]  # otherwise the private user cannot enter some of them
     for path in [*runtime_paths(), *read]:
         link = os.path.islink(path) and path.count("/") == 1  # /bin -> usr/bin
         arguments += ["--symlink", os.readlink(path), path] if link else ["--ro-bind", path, path]
@@ -554,7 +554,7 @@ def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
 
 
 def _ancestors(paths: Iterable[str]) -> list[str]:
-    """Folders that lead to these paths, outermost first, the root left out."""
+    """The parent folders of these paths, outermost first, without the root."""
     folders = {str(folder) for path in paths for folder in Path(path).parents}
     return sorted(folders - {"/", "/dev", "/proc", "/tmp"})
 

@@ -1,4 +1,4 @@
-"""System call numbers of x86_64 and aarch64, and what the box makes of them.
+"""System call numbers of x86_64 and aarch64, and the groups that the box allows or denies.
 
 The numbers are those of the kernel's own tables (arch/x86/entry/syscalls/syscall_64.tbl and
 include/uapi/asm-generic/unistd.h, which aarch64 uses); tests/test_lockdown.py compares them with the headers.
@@ -136,7 +136,7 @@ OTHER_PROCESSES = _names("""
     setpgid setsid
 """)
 
-# Administration, and the parts of the kernel with the worst record of holes.
+# Administration, and the parts of the kernel with the most known vulnerabilities.
 KERNEL = _names("""
     bpf perf_event_open userfaultfd memfd_secret vmsplice
     io_uring_setup io_uring_enter io_uring_register io_setup io_submit io_destroy
@@ -154,7 +154,7 @@ SHARED_WITH_OTHERS = _names("""
     msgget msgsnd msgrcv msgctl mq_open mq_unlink
 """)
 
-# Changes to files that Landlock does not look at.
+# Changes to files that Landlock does not check.
 UNSEEN_BY_LANDLOCK = _names("""
     chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat truncate file_setattr
     setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat
@@ -163,11 +163,11 @@ UNSEEN_BY_LANDLOCK = _names("""
 
 DENIED = frozenset(NETWORK + OTHER_PROCESSES + KERNEL + SHARED_WITH_OTHERS + UNSEEN_BY_LANDLOCK)
 
-# Hidden in every stage: their arguments lie in memory, where a filter cannot look. The C library then falls
-# back to clone() and openat().
+# Hidden in every stage: their arguments are in memory, which a filter cannot read. The C library then uses clone()
+# and openat().
 HIDDEN = frozenset({"clone3", "openat2"})
 
-# Allowed in the strict stage; lockdown.py adds rules for those whose arguments decide --------------
+# Allowed in the strict stage; lockdown.py adds rules that depend on arguments -----------------------
 
 MEMORY = _names("""
     brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock membarrier

@@ -159,7 +159,7 @@ def raced(o: Observation) -> Finding | None:
         f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all "
         f"({o.case.name}).",
         "Programs run in any order and at the same time. The last program to write wins, and which one that is "
-"differs from run to run."
+        "differs from run to run."
         if not race.same_value
         else "They write the same values, so the same work is done several times.",
         "give each element to one program: compute the offsets from tl.program_id. A loop over rows starts at "

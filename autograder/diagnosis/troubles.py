@@ -191,7 +191,7 @@ _ADVICE = (
     (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
     (r"not iterable.*_(ptr|row)\[|not subscriptable",
-    "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
+     "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
      "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
     (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "

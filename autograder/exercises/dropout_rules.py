@@ -253,9 +253,7 @@ def _wrong_rate(k: int, n: int, p: float, case) -> Finding:
 
 
 def about_pattern(mask: torch.Tensor, p: float, case) -> Finding | None:
-    """Checks that elements are kept independently: rows and columns by their share, all pairs at one distance by
-    correlation.
-    """
+    """Are the decisions independent? Tests the share of each row and column, and all pairs at one distance."""
     means = "Random numbers are used more than once: the generator gives one number for each pair (seed, offset)."
     advice = "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)."
     for axis, name in ((1, "row"), (0, "column")):

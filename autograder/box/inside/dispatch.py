@@ -1,8 +1,8 @@
-"""The one module that knows every kind of job: it prepares the process, confines it, and runs the job.
+"""The only module that knows every kind of job. It prepares the process, confines it, and runs the job.
 
 plan    run the learner's module, call the host function on decoys, report the trace of each case
-replay  run only the learner's kernels, from the allow-listed syntax tree, along a trace, on real inputs
-tune    time the launches of several traces against each other, on a GPU
+replay  run only the learner's kernels, from the allow-listed syntax tree, as a trace says, on real inputs
+tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
 jax     call a function of JAX arrays
 
@@ -38,9 +38,9 @@ from .learner import describe, load
 from .reports import Reporter
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# What runs beside learners' code, by its name in the package. Everything else of the package is hidden.
+# Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (answer, kernel_language, lockdown, tensors, text)}
-THREAD_BYTES = 512 << 20  # of addresses that XLA's threads reserve for stacks and heaps, per core
+THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 WARM_UP = """
 import triton
 import triton.language as tl
@@ -58,12 +58,12 @@ def warm_up(x_ptr, n, BLOCK: tl.constexpr):
 
 @dataclass(frozen=True)
 class Policy:
-    """What a job of one kind may reach, once it is confined.
+    """What a job of one kind may access when it is confined.
 
-    strict_on_gpu: the strict stage on a GPU too, after the driver has started.
-    formulas: it may call the formulas of workshop.occupancy.
-    read: files that it may read beside those that Python and a compiler need.
-    thread_bytes: addresses that it may reserve for each core of the machine.
+    strict_on_gpu: use the strict stage on a GPU too, after the driver has started.
+    formulas: the job may call the formulas of workshop.occupancy.
+    read: files that the job may read in addition to those that Python and a compiler need.
+    thread_bytes: bytes of address space that the job may reserve for each core of the machine.
     """
 
     strict_on_gpu: bool = False
@@ -73,16 +73,16 @@ class Policy:
 
 
 POLICIES = {
-    # The learner's Python runs. Everything that it needs is loaded, on a GPU too.
+    # The learner's Python runs. Everything that it needs is already loaded, on a GPU too.
     # A host function may size its launch with the formulas.
     "plan": Policy(strict_on_gpu=True),
     # Kernels run. On a GPU they are compiled first: the compiler starts processes and writes files.
     "replay": Policy(),
     "tune": Policy(),
-    # The learner's Python runs. What an exercise asks for may be what the formulas compute.
+    # The learner's Python runs. It must not call the formulas: an exercise may ask for their results.
     "value": Policy(strict_on_gpu=True, formulas=False),
-    # The learner's Python runs, and XLA, which compiles on a GPU. XLA starts threads, and does not start without the
-    # system's random numbers.
+    # The learner's Python and XLA run. XLA compiles on a GPU, starts threads, and needs the system's random numbers to
+    # start.
     "jax": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
 }
 
@@ -90,9 +90,9 @@ POLICIES = {
 
 
 def prepare(settings: Settings) -> str:
-    """Touches what is loaded lazily: a confined child can open no file.
+    """Loads everything that is loaded lazily, because a confined child cannot open files.
 
-    Returns why the memory checker does not work with this Triton; empty where it does.
+    Returns why the memory checker does not work with this Triton; empty if it works.
     """
     sys.setrecursionlimit(2000)
     torch.set_num_threads(1)
@@ -118,9 +118,10 @@ def prepare(settings: Settings) -> str:
 
 
 def _build_driver(settings: Settings) -> None:
-    """Compiles and loads what Triton needs to talk to the GPU's driver; a confined child could not.
+    """Compiles and loads the modules that Triton needs for the GPU's driver. A confined child cannot do this.
 
-    The GPU itself is not started: that would not survive the fork. Asking torch whether there is one would start it.
+    The driver must not be initialised before the fork, because a child cannot use it then. So this does not ask torch
+    whether there is a GPU.
     """
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings.scratch)
     with mock.patch("torch.cuda.is_available", return_value=True):
@@ -128,7 +129,7 @@ def _build_driver(settings: Settings) -> None:
 
 
 def prepare_for(kind: str) -> None:
-    """Imports JAX for the first job that needs it. No thread runs before its backend starts, in the child."""
+    """Imports JAX for the first job that needs it. JAX starts threads only with its backend, in the child."""
     if kind == "jax":
         from . import jax  # noqa: F401
 
@@ -137,7 +138,7 @@ def prepare_for(kind: str) -> None:
 
 
 def run(settings: Settings, unchecked: str, job: int, output: int, status: int) -> None:
-    """Runs the job that lies in descriptor `job`. Results go to `output`, reports to `status`."""
+    """Runs the job in the descriptor `job`. Results go to `output`, reports to `status`."""
     request, tensors = decode_job(mmap.mmap(job, 0, access=mmap.ACCESS_READ))
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
@@ -147,7 +148,7 @@ def run(settings: Settings, unchecked: str, job: int, output: int, status: int) 
         _confine(settings, POLICIES[request.kind], scratch, keep=(job, status))
     else:
         silence()
-    if scratch:  # a cache of its own: a shared one would hand one learner's kernel to the next
+    if scratch:  # each job has its own cache: a shared one would pass a learner's kernel to the next learner
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
         tempfile.tempdir = None
     report = Reporter(status)
@@ -164,12 +165,12 @@ def _runner(kind: str):
 
 
 def report_failure(status: int, error: BaseException) -> None:
-    """Reports what ended a job outside of its cases."""
+    """Reports an error that ended a job outside of its cases."""
     Reporter(status)(Report(None, error=describe(error)))
 
 
 def silence() -> None:
-    """Sends prints nowhere: without confinement they would reach a terminal or a pipe of somebody else's."""
+    """Discards prints. Without confinement they would go to the terminal or pipe of another process."""
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
@@ -179,7 +180,7 @@ def silence() -> None:
 
 
 def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tuple[int, ...]) -> None:
-    """The strict stage where nothing has to be compiled; on a GPU, after its driver has started."""
+    """Confines the process: the strict stage if nothing has to be compiled; on a GPU, after its driver has started."""
     reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
     limits = lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
     readable = _without_references([*(settings.read if lockdown.landlock_abi() else ()), *policy.read])
@@ -188,7 +189,7 @@ def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tupl
     if settings.backend == "interpreter":
         lockdown.confine("strict", read=readable, limits=limits, keep=keep)
         return
-    limits = replace(limits, address_space=None)  # a driver reserves far more than it uses
+    limits = replace(limits, address_space=None)  # a driver reserves much more address space than it uses
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=True)
     torch.zeros(1, device="cuda")
@@ -197,7 +198,7 @@ def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tupl
 
 
 def _without_references(readable: list[str]) -> list[str]:
-    """Hides the modules that hold references and solutions: the learner's code can neither read nor import them."""
+    """Hides the modules that hold references and solutions. The learner's code can neither read nor import them."""
     sys.modules.update(dict.fromkeys(f"autograder.{name}" for name in _modules_of(PACKAGE) - NEEDED))
     return [path for path in readable if path not in (PACKAGE, os.path.dirname(workshop.__file__))]
 
@@ -209,7 +210,7 @@ def _modules_of(package: str) -> set[str]:
 def _hide_formulas() -> None:
     """Empties the formulas of workshop.occupancy.
 
-    Hiding their names is not enough: a module that imported them keeps them, and a search of the heap finds them.
+    It is not enough to hide their names: a module that imported them keeps them, and a search of the heap finds them.
     """
     for formula in (workshop.occupancy, workshop.num_programs):
         formula.__code__ = _hidden.__code__

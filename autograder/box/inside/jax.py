@@ -1,10 +1,10 @@
-"""The job "jax": calls a learner's function of JAX arrays, on the real inputs, and hands back bytes.
+"""The job "jax": calls a learner's function of JAX arrays on the real inputs, and returns bytes.
 
 Runs in a child of the zygote, beside the learner's Python. JAX cannot be planned on decoys and replayed, as kernels
-on torch tensors are. So the learner's Python runs beside its own results. What JAX traced between the input and the
-output of the programs that run is reported. On the interpreter the clean copies of the learner's kernels are launched,
-and two more things are reported: every access that leaves its array, and, in a job of its own, what comes out when
-every kernel is emptied.
+on torch tensors are. So the learner's Python runs in the process that makes the results. The job reports what JAX
+traced between the input and the output of the programs that run. On the interpreter the job launches clean copies of
+the learner's kernels, and reports two more things: every access outside of an array, and, in a separate job, the
+results with every kernel emptied.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .job import Job
 from .learner import ANSWER, describe, learner_function, load
 from .reports import race_records
 
-SMALL = 64  # elements in all: numbers made of scalar arguments, such as 1 / (1 - p), may be computed anywhere
+SMALL = 64  # elements in total: values of scalar arguments, such as 1 / (1 - p), may be computed outside of kernels
 MOVES = {
     "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "copy_p", "device_put", "dynamic_slice",
     "expand_dims", "iota", "pad", "reshape", "slice", "squeeze", "transpose",
 }  # fmt: skip
-# Their functions run once; those of any other operation, a loop's or a reduction's, as often as it likes.
+# Their functions run once. The functions of other operations, such as loops, may run any number of times.
 CALLS = {"closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 
 
@@ -65,7 +65,7 @@ def run(job: Job) -> None:
 
 
 class _Calls:
-    """The learner's function: plain, under jit, and differentiated in its first argument."""
+    """The learner's function: plain, under jit, and its gradient with respect to the first argument."""
 
     def __init__(self, function, source: str, tensors: memoryview):
         def gradient(*arguments):
@@ -105,7 +105,7 @@ class _Calls:
         return jnp.asarray(np.ndarray(spec.shape, jnp.dtype(spec.dtype), buffer=raw))
 
     def _look(self, jaxpr, needs_kernel: bool) -> None:
-        """Notes what is between the input and the output of a program that is about to run."""
+        """Records the operations between the input and the output of a program, before it runs."""
         kernels, arithmetic = set(), Counter()
         _walk(jaxpr, kernels, arithmetic)
         kernel_language.kernels_of(self.source, sorted(kernels))
@@ -115,12 +115,12 @@ class _Calls:
             self.arithmetic |= set(arithmetic)
 
     def traced(self) -> dict:
-        """What the programs that ran launch, and what they compute beside it. See JaxRequest."""
+        """The kernels that the programs launch, and the arithmetic outside of them. See JaxRequest."""
         return {"kernels": [] if self.bare else sorted(self.kernels)[:16], "arithmetic": sorted(self.arithmetic)[:16]}
 
 
 def _signature(argument: Array | Static | Traced) -> tuple:
-    """What decides whether a compiled program fits an argument."""
+    """The properties of an argument that a compiled program depends on."""
     if isinstance(argument, Array):
         return "array", argument.array.shape, argument.array.dtype
     value = argument.static if isinstance(argument, Static) else None
@@ -128,7 +128,7 @@ def _signature(argument: Array | Static | Traced) -> tuple:
 
 
 def _walk(jaxpr, kernels: set, arithmetic: Counter, times: float = 1):
-    """Kernels, and arithmetic by its number of elements, that the outputs need; inner functions are entered."""
+    """Collects the kernels that the outputs need, and the number of elements of arithmetic. Enters inner functions."""
     needed = {id(v) for v in jaxpr.outvars}
     for equation in reversed(jaxpr.eqns):
         if not any(id(v) in needed for v in equation.outvars):
@@ -145,7 +145,7 @@ def _walk(jaxpr, kernels: set, arithmetic: Counter, times: float = 1):
 
 
 def _functions(equation):
-    """The functions that an equation calls: of a loop its body and its condition, of a branch each."""
+    """The functions that an equation calls: the body and the condition of a loop, every branch of a condition."""
     for parameter in equation.params.values():
         for each in parameter if isinstance(parameter, tuple | list) else [parameter]:
             if hasattr(each, "eqns"):
@@ -171,7 +171,7 @@ def _name(kernel) -> str:
 
 
 class _Launches:
-    """What the interpreter launched during one call. On a GPU nothing is seen from here."""
+    """The interpreter's launches during one call. On a GPU, launches cannot be observed here."""
 
     def __init__(self):
         self.begin()
@@ -180,7 +180,7 @@ class _Launches:
         self.names, self.races, self.failure = [], [], None
 
     def describe(self, error: BaseException) -> Trouble:
-        """An error of a kernel under jit reaches us as one of XLA's; what was raised says more."""
+        """Describes an error. XLA wraps an error of a kernel under jit, and the original error says more."""
         if self.failure is None:
             return describe(error)
         described = describe(self.failure)
@@ -188,7 +188,7 @@ class _Launches:
 
 
 def _watch_launches(job: Job) -> _Launches:
-    """Runs the interpreter's launches under the memory checker, on outputs that show where nobody wrote."""
+    """Runs the interpreter's launches under the memory checker. Outputs hold poison where no program wrote."""
     from workshop import jax_cpu
 
     kernels = _Kernels(job.request.source, job.request.empty_kernels)
@@ -213,7 +213,7 @@ def _watch_launches(job: Job) -> _Launches:
 def _constants(kernel, arguments: list, given: dict) -> dict:
     """The launch's constants, with those of an autotuner's first configuration and of heuristics.
 
-    These are the learner's Python beside a launch: they see tensors of the right shapes, and none that is used.
+    Heuristics are the learner's Python. They get tensors of the right shapes, which are not used for anything else.
     """
     if isinstance(kernel, Autotuner):
         chosen = kernel.configs[0].kwargs
@@ -227,7 +227,7 @@ def _constants(kernel, arguments: list, given: dict) -> dict:
 
 
 class _Kernels(dict):
-    """The clean copies of the learner's kernels, by name; emptied, if that is asked for."""
+    """The clean copies of the learner's kernels, by name. With `empty`, their bodies are empty."""
 
     def __init__(self, source: str, empty: bool):
         super().__init__()
@@ -239,7 +239,7 @@ class _Kernels(dict):
         namespace = load(_emptied(source) if self.empty else source, name="kernels")
         for function in list(namespace.values()):
             if isinstance(function, InterpretedFunction):
-                function.rewrite()  # while its own text stands in linecache; errors quote the learner's
+                function.rewrite()  # while linecache holds the clean text; errors quote the learner's text
         linecache.cache[ANSWER] = learners
         self[name] = namespace[name]
         return self[name]

@@ -1,4 +1,4 @@
-"""One job as the child process that runs it sees it: the request, its tensors, its output, and the way to report.
+"""One job in the child process that runs it: the request, its tensors, its output, and a way to report.
 
 Runs in a child of the zygote, beside the learner's code.
 """
@@ -19,9 +19,9 @@ from .reports import Reporter
 
 @dataclass(frozen=True)
 class Job:
-    """What every kind of job is given. `request` is one of the requests of wire.requests.
+    """The data of every kind of job. `request` is one of the requests of wire.requests.
 
-    unchecked: why the memory checker does not work with this Triton; empty where it does.
+    unchecked: why the memory checker does not work with this Triton; empty if it works.
     """
 
     backend: str
@@ -41,5 +41,5 @@ class Job:
         return torch.device("cpu" if self.interpreted else "cuda")
 
     def watched(self, poison: str, backwards: bool = False):
-        """The memory checker as a context. Where it does not work, the guards around the tensors remain."""
+        """The memory checker as a context. If it does not work, only the guards around the tensors remain."""
         return contextlib.nullcontext() if self.unchecked else memory_checker.watch(poison, backwards)

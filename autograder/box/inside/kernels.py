@@ -1,4 +1,4 @@
-"""The learner's kernels, clean and loaded: rebuilt from the syntax tree that the kernel language allows.
+"""Loads clean copies of the learner's kernels, built from the syntax tree that the kernel language allows.
 
 Runs in a child of the zygote that replays or times launches. The learner's Python does not run there.
 """
@@ -11,7 +11,7 @@ from .learner import load
 
 
 class Kernels(dict):
-    """By blank, the kernels by name: the template's kernel with that one expression. None is the whole answer."""
+    """For each blank, the template's kernels with only that expression, by name. The key None is the whole answer."""
 
     def __init__(self, request: ReplayRequest | TuneRequest):
         super().__init__()
@@ -35,6 +35,6 @@ class Kernels(dict):
 
 
 def _launched(traces: list[dict]) -> list[str]:
-    """The kernels that the traces launch. A kernel that is not launched is not looked at."""
+    """The kernels that the traces launch. Other kernels are not read."""
     steps = (step for trace in traces for step in trace["steps"])
     return sorted({str(step["kernel"]) for step in steps if step.get("op") == "launch"})

@@ -1,7 +1,7 @@
-"""Catches kernel launches: what the learner's host function asked Triton to run, with which constants.
+"""Intercepts kernel launches: what the learner's host function asked Triton to run, with which constants.
 
-Installed before the learner's module is executed. A launch inside a recorded call goes into its trace; one
-outside (a left-over benchmark, a print at the end of the file) does nothing.
+Installed before the learner's module is executed. A launch inside a recorded call goes into its trace. A launch
+outside (such as a left-over benchmark at the end of the file) does nothing.
 
 Runs in a child of the zygote, beside the learner's Python.
 """
@@ -30,7 +30,7 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_
 
 
 def _compiler_options() -> set[str]:
-    """Every option of this Triton's compilers; a build for one vendor may have one compiler only."""
+    """All options of this Triton's compilers. A build for one vendor may have only one compiler."""
     options = set()
     for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
         with contextlib.suppress(RuntimeError):
@@ -39,7 +39,7 @@ def _compiler_options() -> set[str]:
 
 
 COMPILER_OPTIONS = _compiler_options()  # most have no meaning for a verdict
-# What a compiled kernel would report where nothing is compiled: enough for host code that computes a launch.
+# Made-up resources of a kernel, because nothing is compiled: enough for host code that computes a launch.
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
 
@@ -53,7 +53,7 @@ class UnknownOption(TypeError):
 
 
 class Launches:
-    """Where launches go. `configuration` chooses among the configurations of an autotuned kernel."""
+    """Records launches. `configuration` chooses one of the configurations of an autotuned kernel."""
 
     def __init__(self):
         self.recorder: Recorder | None = None
@@ -126,7 +126,7 @@ class _Run:
 
 
 class Compiled:
-    """What `kernel.warmup(...)` gives: resources, and a way to launch."""
+    """The result of `kernel.warmup(...)`: resources, and a way to launch."""
 
     def __init__(self, launches: Launches, kernel, kwargs):
         self._launches, self._kernel = launches, kernel
@@ -148,7 +148,7 @@ class Compiled:
 
 
 def _bind(function, args, kwargs) -> dict:
-    """Arguments by name; constants that a launch option shares its name with belong to the kernel."""
+    """Arguments by name. If a constant and a launch option have the same name, it belongs to the kernel."""
     signature = inspect.signature(function)
     named = {k: v for k, v in kwargs.items() if k in signature.parameters}
     unknown = sorted(set(kwargs) - set(named) - set(OPTIONS) - COMPILER_OPTIONS)
@@ -164,7 +164,7 @@ def _not_a_grid(shape):
 
 
 def _scalar(value):
-    """Python's number for numpy's and torch's scalars; everything else as it is."""
+    """Converts scalars of numpy and torch to Python numbers. Returns everything else unchanged."""
     if not isinstance(value, torch.Tensor) and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return value.item()
     return value

@@ -1,4 +1,4 @@
-"""The learner's code: loading it, and describing what it raised.
+"""Loads the learner's code, and describes the exceptions that it raises.
 
 Runs in a child of the zygote, beside the learner's code.
 """
@@ -32,16 +32,16 @@ class MissingEntry(Exception):
 
 
 def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
-    """Executes `source` so that Triton finds its text: inspect.getsource reads linecache."""
+    """Executes `source` and stores its text in linecache, where Triton (inspect.getsource) looks for it."""
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     module = ModuleType(name)
-    sys.modules[name] = module  # dataclasses look a class's module up
+    sys.modules[name] = module  # dataclasses look up the module of a class
     exec(compile(source, filename, "exec"), module.__dict__)
     return module.__dict__
 
 
 def learner_function(source: str, entry: str):
-    """The learner's function. Only the definitions that it needs are executed, no left-over prints or benchmarks."""
+    """The learner's function. Only the definitions that it needs are executed, not left-over prints or benchmarks."""
     function = load(from_history([source], [entry]) or source).get(entry)
     if not callable(function):
         raise MissingEntry(entry)
@@ -66,7 +66,7 @@ _KINDS = {
 
 
 def describe(error: BaseException) -> Trouble:
-    """An exception as data: its class, its message, and the learner's line that it came from."""
+    """An exception as data: its class, its message, and the learner's line that raised it."""
     root = _root(error, (NotAllowed, OutOfBounds))
     kind = _KINDS.get(type(root), "exception")
     line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
@@ -89,10 +89,10 @@ def describe(error: BaseException) -> Trouble:
 
 
 def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
-    """What an exception was raised from, and that in turn; a learner's chain may be a ring."""
+    """The first exception in the chain of causes. A learner's chain may be circular."""
     seen = set()
     while error.__cause__ is not None and not isinstance(error, last) and id(error) not in seen:
-        if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # a place, not a cause
+        if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # only says where, not why
             break
         seen.add(id(error))
         error = error.__cause__
@@ -100,7 +100,7 @@ def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
 
 
 def _lacking_in_triton(error: BaseException) -> str:
-    """What this version of Triton lacks and another one has, where the exception says so."""
+    """The name that is missing in this version of Triton and exists in another one, if the exception shows one."""
     if isinstance(error, UnknownOption):
         return error.option if error.elsewhere else ""
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):

@@ -1,7 +1,7 @@
-"""Tensors of a job: decoys without values, and buffers whose every byte is accounted for.
+"""Tensors of a job: decoys without the real values, and buffers with guards.
 
-A guarded tensor is placed inside a larger buffer: a guard zone before it, one behind it, and, for row-strided
-views, gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must hold it still.
+A guarded tensor is placed inside a larger buffer, with a guard zone before it and one after it. A row-strided view
+also has gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must still hold it.
 
 Runs in a child of the zygote, beside the learner's code.
 """
@@ -15,9 +15,9 @@ from ..wire.requests import Decoy, Scalar
 
 
 def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[torch.Tensor]]:
-    """The arguments of a call, and the tensors among them: random, of the right shapes, strides and dtypes.
+    """The arguments of a call, and the tensors among them: random, with the right shapes, strides and dtypes.
 
-    The learner's Python never sees more than these.
+    The learner's Python gets nothing else.
     """
     made, tensors = [], []
     for argument in arguments:
@@ -32,7 +32,7 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
 
 
 class Guarded:
-    """`values` (contiguous) laid out with `stride`, between guards of so many elements."""
+    """`values` (contiguous) laid out with `stride`, between guards of `guard` elements."""
 
     def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int]):
         size = span(values.shape, stride) + 2 * guard
@@ -45,7 +45,7 @@ class Guarded:
         self.inside = inside
 
     def damage(self) -> str | None:
-        """'input-modified' where the tensor changed, 'out-of-bounds-store' where a guard or gap did."""
+        """'input-modified' if the tensor changed, 'out-of-bounds-store' if a guard or gap changed, else None."""
         changed = bits(self.buffer) != self.before
         if bool((changed & ~self.inside).any()):
             return "out-of-bounds-store"
@@ -53,7 +53,7 @@ class Guarded:
 
 
 class GuardedAllocations:
-    """Replays `torch.empty` and its relatives between guards as well, where the layout is contiguous."""
+    """Puts the results of `torch.empty` and similar functions between guards too, if they are contiguous."""
 
     def __init__(self, guard: int, pattern: dict[int, int]):
         self.guard, self.pattern = guard, pattern

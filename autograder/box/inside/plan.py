@@ -1,6 +1,6 @@
 """The job "plan": runs the learner's module, calls the host function on decoys, reports the trace of each case.
 
-Runs in a child of the zygote, beside the learner's Python. No kernel runs and no real input is there.
+Runs in a child of the zygote, beside the learner's Python. No kernel runs, and the process has no real inputs.
 """
 
 from __future__ import annotations

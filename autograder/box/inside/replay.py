@@ -1,4 +1,4 @@
-"""The job "replay": runs only the learner's kernels, along a trace, on real inputs.
+"""The job "replay": runs only the learner's kernels, as a trace says, on real inputs.
 
 Runs in a child of the zygote. The learner's Python does not run there, only kernels in the kernel language.
 """
@@ -42,7 +42,7 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
     damage = [found for each in inputs if (found := each.damage())]
     if allocations.damaged():
         damage.append("out-of-bounds-store")
-    # a kernel that names nothing can do nothing: its body is `pass`, `...` or a docstring
+    # a kernel whose code uses no name does nothing: its body is `pass`, `...` or a docstring
     empty = [n for n in kernels if n in steps.launched and not kernels[n].fn.__code__.co_names]
     evidence = Evidence(
         launched=tuple(name[:100] for name in steps.launched[:16]),
@@ -57,7 +57,7 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
 
 
 class _Launcher:
-    """Launches kernels as a trace asks for, and keeps the races that the memory checker sees."""
+    """Launches kernels as a trace says, and collects the races that the memory checker finds."""
 
     def __init__(self, job: Job, case: ReplayCase, kernels: dict):
         self.job, self.case, self.kernels = job, case, kernels

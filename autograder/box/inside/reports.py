@@ -1,4 +1,4 @@
-"""What a job tells the judge: reports on the status descriptor, and the memory checker's findings as records.
+"""Reports of a job to the judge on the status descriptor, with the memory checker's findings as records.
 
 Runs in a child of the zygote, beside the learner's code.
 """
@@ -15,11 +15,11 @@ from ..wire import Fault, Race, Report, Result, Trouble, encode
 
 MAX_REPORT = 20_000  # bytes
 MAX_TRACE = 400_000
-MAX_RACES = 4  # of a launch; more tell the learner nothing
+MAX_RACES = 4  # races of a launch; more do not help the learner
 
 
 class Reporter:
-    """Writes reports, one line each. A report that is too long becomes an error."""
+    """Writes reports, one line each. A report that is too long is replaced by an error."""
 
     def __init__(self, descriptor: int):
         self.descriptor = descriptor
@@ -34,7 +34,7 @@ class Reporter:
 
 
 def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
-    """What the result of a replay is. `inputs` are the tensors whose memory it must not share."""
+    """The properties of a replay's result. `inputs` are the tensors that it must not share memory with."""
     storage = result.untyped_storage()._cdata
     return Result(
         shape=tuple(result.shape),
@@ -46,12 +46,12 @@ def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
 
 
 def fault_record(fault) -> Fault:
-    """The memory checker's fault as the judge reads it: the lane by its number in the block, the place in words."""
+    """The memory checker's fault as a record: the lane as its number in the block, the place in words."""
     lane = 0
     for index, size in zip(fault.lane, fault.block, strict=True):
         lane = lane * size + index
     if fault.place == "nowhere":
-        where = "an address that belongs to no tensor"
+        where = "an address that is in no tensor"
     elif fault.place == "gap":
         where = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
     else:
@@ -72,12 +72,12 @@ def fault_record(fault) -> Fault:
 
 
 def race_records(launches) -> list[Race]:
-    """The races of a few launches that the memory checker watched."""
+    """The races of the launches that the memory checker watched, up to a limit."""
     return [race for launch in launches for race in _races(launch)][:MAX_RACES]
 
 
 def _races(launch) -> list[Race]:
-    """What a launch's races come to: one record for each argument and kind."""
+    """Summarises a launch's races: one record for each argument and kind."""
     found: dict[tuple[str, str], Race] = {}
     for race in launch.races:
         key = race.argument, race.kind

@@ -1,6 +1,6 @@
-"""Replays one job on a CUDA card, for compute-sanitizer to watch.
+"""Replays one job on a CUDA GPU while compute-sanitizer watches.
 
-Runs in a process of its own that compute-sanitizer starts. Nothing confines it, so it is used for one's own code only.
+compute-sanitizer starts this process. It is not confined, so use it only for your own code.
 
     python -m autograder.box.inside.sanitized JOB OUTPUT_SIZE      JOB: a file that holds the memory of a job
 """

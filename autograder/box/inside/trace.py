@@ -1,9 +1,9 @@
-"""What a host function does, as data.
+"""Records what a host function does as data, and replays it.
 
-The learner's host function is called once on decoy tensors, in a process that holds nothing else. Every
-tensor operation and every kernel launch is written down; kernels do not run. The judge then replays the
-list on the real data with the learner's kernels and without the learner's Python. So a host function can
-allocate, copy, cast, view and launch, and nothing that it computes itself can reach the result.
+The learner's host function is called once on decoy tensors, in a process without other data. Every tensor
+operation and every kernel launch is recorded. Kernels do not run. The judge then replays the list on the real
+data, with the learner's kernels and without the learner's Python. So a host function can allocate, copy, cast,
+view and launch, but nothing that it computes itself can reach the result.
 
 Runs in children of the zygote: `Recorder` beside the learner's Python, `Replay` in a later process without it.
 autograder.box.wire.answers describes a trace.
@@ -23,13 +23,13 @@ ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_stri
 FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
         "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
 MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
-# Not _reshape_alias: it takes any size, and its result reaches past the memory of its input.
+# Not _reshape_alias: it accepts any size, so its result can go past the memory of its input.
 VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
         "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
 REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
 
 MAX_STEPS = 4096
-MAX_CONSTANT = 64  # numbers of the host function's own that may go into one result
+MAX_CONSTANT = 64  # constants of the host function that may go into one result
 MAX_ELEMENTS = 1 << 30
 
 
@@ -42,11 +42,11 @@ class HostArithmetic(Exception):
 
 
 class WrongDevice(Exception):
-    """The host function made a tensor, or returned one, on another device than the one it works on."""
+    """The host function made or returned a tensor on a different device than its inputs."""
 
 
 class NotReplayable(Exception):
-    """A step of the trace is not one that we replay; the message is for the learner."""
+    """A step of the trace cannot be replayed. The message is for the learner."""
 
 
 def operation_name(operator) -> str:
@@ -54,7 +54,7 @@ def operation_name(operator) -> str:
 
 
 def replayable(operation: str, overload: str) -> bool:
-    """Whether a step only moves numbers. Bits seen as another dtype, and cast, are arithmetic."""
+    """Whether a step only moves numbers. To view bits as another dtype and then cast them would be arithmetic."""
     return operation in REPLAYABLE and overload != "dtype"
 
 
@@ -66,17 +66,17 @@ class Recorder(TorchDispatchMode):
         self.device = device or torch.device("cpu")
         self.steps: list[dict] = []
         self.numbers: dict[int, int] = {}
-        self.kept: list[Any] = []  # keeps ids and storages unique while we record
+        self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
         self.reads: list[set[int]] = []
         self.writes: list[set[int]] = []
-        self.uniform: set[int] = set()  # storages that hold one number of the host function's own everywhere
+        self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
         for index, tensor in enumerate(inputs):
             self._define(tensor, {"op": "input", "index": index}, reads=set())
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else torch imports its compiler, 1.5 s, to keep it away from us
+        return False  # otherwise torch imports its compiler, which takes 1.5 s, to exclude this mode from it
 
     # -- recording ---------------------------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class Recorder(TorchDispatchMode):
             step["out"] = []
 
     def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> dict:
-        """Arithmetic on such tensors gives another one: -torch.ones(n) is torch.full((n,), -1)."""
+        """Arithmetic on tensors with one constant gives another such tensor: -torch.ones(n) is torch.full((n,), -1)."""
         if in_place:
             return {"op": "fill_", "overload": "Scalar", "args": [self._encode(result), value], "kwargs": {}}
         kwargs = {"dtype": self._encode(result.dtype), "device": self._encode(result.device)}
@@ -165,7 +165,7 @@ class Recorder(TorchDispatchMode):
         return self.numbers[id(tensor)]
 
     def _number(self, tensor: torch.Tensor) -> int:
-        """The number of a tensor; one that we have not seen made is a constant, if it is small."""
+        """The number of a tensor. A tensor that was not made in a recorded step is a constant, if it is small."""
         if id(tensor) not in self.numbers:
             if tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
@@ -201,7 +201,7 @@ class Recorder(TorchDispatchMode):
     # -- the finished trace ------------------------------------------------------------------------------
 
     def finish(self, result: torch.Tensor) -> dict:
-        """The steps that the result depends on. HostArithmetic if one of them is a computation of torch's."""
+        """The steps that the result depends on. Raises HostArithmetic if one of them is a computation by torch."""
         self._check_device(result, "the returned tensor")
         number = self._number(result)
         live = {_storage(result)}
@@ -217,7 +217,7 @@ class Recorder(TorchDispatchMode):
 
 
 def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
-    """The number that a tensor holds in every element."""
+    """The number that every element of a tensor holds, or None."""
     if not tensor.numel() or tensor.is_complex() or tensor.is_meta:
         return None
     with torch.utils._python_dispatch._disable_current_modes():
@@ -243,7 +243,7 @@ def _tensors(value) -> list[torch.Tensor]:
 
 
 class Replay:
-    """Runs a trace on real tensors. Every field is checked: the trace comes from a process we do not trust.
+    """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
 
     `poison(tensor)` fills fresh memory; `run_kernel(name, grid, arguments, options)` launches.
     """
@@ -280,7 +280,7 @@ class Replay:
             raise NotReplayable(f"torch.{op} gave no tensor")
         names = _expect(step.get("out"), list)
         if names and len(names) != len(made):
-            raise NotReplayable("a step has another number of outputs than it announced")
+            raise NotReplayable("a step has a different number of outputs than it announced")
         for name, tensor in zip(names, made):
             self.tensors[_integer(name, 0, 1 << 20)] = tensor
 
@@ -307,14 +307,14 @@ class Replay:
         values = _expect(step.get("values"), list)
         self._charge(len(values))
         if not all(type(v) in (int, float, bool) for v in values):
-            raise NotReplayable("a constant that is not a few numbers")
+            raise NotReplayable("a constant with too many numbers, or with something else than numbers")
         shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
         return torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
 
     def _charge(self, numbers: int):
         self.constants += numbers
         if self.constants > MAX_CONSTANT:
-            raise NotReplayable(f"the host function brings more than {MAX_CONSTANT} numbers of its own")
+            raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
 
     def _launch(self, step: dict):
         grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
@@ -323,7 +323,7 @@ class Replay:
         options = {k: _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()}
         arguments = {k: self._decode(v) for k, v in _expect(step.get("args"), dict).items()}
         self._charge(sum(len(v) for v in arguments.values() if isinstance(v, list)))
-        self._charge(not self.inputs)  # without inputs, the arguments of each launch may be numbers to copy
+        self._charge(not self.inputs)  # without tensors, a kernel may just copy the arguments of its launch
         kernel = _expect(step.get("kernel"), str)
         self.launched.append(kernel)
         if math.prod(grid):
@@ -355,11 +355,11 @@ class Replay:
                 return triton_dtype(content)
             if kind == "kernel" and type(content) is str:
                 return KernelName(content)
-        raise NotReplayable("an argument of a kind that we do not replay")
+        raise NotReplayable("an argument of a kind that cannot be replayed")
 
 
 class KernelName(str):
-    """A jit function passed as an argument of another kernel."""
+    """The name of a jit function that is an argument of another kernel."""
 
 
 TRITON_DTYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "int1",
@@ -370,7 +370,7 @@ def triton_dtype(name: str):
     import triton.language as tl
 
     if name not in TRITON_DTYPES:
-        raise NotReplayable("a dtype that we do not replay")
+        raise NotReplayable("a dtype that cannot be replayed")
     return getattr(tl, name)
 
 

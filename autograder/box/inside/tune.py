@@ -1,4 +1,4 @@
-"""The job "tune": times the launches of several traces against each other, on a GPU.
+"""The job "tune": compares the times of the launches of several traces, on a GPU.
 
 Runs in a child of the zygote. The learner's Python does not run there, only kernels in the kernel language.
 """
@@ -13,11 +13,11 @@ from .kernels import Kernels
 from .memory import decoys
 from .trace import KernelName, Replay
 
-ROUNDS, WARM_ROUNDS = 25, 4  # of timing; the first ones compile and wake the card
+ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kernels and wake the GPU
 
 
 def run(job: Job) -> None:
-    """Milliseconds of each case's launches: the median of interleaved rounds, so that all meet the same card."""
+    """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
     kernels = Kernels(job.request)[None]
     runs = [_launches(case, kernels, job.device) for case in job.request.cases]
     times: list[list[float]] = [[] for _ in runs]
@@ -35,7 +35,7 @@ def run(job: Job) -> None:
 
 
 def _launches(case, kernels: dict, device: torch.device) -> list:
-    """The launches of a trace on decoys, ready to be made: the kernel on its grid, arguments, options."""
+    """The launches of a trace, prepared on decoys: the kernel on its grid, arguments, options."""
     launches: list = []
 
     def launch(name, grid, arguments, options):

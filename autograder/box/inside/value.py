@@ -28,7 +28,7 @@ def _argument(argument: Plain | Device):
 
 
 def _plain_result(result, depth: int = 0):
-    """Numbers, strings, lists and dicts of them; anything else is named, not sent."""
+    """Numbers, strings, and lists and dicts of them. For anything else, only the name of its type is sent."""
     if result is None or type(result) in (bool, int, float):
         return result
     if type(result) is str:

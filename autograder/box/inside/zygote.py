@@ -1,7 +1,7 @@
 """The zygote: the process that the judge starts, and the parent of every process that runs learners' code.
 
 It imports torch and Triton once, then forks a child for each job. The child gives up its rights, runs one job and
-dies. The zygote kills and reaps everything that the job left behind before it answers. It holds no reference, no
+ends. The zygote kills and reaps everything that the job left behind before it answers. It holds no reference, no
 seed and no verdict.
 """
 
@@ -22,9 +22,9 @@ from ..wire.codec import from_json, to_json
 from ..wire.requests import End, Settings, Start
 
 PR_SET_CHILD_SUBREAPER = 36
-IDLE_SECONDS = 10.0  # without computing; a loaded machine gives every process more than this
+IDLE_SECONDS = 10.0  # seconds without computing; even on a loaded machine, a process waits less than this
 IDLE_SHARE = 0.005
-MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder; half of what is free where that is less
+MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder, or half of the free space if that is less
 
 
 def main(descriptor: int) -> None:
@@ -54,9 +54,9 @@ def main(descriptor: int) -> None:
 
 
 def _child(dispatch, settings: Settings, unchecked: str, job: int, output: int, status: int) -> None:
-    """Never returns. Whatever happens in here ends as bytes in two descriptors and an exit status."""
+    """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as preference:
-        preference.write("1000")  # where memory runs out, this process goes first, not the judge
+        preference.write("1000")  # if memory runs out, the kernel must kill this process, not the judge
     try:
         dispatch.run(settings, unchecked, job, output, status)
     except BaseException as error:  # the judge must hear of every failure, whatever its class
@@ -66,9 +66,9 @@ def _child(dispatch, settings: Settings, unchecked: str, job: int, output: int, 
 
 
 def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings) -> End:
-    """Waits until the child has used its time, memory or disk; kills it and every process that it started.
+    """Waits until the child ends or has used too much time, memory or disk. Kills it and every process that it started.
 
-    What it had too much of is "time" or "space"; None where it ended by itself.
+    `End.exceeded` is "time" or "space", or None if the child ended by itself.
     """
     process = os.pidfd_open(child)
     begin = progress = time.monotonic()
@@ -94,12 +94,12 @@ def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings) ->
 
 
 def _cpu_seconds(pid: int) -> float:
-    """How long a process has computed; unlike the time of day, it does not depend on what else runs here."""
+    """The CPU time of a process. Unlike wall time, it does not depend on the load of the machine."""
     return time.clock_gettime(~pid << 3 | 2)  # Linux: the clock of all threads of a process
 
 
 def _resident(pid: int) -> int:
-    """Bytes of memory that a process and its descendants use. A driver or XLA reserves far more: no limit for it."""
+    """Bytes of memory that a process and its descendants use, not what they reserve: a driver reserves much more."""
     try:
         with open(f"/proc/{pid}/statm") as pages:
             own = int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -109,7 +109,7 @@ def _resident(pid: int) -> int:
 
 
 def _kill_orphans():
-    """Kills what a job left behind. Orphans are re-parented to this process, which is their subreaper.
+    """Kills the processes that a job left behind. They are re-parented to this process, which is their subreaper.
 
     If they fork faster than we can kill them, we kill our own process group too.
     """
@@ -124,7 +124,7 @@ def _kill_orphans():
         except ChildProcessError:
             return
         time.sleep(0.005)
-    os.killpg(0, signal.SIGKILL)  # nothing in a group escapes a signal to all of it; the judge starts another box
+    os.killpg(0, signal.SIGKILL)  # a signal to the group misses no process; the judge starts another box
 
 
 def _empty(folder: str):
@@ -137,7 +137,7 @@ def _children(of: int | None = None) -> list[int]:
     try:
         with open(f"/proc/{pid}/task/{pid}/children") as children:
             return [int(pid) for pid in children.read().split()]
-    except OSError:  # a kernel without this file, or /proc hidden: waitpid still reaps
+    except OSError:  # this kernel does not have the file, or /proc is hidden: waitpid still reaps children
         return []
 
 

@@ -1,8 +1,8 @@
-"""The wire: everything that crosses the wall of the box, as typed records. Both ends use this package.
+"""The wire: typed records for everything that crosses the wall of the box. Both ends use this package.
 
-requests  what the judge asks: the records, and the memory of a job that holds them
+requests  the judge's requests as records, and the memory of a job that holds them
 layout    where tensors lie in the memory of a job, and where results lie in its output (imports torch)
-answers   what comes back, checked before anybody believes it
+answers   the reports that come back, and the checks on them
 codec     records as JSON and back
 
 Two processes meet here. The judge's process encodes requests and parses answers. The box's process decodes

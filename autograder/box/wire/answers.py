@@ -1,4 +1,4 @@
-"""What comes out of the box, checked before anybody believes it.
+"""The reports from the box, and the checks on them.
 
 The child that runs the learner's code writes reports, one line of JSON each, with `encode`. The judge reads them
 with `parse` after that child is dead. The learner's code may have written anything: `parse` accepts lines of the
@@ -16,16 +16,16 @@ from . import codec
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
-MAX_NESTING = 16  # of a trace; ours have five levels, and JSON that parses may be too deep to write
+MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
 
 class ProtocolError(Exception):
     """The bytes that came out of the box are not reports."""
 
 
-# What a host function did, as JSON. A planning process records it, the judge hands it back in, and a replaying
-# process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain JSON:
-# `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
+# What a host function did, as JSON. A planning process records it, the judge sends it back into the box, and a
+# replaying process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain
+# JSON: `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
 #
 #   {"steps": [step, ...], "result": t, "launches": n}   the result is tensor t; n launches were recorded
 #   {"returned": "list", "launches": n}                  the function returned no tensor, but a list
@@ -45,7 +45,7 @@ Trace = dict
 
 @dataclass(frozen=True)
 class Fault:
-    """A lane that left its tensor: see workshop.interpreter.memory_checker."""
+    """A lane that accessed memory outside of its tensor: see workshop.interpreter.memory_checker."""
 
     kind: str
     kernel: str
@@ -76,11 +76,11 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Race:
-    """Elements of one argument that several programs of a launch touched, at least one of them writing.
+    """Elements of one argument that several programs of a launch accessed. At least one program wrote.
 
-    `elements` were written more than once, `share` of the argument, the most written one `writers` times.
-    `kind` is "write-write", "read-write" or "write-read"; a program of -1 stands for several. With `atomics` the
-    launch may have put the two in order.
+    `elements` is the number of elements that were written more than once, `share` their fraction of the argument, and
+    `writers` the largest number of writes to one element. `kind` is "write-write", "read-write" or "write-read". A
+    program of -1 means several programs. With `atomics`, the launch may have ordered the two accesses.
     """
 
     argument: str
@@ -97,9 +97,9 @@ class Race:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was seen beside the result: the kernels that were launched, races, and damage to tensors.
+    """What was observed beside the result: launched kernels, races, and damage to tensors.
 
-    `unchecked` says why the memory checker does not work here; it is empty where it works.
+    `unchecked` says why the memory checker does not work here. It is empty if the checker works.
     """
 
     launched: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Result:
-    """What a result is; its bytes are in the output."""
+    """The properties of a result. Its bytes are in the output."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -122,7 +122,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """What became of one case: a trace, a result, a value or an error. Without a case: the end, or an early error."""
+    """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error."""
 
     case: int | None
     done: bool = False
@@ -135,7 +135,7 @@ class Report:
 
 
 def encode(report: Report) -> bytes:
-    """A report as `parse` reads it, without the line's end."""
+    """A report as a line for `parse`, without the newline."""
     if report.done:
         message: dict = {"done": True}
     elif report.error:
@@ -152,7 +152,7 @@ def encode(report: Report) -> bytes:
 
 
 def parse(status: bytes) -> list[Report]:
-    """The reports of one job. ProtocolError for anything that our own code would not have sent."""
+    """The reports of one job. Raises ProtocolError for anything that our own code would not send."""
     if len(status) > MAX_STATUS:
         raise ProtocolError("the report is too long")
     lines = status.split(b"\n")
@@ -295,7 +295,7 @@ def _list(value, most: int) -> list:
 
 
 def _text(value, most: int) -> str:
-    """A text that can be shown: whoever raises an error chooses its message."""
+    """A text that is safe to show: the learner's code may choose the message of an error."""
     if type(value) is not str or len(value) > most:
         raise ProtocolError("a short text was expected")
     return visible(value)

@@ -1,4 +1,4 @@
-"""Records as JSON and back. Runs on both ends of the wire.
+"""Converts records to JSON and back. Runs on both ends of the wire.
 
 A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values.
 """
@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 
 def to_json(value: Any) -> str:
-    """The JSON of a record, or of plain values with records in them. A field that may be None is left out if it is."""
+    """The JSON of a record, or of plain values that contain records. A field with default None is omitted if None."""
     return json.dumps(value, default=_given)
 
 
@@ -30,7 +30,7 @@ def from_json(kind: type, text: str | bytes):
 
 
 def record(kind: Any, value: Any):
-    """A JSON value as the annotated `kind`. Values of other kinds stay as they are, such as a trace."""
+    """Converts a JSON value to the annotated `kind`. A value of another kind, such as a trace, is not changed."""
     if isinstance(kind, UnionType):
         return None if value is None else record(_member(kind, value), value)
     if get_origin(kind) is tuple:
@@ -42,7 +42,7 @@ def record(kind: Any, value: Any):
 
 
 def _member(union: UnionType, value: Any) -> Any:
-    """The member of a union that a value belongs to. The records of a union differ in their fields."""
+    """The member of a union that fits the value. The records of a union have different fields."""
     for kind in get_args(union):
         if is_dataclass(kind) and isinstance(value, dict) and set(value) <= {field.name for field in fields(kind)}:
             return kind

@@ -21,7 +21,7 @@ class Packer:
 
     def __init__(self):
         self._memory = bytearray()
-        self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # the tensor is kept, so that its id stays its own
+        self._packed: dict[int, tuple[torch.Tensor, int, int]] = {}  # keeps the tensor alive: its id stays unique
         self.output_size = 0
 
     @property
@@ -30,7 +30,7 @@ class Packer:
         return bytes(self._memory)
 
     def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None) -> TensorSpec:
-        """Packs a tensor, once for each object. `stride` is the layout that the learner's code meets."""
+        """Packs a tensor, once for each object. `stride` is the layout that the learner's code gets."""
         if id(values) not in self._packed:
             raw = to_bytes(values)
             self._packed[id(values)] = (values, len(self._memory), len(raw))
@@ -40,7 +40,7 @@ class Packer:
         return TensorSpec(tuple(values.shape), stride, dtype_name(values.dtype), offset, size)
 
     def slot(self, capacity: int) -> Slot:
-        """Room for a result of so many bytes."""
+        """Reserves `capacity` bytes for a result."""
         slot = Slot(self.output_size, capacity)
         self.output_size += capacity + padding(capacity)
         return slot
@@ -52,16 +52,16 @@ def read_bytes(spec: TensorSpec, tensors: memoryview) -> bytearray:
 
 
 def read_tensor(spec: TensorSpec, tensors: memoryview) -> torch.Tensor:
-    """A tensor of the job, contiguous."""
+    """A contiguous tensor from the job's memory."""
     return from_bytes(read_bytes(spec, tensors), DTYPES[spec.dtype], spec.shape)
 
 
 def write_result(slot: Slot, output, raw: bytes) -> None:
-    """Writes a result's bytes if they fit the slot. A result of another shape is judged by its shape."""
+    """Writes a result's bytes if they fit into the slot. If they do not, its shape is wrong, and the judge says so."""
     if len(raw) <= slot.capacity:
         output[slot.offset : slot.offset + len(raw)] = raw
 
 
 def read_result(slot: Slot, output: bytes, dtype: torch.dtype, shape: Sequence[int]) -> torch.Tensor:
-    """The tensor of this dtype and shape that lies in a slot of the output."""
+    """The tensor of this dtype and shape in a slot of the output."""
     return from_bytes(output[slot.offset : slot.offset + slot.capacity], dtype, shape)

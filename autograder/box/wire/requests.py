@@ -1,7 +1,7 @@
-"""What the judge asks of the box. The judge's process makes these records; a child of the zygote reads them.
+"""The judge's requests to the box. The judge's process makes these records; a child of the zygote reads them.
 
-A job is one request with the memory that its tensors lie in. That memory holds an 8-byte length, the request as
-JSON of that length, and, from the next multiple of ALIGNMENT bytes, the tensors. `layout.Packer` places them.
+A job is one request and its tensors, in one piece of memory. The memory holds an 8-byte length, the request as JSON
+of that length, and, from the next multiple of ALIGNMENT bytes, the tensors. `layout.Packer` places them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from . import codec
 from .answers import Trace
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
-GUARD = 512  # elements before and behind a tensor; a multiple of 16 keeps the alignment that Triton specialises on
+GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 
 Number = int | float | bool
 
@@ -23,7 +23,7 @@ Number = int | float | bool
 
 @dataclass(frozen=True)
 class Decoy:
-    """A tensor argument without its values: all that a process that runs the learner's Python learns of it."""
+    """A tensor argument without its values. A process that runs the learner's Python gets nothing more."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -34,7 +34,7 @@ class Decoy:
 class TensorSpec:
     """A tensor whose elements lie, in row-major order, at `offset` in the job's tensors.
 
-    `stride` is the layout that the learner's code meets; the bytes in the job are always contiguous.
+    `stride` is the layout that the learner's code gets. The bytes in the job are always contiguous.
     """
 
     shape: tuple[int, ...]
@@ -54,7 +54,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Scalar:
-    """An argument that is a number; the learner's Python gets the real one."""
+    """An argument that is a number. The learner's Python gets the real value."""
 
     scalar: Number
 
@@ -79,7 +79,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class TemplateRequest:
-    """The solution's kernel in which blanks are tried: its source, its name, and the names of its blanks."""
+    """The solution's kernel that the learner's blanks are put into: its source, its name, and its blanks' names."""
 
     source: str
     kernel: str
@@ -90,8 +90,8 @@ class TemplateRequest:
 class ReplayCase:
     """One trace on real inputs.
 
-    poison: what masked-off lanes and fresh memory hold, "nan", "zero" or "large". backwards: the programs of a
-    launch run from the last to the first. blank: the blank of the template that is tried; None is the whole answer.
+    poison: the content of masked-off lanes and fresh memory: "nan", "zero" or "large". backwards: run the programs of a
+    launch from the last to the first. blank: the blank of the template to test; None for the whole answer.
     """
 
     trace: Trace
@@ -104,7 +104,7 @@ class ReplayCase:
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """Run the learner's kernels, without the learner's Python, along traces. `guard`: elements around a tensor."""
+    """Replay traces with the learner's kernels, without the learner's Python. `guard`: elements around a tensor."""
 
     kind: ClassVar[str] = "replay"
     source: str
@@ -121,7 +121,7 @@ class TuneCase:
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """Time the launches of several traces against each other, on a GPU. The value is a list of milliseconds."""
+    """Compare the times of the launches of several traces, on a GPU. The value is a list of milliseconds."""
 
     kind: ClassVar[str] = "tune"
     source: str
@@ -133,14 +133,14 @@ class TuneRequest:
 
 @dataclass(frozen=True)
 class Plain:
-    """An argument that is a plain value: a number, a string, or lists and dicts of them."""
+    """An argument that is a plain value: a number, a string, or a list or dict of plain values."""
 
     plain: object
 
 
 @dataclass(frozen=True)
 class Device:
-    """An argument that is a `workshop.device.DeviceFacts`: its fields."""
+    """An argument that is a `workshop.device.DeviceFacts`, as a dict of its fields."""
 
     device: dict
 
@@ -172,14 +172,14 @@ class Array:
 
 @dataclass(frozen=True)
 class Static:
-    """An argument that is a Python number, under jit too."""
+    """An argument that is a Python number, even under jit."""
 
     static: Number
 
 
 @dataclass(frozen=True)
 class Traced:
-    """An argument that is a Python number in a plain call, and is traced under jit."""
+    """An argument that is a Python number in a plain call and traced under jit."""
 
     traced: Number
 
@@ -188,8 +188,8 @@ class Traced:
 class JaxCall:
     """One call of the learner's function.
 
-    grad: the result is the gradient of (function(*arguments) * cotangent).sum() by the first argument.
-    needs_kernel: the program that jit compiles for this call has to launch a kernel.
+    grad: the result is the gradient of (function(*arguments) * cotangent).sum() with respect to the first argument.
+    needs_kernel: the program that jit compiles for this call must launch a kernel.
     """
 
     arguments: tuple[Array | Static | Traced, ...]
@@ -204,9 +204,9 @@ class JaxCall:
 class JaxRequest:
     """Call a function of JAX arrays.
 
-    The last report, one after those of the calls, has the value {"kernels": [...], "arithmetic": [...]}: the
-    kernels that JAX traced, and the arithmetic beside them. With `empty_kernels` the kernels do nothing, and that
-    report is not sent.
+    The last report comes after those of the calls. Its value is {"kernels": [...], "arithmetic": [...]}: the kernels
+    that JAX traced, and the arithmetic outside of them. With `empty_kernels`, the kernels do nothing, and this report
+    is not sent.
     """
 
     kind: ClassVar[str] = "jax"
@@ -224,7 +224,7 @@ _REQUESTS = {each.kind: each for each in (PlanRequest, ReplayRequest, TuneReques
 
 @dataclass(frozen=True)
 class Settings:
-    """What a zygote is told once, before it imports anything."""
+    """The settings that a zygote gets once, before it imports torch and Triton."""
 
     backend: str
     confine: bool
@@ -237,7 +237,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Start:
-    """The order to fork a child for a job of this kind. Its descriptors come with the message."""
+    """The command to fork a child for a job of this kind. The job's descriptors come with the message."""
 
     kind: str
     seconds: float
@@ -246,7 +246,7 @@ class Start:
 
 @dataclass(frozen=True)
 class End:
-    """How a child ended: "time" or "space" where it used too much of it, and its exit status."""
+    """How a child ended: its exit status, and "time" or "space" if it used too much of it."""
 
     exceeded: str | None = None
     exit: int = 0
@@ -263,7 +263,7 @@ def encode_job(request: Request, tensors: bytes = b"") -> bytes:
 
 
 def decode_job(memory) -> tuple[Request, memoryview]:
-    """The request, and the tensors, in the memory of a job (anything with the buffer protocol)."""
+    """The request and the tensors in the memory of a job (any object with the buffer protocol)."""
     view = memoryview(memory)
     end = 8 + int.from_bytes(view[:8], "little")
     message = json.loads(bytes(view[8:end]))
@@ -271,5 +271,5 @@ def decode_job(memory) -> tuple[Request, memoryview]:
 
 
 def padding(size: int) -> int:
-    """How many bytes bring `size` to a multiple of ALIGNMENT."""
+    """The number of bytes from `size` to the next multiple of ALIGNMENT."""
     return -size % ALIGNMENT
