@@ -180,10 +180,10 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 #
 # | | name | what it must be |
 # |---|---|---|
-# | 1️⃣ | `x` | leaky ReLU of x |
-# | 2️⃣ | `keep` | true where the random number of this element, `u`, is at least p |
-# | 3️⃣ | `y` | what is kept, scaled; 0 elsewhere (`1 / (1 - p)` is one division for all lanes, `x / (1 - p)` one for each) |
-# | 4️⃣ | `seed` | the seed's value |
+# | ① | `x` | leaky ReLU of x |
+# | ② | `keep` | true where the random number of this element, `u`, is at least p |
+# | ③ | `y` | what is kept, scaled; 0 elsewhere (`1 / (1 - p)` is one division for all lanes, `x / (1 - p)` one for each) |
+# | ④ | `seed` | the seed's value |
 
 
 # %% answer="leaky_dropout"
@@ -191,9 +191,9 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 def leaky_dropout_part(x_ptr, y_ptr, offsets, n, u, p):
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
-    x = tl.where(x >= 0, x, 0.01 * x)  # 1️⃣ starter: x
-    keep = u >= p  # 2️⃣ starter: mask
-    y = tl.where(keep, x * (1 / (1 - p)), 0.0)  # 3️⃣ starter: x
+    x = tl.where(x >= 0, x, 0.01 * x)  # ① starter: x
+    keep = u >= p  # ② starter: mask
+    y = tl.where(keep, x * (1 / (1 - p)), 0.0)  # ③ starter: x
     tl.store(y_ptr + offsets, y, mask=mask)
 
 
@@ -202,7 +202,7 @@ def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, y_ptr, n: tl.constexpr, QUARTER
     pid = tl.program_id(0)
     lanes = tl.arange(0, QUARTER)
     p = tl.load(p_ptr)
-    seed = tl.load(seed_ptr)  # 4️⃣ starter: 0
+    seed = tl.load(seed_ptr)  # ④ starter: 0
     u0, u1, u2, u3 = tl.rand4x(seed, pid * QUARTER + lanes)
     offsets = pid * (4 * QUARTER) + lanes
     leaky_dropout_part(x_ptr, y_ptr, offsets, n, u0, p)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -29,6 +28,7 @@ STACKS = ROOT / ".stacks"
 TRITONS = ("3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0")
 REDUCED = ("3.4.0", "3.7.1", "3.9.0")  # the oldest, the pinned and the newest
 NEEDS_OLDER_NUMPY = {"3.4.0", "3.5.1", "3.6.0"}
+COLUMNS = 6  # of a table
 OWN = "own"  # the Triton that this Python has
 
 
@@ -156,23 +156,21 @@ def main() -> int:
 
 
 def page(stacks: list[dict]) -> str:
-    about = [f"{n}. {versions(found)}; judged on: {found['backend']}" for n, found in enumerate(stacks, 1)]
-    return "\n".join(
-        [
-            "# The judge on each version of Triton",
-            "",
-            f"Written by `make test-stacks` on {date.today()}, {platform.system()} {platform.machine()}.",
-            "A cell: right answers that pass · wrong answers that fail under their name, starters included;",
-            "(+1): answers that use what this Triton does not have, and are told so by name.",
-            "",
-            table(stacks),
-            "",
-            "The stacks, column by column:",
-            "",
-            *about,
-            "",
-        ]
-    )
+    lines = [
+        "# The judge on each version of Triton",
+        "",
+        f"Written by `make test-stacks` on {date.today()}. A cell: right answers that pass · wrong answers that fail under",
+        "their name. Solutions count as right answers, starters as wrong ones. (+1): answers that use what this Triton does",
+        "not have; the judge says so by name. Results of other machines and Pythons are read from files (`--read`).",
+    ]
+    backends = {"interpreter": "Triton's interpreter, without a GPU", "cuda": "An NVIDIA GPU", "hip": "An AMD GPU"}
+    for backend, words in backends.items():
+        here = [found for found in stacks if found["backend"] == backend]
+        for begin in range(0, len(here), COLUMNS):
+            part = here[begin : begin + COLUMNS]
+            about = [f"{number}. {versions(found)}{found.get('note', '')}" for number, found in enumerate(part, 1)]
+            lines += ["", f"## {words}", "", table(part), "", *about]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
