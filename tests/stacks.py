@@ -159,9 +159,10 @@ def page(stacks: list[dict]) -> str:
     lines = [
         "# The judge on each version of Triton",
         "",
-        f"Written by `make test-stacks` on {date.today()}. A cell: right answers that pass · wrong answers that fail under",
-        "their name. Solutions count as right answers, starters as wrong ones. (+1): answers that use what this Triton does",
-        "not have; the judge says so by name. Results of other machines and Pythons are read from files (`--read`).",
+        f"Written by `make test-stacks` on {date.today()}. A cell: right answers that pass · wrong answers that fail",
+        "under their name. Solutions count as right answers, starters as wrong ones. (+1): answers that use what this",
+        "Triton does not have; the judge says so by name. Results of other machines and Pythons are read from files",
+        "(`--read`).",
     ]
     backends = {"interpreter": "Triton's interpreter, without a GPU", "cuda": "An NVIDIA GPU", "hip": "An AMD GPU"}
     for backend, words in backends.items():
