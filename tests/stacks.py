@@ -113,6 +113,8 @@ def _cell(found: dict, exercise: str | None) -> str:
             expected = result["expected"] if result["expected"] in ("passed", "not-in-this-triton") else "wrong"
             counts[expected] += 1
             counts[expected, "as expected"] += not faults(found | {"results": [result]})
+    if not counts:
+        return "–"
     cell = " · ".join(f"{counts[kind, 'as expected']}/{counts[kind]}" for kind in ("passed", "wrong"))
     lacking = counts["not-in-this-triton"]
     return cell + (f" (+{lacking})" if lacking else "")
