@@ -325,7 +325,8 @@ straight, turned = (
 )
 print(turned.ttgir().grep("convert_layout"))
 for name, found in (("straight", straight["gfx942"]), ("turned", turned["gfx942"])):
-    print(f"{name:9} LDS {found.shared:5} B   barriers {found.barriers}   waits {found.waits:2}   {found.occupancy} waves")
+    counts = f"barriers {found.barriers}   waits {found.waits:2}   {found.occupancy} waves"
+    print(f"{name:9} LDS {found.shared:5} B   {counts}")
 
 # %% [markdown]
 # <details><summary>Answer</summary>
