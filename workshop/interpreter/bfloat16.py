@@ -42,8 +42,9 @@ def _rounding(operation: Callable, operands: int) -> Callable:
     """`operation` of the builder, in float32 and rounded once where an operand is bfloat16."""
 
     def call(self, *args):
-        if any(_is_bfloat16(handle) for handle in args[:operands]):
-            return _narrowed(operation(self, *map(_widened, args[:operands]), *args[operands:]))
+        for handle in args[:operands]:
+            if _is_bfloat16(handle):
+                return _narrowed(operation(self, *map(_widened, args[:operands]), *args[operands:]))
         result = operation(self, *args)
         if result.data.dtype.char == "?":
             result.dtype = tl.int1  # a comparison's result is labelled with the dtype of what was compared

@@ -13,6 +13,7 @@ Inside `with faithful():` and nowhere else:
 * `and`, `or`, `not` on blocks work lane by lane, and a block as a condition is refused, as the compiler does
   (the interpreter treats every block as true);
 * `libdevice` functions compute (the interpreter returns None);
+* random numbers are drawn by NumPy (the interpreter needs most of a kernel's time for them);
 * numpy's warnings about infinities and NaN are silent;
 * errors in a kernel reach the caller as they were raised, not wrapped in InterpreterError;
 * the language is prepared once, and not again at every call of `tl.max` or `tl.sum`.
@@ -33,16 +34,26 @@ import triton.language as tl
 import triton.runtime.interpreter as interpreter
 from triton.language.extra import libdevice
 
-from . import bfloat16, reductions, rewriting
+from . import bfloat16, philox, quick, reductions, rewriting
 from .bfloat16 import bfloat16_bits, bfloat16_values
 from .libdevice import FUNCTIONS, elementwise
 
 __all__ = ["bfloat16_bits", "bfloat16_values", "faithful", "replaced", "warm_up"]
 
 
+_inside = False
+
+
 @contextlib.contextmanager
 def faithful() -> Iterator[None]:
-    """Run interpreted kernels inside. Everything is restored at the end. Do not use it in several threads."""
+    """Run interpreted kernels inside. Everything is restored at the end. Do not use it in several threads.
+
+    Inside of another one it does nothing: who runs many launches enters it once.
+    """
+    global _inside
+    if _inside:
+        yield
+        return
     with contextlib.ExitStack() as stack:
         stack.enter_context(_prepared_language())
         for owner, replacements in _replacements():
@@ -50,16 +61,21 @@ def faithful() -> Iterator[None]:
         stack.enter_context(np.errstate(all="ignore"))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", RuntimeWarning)
-        yield
+        _inside = True
+        try:
+            yield
+        finally:
+            _inside = False
 
 
 def warm_up() -> None:
     """Read and rewrite Triton's own device functions now, for a process that will open no more files."""
+    modules = tl.core, tl.math, tl.standard, tl.random
+    functions = [each for module in modules for each in vars(module).values()]  # before one of them is replaced
     with faithful():
-        for module in (tl.core, tl.math, tl.standard, tl.random):
-            for function in list(vars(module).values()):
-                if isinstance(function, interpreter.InterpretedFunction):
-                    function.rewrite()
+        for function in functions:
+            if isinstance(function, interpreter.InterpretedFunction):
+                function.rewrite()
 
 
 @contextlib.contextmanager
@@ -79,6 +95,7 @@ def replaced(owner: object, **attributes: object) -> Iterator[None]:
                 setattr(owner, name, value)
 
 
+@functools.cache
 def _replacements() -> list[tuple[object, dict[str, object]]]:
     builder = interpreter.InterpreterBuilder
     return [
@@ -90,7 +107,9 @@ def _replacements() -> list[tuple[object, dict[str, object]]]:
         (interpreter.InterpretedFunction, {"rewritten_fn": rewriting.REWRITTEN}),
         (interpreter.GridExecutor, {"__call__": _unwrapped(interpreter.GridExecutor.__call__)}),
         (interpreter, {"interpreter_logic": rewriting.Logic}),
+        (tl.random, philox.generator()),
         (libdevice, {name: elementwise(function) for name, function in FUNCTIONS.items()}),
+        *quick.replacements(),
     ]
 
 
@@ -108,7 +127,7 @@ def _interpreted_language() -> list[tuple[object, dict[str, object]]]:
         changed = {name: value for name, value in vars(owner).items() if attributes.get(name) is not value}
         if owner is tl.tensor:  # Triton 3.6 writes int(array of one element), which numpy 2.4 refuses
             changed["__index__"] = lambda scalar: int(scalar.handle.data.item())
-        changes.append((owner, changed))
+        changes.append((owner, {name: quick.direct(value) for name, value in changed.items()}))
         for name in changed:
             if name in attributes:
                 setattr(owner, name, attributes[name])

@@ -24,19 +24,8 @@ import triton
 import triton.language as tl
 import triton.runtime.interpreter as interpreter
 
-from .memory_record import (
-    ATOMIC,
-    NOBODY,
-    NOWHERE,
-    SEVERAL,
-    WINDOW,
-    Argument,
-    Fault,
-    Launch,
-    OutOfBounds,
-    Race,
-    Storage,
-)
+from .memory_record import NOWHERE, WINDOW, Argument, Fault, Launch, OutOfBounds, Race, Storage
+from .races import Races
 
 try:  # private names of Triton, which another version may not have; every access passes `_native`
     from triton.runtime.interpreter import _interpreter as _native
@@ -47,16 +36,16 @@ except (AttributeError, ImportError) as error:
 else:
     _missing = None
 
-MAX_RACES = 32  # described one by one, per launch; all are counted
-
 
 class Memory:
     """Record of the launches inside one `watch`; the totals are over all of them."""
 
     def __init__(self, poison: str):
         self.poison = poison
+        self.poisoned = False  # whether a lane that no load filled was given garbage
         self.launches: list[Launch] = []
         self.fault: Fault | None = None
+        self._races: Races | None = None  # of the last launch
         self._windows: list[Argument] = []
         self._addresses: dict[int, Argument] = {}
         self._kept: list[object] = []  # keeps the ids in _addresses from being used again
@@ -79,6 +68,7 @@ class Memory:
         function = executor.fn
         launch = Launch(function.__name__, function.__code__.co_filename)
         self.launches.append(launch)
+        self._races = Races(launch, self._where, _same_bits, _program_at)
         self._windows, self._addresses, self._kept = [], {}, []
         storages: dict[int, Storage] = {}
         for name, value in zip(names, values, strict=False):
@@ -104,11 +94,15 @@ class Memory:
     # -- an access
 
     def access(self, kind: str, pointers, mask, itemsize: int, values=None) -> np.ndarray:
-        """Check and count one access; returns the real addresses, those of masked-off lanes being 0."""
+        """Check and count one access; returns the real addresses, those of masked-off lanes being 0.
+
+        values: what a store writes, or the name of the memory semantics of an atomic.
+        """
         launch = self.launches[-1]
-        addresses = np.asarray(pointers)
-        active = np.broadcast_to(np.asarray(mask).astype(bool, copy=False), addresses.shape).ravel()
-        virtual = addresses.ravel().view(np.int64)
+        addresses, active = np.asarray(pointers), np.asarray(mask).astype(bool, copy=False)
+        if active.shape != addresses.shape:
+            active = np.broadcast_to(active, addresses.shape)
+        active, virtual = active.ravel(), addresses.ravel().view(np.int64)
         lanes = np.flatnonzero(active)
         real = np.zeros(virtual.shape, np.int64)
         launch.masked_lanes += active.size - lanes.size
@@ -118,23 +112,33 @@ class Memory:
         launch.grid = interpreter.interpreter_builder.grid_dim
         if not lanes.size:
             return real.view(np.uint64).reshape(addresses.shape)
-        wanted = virtual[lanes]
-        windows = (wanted + (1 << WINDOW - 1) >> WINDOW) - 1
-        first = windows[0]
-        groups = [slice(None)] if (windows == first).all() else [windows == w for w in np.unique(windows)]
-        for group in groups:
-            number = int(windows[group][0])
+        wanted = virtual if lanes.size == active.size else virtual[lanes]
+        for number, group in self._by_window(wanted):
             argument = self._windows[number] if 0 <= number < len(self._windows) else None
             offsets = wanted[group] - (argument.virtual if argument else 0)
             self._check(kind, argument, offsets, lanes[group], addresses.shape, itemsize)
-            new = None if values is None else np.broadcast_to(values, addresses.shape).ravel()[lanes[group]]
-            self._count(kind, argument, offsets, itemsize, new)
+            new = np.broadcast_to(values, addresses.shape).ravel()[lanes[group]] if kind == "store" else values
+            self._count(kind, argument, offsets, itemsize, (addresses.shape, lanes[group]), new)
+            place = _program_number(), number, int(offsets[0]), len(offsets), active.size
+            launch.accesses = hash((launch.accesses, *place))
             real[lanes[group]] = offsets + argument.real
         return real.view(np.uint64).reshape(addresses.shape)
+
+    @staticmethod
+    def _by_window(wanted: np.ndarray) -> list[tuple[int, slice | np.ndarray]]:
+        """The numbers of the windows that these addresses are in, with the addresses that are there."""
+        first, last = ((int(end) + (1 << WINDOW - 1) >> WINDOW) - 1 for end in _ends(wanted))
+        if first == last:
+            return [(first, slice(None))]
+        windows = (wanted + (1 << WINDOW - 1) >> WINDOW) - 1
+        return [(int(number), windows == number) for number in np.unique(windows)]
 
     def _check(self, kind, argument, offsets, lanes, block, itemsize) -> None:
         if argument is None:
             self._fail(kind, None, 0, lanes, block)
+        low, high = _ends(offsets)
+        if argument.solid and low >= 0 and high <= argument.bytes - itemsize:
+            return
         inside = (offsets >= 0) & (offsets <= argument.bytes - itemsize)
         at = offsets if inside.all() else offsets[inside]
         inside[inside] = argument.within[at] & argument.within[at + itemsize - 1]
@@ -159,58 +163,43 @@ class Memory:
         raise OutOfBounds(self.fault)
 
     def _where(self) -> tuple[int | None, str]:
+        line = self._line()
+        return line, linecache.getline(self.launches[-1].filename, line).strip() if line else ""
+
+    def _line(self) -> int | None:
         """Line of the kernel's own file that is running: the innermost, so a helper's before its caller's."""
         filename = self.launches[-1].filename
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != filename:
             frame = frame.f_back
-        return (frame.f_lineno, linecache.getline(filename, frame.f_lineno).strip()) if frame else (None, "")
+        return frame and frame.f_lineno
 
     # -- counting and races
 
-    def _count(self, kind: str, argument: Argument, offsets: np.ndarray, itemsize: int, new) -> None:
-        launch, storage = self.launches[-1], argument.storage
-        at = offsets + (argument.real - storage.start)
-        program = _program_number()
-        if kind != "store":
-            np.add.at(storage.reads, at, 1)
-            argument.bytes_loaded += at.size * itemsize
-            launch.bytes_loaded += at.size * itemsize
-        if kind != "load":
-            np.add.at(storage.writes, at, 1)
-            argument.bytes_stored += at.size * itemsize
-            launch.bytes_stored += at.size * itemsize
-        writer, reader = storage.writer[at], storage.reader[at]
-        if kind == "load":
-            self._find_races("write-read", argument, at, (writer != program) & (writer >= 0), writer)
-            other = (reader != NOBODY) & (reader != program)
-            storage.reader[at] = np.where(other, SEVERAL, program)
-        elif kind == "store":
-            clash = (writer != program) & (writer >= 0)
-            same = _same_bits(storage.start + at, new, clash) if clash.any() else None
-            self._find_races("write-write", argument, at, clash, writer, same)
-            read = (reader != program) & (reader != NOBODY) & ~clash
-            self._find_races("read-write", argument, at, read, reader)
-            storage.writer[at] = program
-        else:
-            storage.writer[at] = ATOMIC
+    def synchronise(self) -> None:
+        """The running program passes a barrier."""
+        if self._races:
+            self._races.order.synchronise()
 
-    def _find_races(self, kind, argument, at, clash, other, same=None) -> None:
-        if not clash.any():
-            return
-        launch = self.launches[-1]
-        lanes = np.flatnonzero(clash)
-        launch.race_count += lanes.size
-        line, code = self._where()
-        program = tuple(interpreter.interpreter_builder.grid_idx)
-        for lane in lanes[: MAX_RACES - len(launch.races)]:
-            element = int(at[lane] - (argument.real - argument.storage.start)) // argument.itemsize
-            equal = bool(same[lane]) if same is not None else None
-            first = _program_at(int(other[lane]))
-            race = Race(
-                kind, launch.kernel, argument.name, argument.index(element), first, program, equal, line, code
-            )
-            launch.races.append(race)
+    def _count(self, kind: str, argument: Argument, offsets: np.ndarray, itemsize: int, block: tuple, new) -> None:
+        launch, storage = self.launches[-1], argument.storage
+        at = _in_a_row(offsets, argument.real - storage.start, itemsize)
+        size = offsets.size * itemsize
+        if kind != "store":
+            _add_one(storage.reads, at)
+            argument.bytes_loaded += size
+            launch.bytes_loaded += size
+        if kind != "load":
+            _add_one(storage.writes, at)
+            argument.bytes_stored += size
+            launch.bytes_stored += size
+        program = _program_number()
+        if kind == "load":
+            storage.count_pass(self._line(), self._races.load(argument, at, program, *block))
+        elif kind == "store":
+            self._races.store(argument, at, program, *block, new)
+        else:
+            self._races.atomic(argument, at, program, *block, new)
 
 
 def _tensors(name: str, value: object) -> Iterator[tuple[str, object]]:
@@ -224,13 +213,35 @@ def _tensors(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield from _tensors(name, value.base)
 
 
+def _ends(numbers: np.ndarray) -> tuple[np.int64, np.int64]:
+    return np.minimum.reduce(numbers), np.maximum.reduce(numbers)
+
+
+def _in_a_row(offsets: np.ndarray, start: int, itemsize: int) -> np.ndarray | slice:
+    """The offsets from `start`; a slice where the elements lie one after the other, which is much faster."""
+    first, last = int(offsets[0]), int(offsets[-1])
+    if last - first != (offsets.size - 1) * itemsize or not (offsets[1:] - offsets[:-1] == itemsize).all():
+        return offsets + start
+    return slice(start + first, start + last + 1, itemsize)
+
+
+def _add_one(counts: np.ndarray, at: np.ndarray | slice) -> None:
+    if isinstance(at, slice):
+        counts[at] += 1
+    else:
+        np.add.at(counts, at, 1)
+
+
 def _program_number() -> int:
     x, y, z = interpreter.interpreter_builder.grid_idx
     nx, ny, _ = interpreter.interpreter_builder.grid_dim
     return x + nx * (y + ny * z)
 
 
-def _program_at(number: int) -> tuple[int, int, int] | None:
+def _program_at(number: int | None) -> tuple[int, int, int] | None:
+    """The place in the grid of a program; None: of the running one. A negative number means several programs."""
+    if number is None:
+        return tuple(interpreter.interpreter_builder.grid_idx)
     if number < 0:
         return None
     nx, ny, _ = interpreter.interpreter_builder.grid_dim
@@ -265,19 +276,20 @@ class _Gate:
         return _native.store(real, values, mask)
 
     def atomic_rmw(self, operation, pointers, values, mask, semantics):
-        real = self._memory.access("atomic", pointers, mask, np.asarray(values).itemsize)
+        real = self._memory.access("atomic", pointers, mask, np.asarray(values).itemsize, semantics.name)
         return _native.atomic_rmw(operation, real, values, mask, semantics)
 
     def atomic_cas(self, pointers, expected, values, semantics):
-        real = self._memory.access("atomic", pointers, True, np.asarray(values).itemsize)
+        real = self._memory.access("atomic", pointers, True, np.asarray(values).itemsize, semantics.name)
         return _native.atomic_cas(real, expected, values, semantics)
 
 
-def _poisoned(load, poison: str):
+def _poisoned(load, memory: Memory):
     """The builder's masked load; masked-off lanes, undefined on a GPU, get garbage here."""
 
     def create_masked_load(self, pointers, mask, other, *rest, **options):
-        if other is None and poison == "nan":
+        if other is None and memory.poison == "nan" and not np.all(mask.data):
+            memory.poisoned = True
             scalar = pointers.get_element_ty()
             dtype = interpreter._get_np_dtype(scalar)
             data = np.full(pointers.data.shape, _garbage(scalar, dtype), dtype)
@@ -337,7 +349,8 @@ def watch(poison: str = "nan", backwards: bool = False) -> Iterator[Memory]:
         faithful(),
         replaced(interpreter, _interpreter=_Gate(memory), _implicit_cvt=_implicit_cvt),
         replaced(executor, _init_args_hst=_init_args_hst),
-        replaced(builder, create_masked_load=_poisoned(builder.create_masked_load, poison)),
+        replaced(builder, create_masked_load=_poisoned(builder.create_masked_load, memory)),
+        replaced(builder, create_barrier=lambda self: memory.synchronise()),
         replaced(builder, set_grid_idx=_from_the_end(builder.set_grid_idx) if backwards else builder.set_grid_idx),
     ):
         yield memory

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import torch
 
 WINDOW = 48  # bits of address space per tensor argument, half of it before the tensor
-NOBODY, SEVERAL, ATOMIC = -1, -2, -3  # who wrote or read an element, beside the numbers of programs
+# Who wrote or read an element: the number of a program, or one of these. ATOMIC - p: program p with an atomic.
+NOBODY, SEVERAL, ATOMIC = -1, -2, -3
 
 
 class OutOfBounds(Exception):
@@ -63,10 +65,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Race:
-    """One element that two programs of a launch touched without atomics, at least one of them writing.
+    """One element that two programs of a launch touched, at least one of them writing, and that nothing orders.
 
     `kind` is "write-write", "read-write" (read first) or "write-read" (written first). `same_value` says of a
-    write-write race whether both wrote the same bits. None means several programs.
+    write-write race whether both wrote the same bits. A program that is None means several. If both programs are the
+    same, two lanes of it touched the element.
     """
 
     kind: str
@@ -84,14 +87,33 @@ class Race:
 
 
 class Storage:
-    """One block of memory during one launch. Arrays count at the first byte of each element."""
+    """One block of memory during one launch. Arrays count at the first byte of each element.
+
+    `reader` and `writer` are made when they are needed first: most blocks of memory are only read or only written.
+    `mark` says which lane wrote an element last (races.Order). `passes` counts, for each line of the kernel, the loads
+    that found an element as it was before the launch. Lanes of one load that share an element count once.
+    """
 
     def __init__(self, start: int, size: int):
         self.start = start
         self.reads = np.zeros(size, np.int32)
         self.writes = np.zeros(size, np.int32)
-        self.reader = np.full(size, NOBODY, np.int64)
-        self.writer = np.full(size, NOBODY, np.int64)
+        self.mark = np.zeros(size, np.int64)
+        self.read = self.written = False
+        self.passes: dict[int | None, np.ndarray] = {}
+
+    @functools.cached_property
+    def reader(self) -> np.ndarray:
+        return np.full(self.reads.size, NOBODY, np.int64)
+
+    @functools.cached_property
+    def writer(self) -> np.ndarray:
+        return np.full(self.reads.size, NOBODY, np.int64)
+
+    def count_pass(self, line: int | None, at: np.ndarray | slice) -> None:
+        if line not in self.passes:
+            self.passes[line] = np.zeros(self.reads.size, np.int32)
+        self.passes[line][at] += 1
 
 
 class Argument:
@@ -111,6 +133,7 @@ class Argument:
         if self.bytes:
             for byte in range(self.itemsize):
                 self._view(self.within[byte:])[...] = True
+        self.solid = bool(self.within.all())  # no gaps between rows
         self.bytes_loaded = self.bytes_stored = 0
 
     def _view(self, per_byte: np.ndarray) -> np.ndarray:
@@ -166,7 +189,10 @@ NOWHERE |= {"place": "nowhere", "distance": 0}
 
 @dataclass
 class Launch:
-    """What one launch did. Bytes count active lanes; `masked_lanes` are the others."""
+    """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
+
+    `accesses` is a hash of them all, in their order: two launches that do the same have the same one.
+    """
 
     kernel: str
     filename: str
@@ -178,6 +204,7 @@ class Launch:
     bytes_loaded: int = 0
     bytes_stored: int = 0
     masked_lanes: int = 0
+    accesses: int = 0
     races: list[Race] = field(default_factory=list)
     race_count: int = 0
 
