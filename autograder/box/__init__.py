@@ -20,12 +20,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import compute_sanitizer, lockdown
 from .wire import MAX_STATUS, ProtocolError, Report, Trouble, parse
 from .wire.codec import from_json, to_json
-from .wire.requests import End, ReplayRequest, Request, Settings, Start, encode_job
+from .wire.requests import PATIENCE, End, ReplayRequest, Request, Settings, Start, encode_job
 
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
@@ -36,12 +37,26 @@ class BoxError(Exception):
     """The box itself does not work. The answer is not the cause."""
 
 
+class Overloaded(Exception):
+    """Other programs left a job no time to run. The answer is not the cause."""
+
+
+def started_early(confine: bool) -> Box | None:
+    """A box that imports torch and Triton while this process does the same; None where there may be a GPU."""
+    if os.environ.get("TRITON_INTERPRET") != "1" and lockdown.gpu_paths()[1]:
+        return None
+    box = Box("interpreter", confine)
+    box.start()
+    return box
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a job ended: its reports, its output memory, and its exit status.
 
-    `exceeded` is "time" or "space" (memory or disk) if the job was killed because it used too much of it. If the job
-    sent something that is not a report, `garbled` says why, and `reports` is empty.
+    `exceeded` is "time" or "space" (memory or disk) if the job was killed because it used too much of it. `seconds` is
+    the time that it was charged for: computing and sleeping, not waiting for a core. If the job sent something that is
+    not a report, `garbled` says why, and `reports` is empty.
     """
 
     reports: list[Report]
@@ -93,6 +108,7 @@ class Box:
         self.process: subprocess.Popen | None = None
         self.channel: socket.socket | None = None
         self.scratch = tempfile.mkdtemp(prefix="workshop-box-")
+        self.reported: Callable[[int], None] = lambda count: None  # told how many lines a running job has written
 
     def start(self):
         """Starts the zygote and does not wait: it imports torch and Triton in the background."""
@@ -165,9 +181,11 @@ class Box:
         seconds: float = 60.0,
         cpu_seconds: float = math.inf,
     ) -> Outcome:
-        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer)."""
+        """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer).
+
+        Raises Overloaded if other programs left the job no time to run.
+        """
         self._wait_until_ready()
-        begin = time.monotonic()
         job = _memory(encode_job(request, tensors))
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
@@ -184,7 +202,9 @@ class Box:
         finally:
             for descriptor in (job, output, reading, *([writing] if writing >= 0 else [])):
                 os.close(descriptor)
-        outcome = Outcome([], result, end.exceeded, end.exit, time.monotonic() - begin)
+        if end.exceeded == "load":
+            raise Overloaded("This machine is too busy: other programs left the answer almost no time to run.")
+        outcome = Outcome([], result, end.exceeded, end.exit, end.seconds)
         try:
             return replace(outcome, reports=parse(status))
         except ProtocolError as error:
@@ -200,30 +220,31 @@ class Box:
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
         """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more."""
         status, sources = bytearray(), [reading, self.channel]
-        deadline = time.monotonic() + seconds + 15
+        deadline = time.monotonic() + PATIENCE * seconds + 15
         while True:
             left = deadline - time.monotonic()
             ready = select.select(sources, [], [], max(left, 0))[0] if left > 0 else []
             if not ready:
                 self.kill()
-                return bytes(status), End("time", -signal.SIGKILL)
+                return bytes(status), End("time", -signal.SIGKILL, seconds)
             if reading in ready and len(status) <= MAX_STATUS:
                 read = os.read(reading, 1 << 16)
                 status += read
+                self.reported(status.count(b"\n"))
                 if not read:  # no writer is left; the zygote will report how the child ended
                     sources = [self.channel]
             if self.channel in ready:
                 message = self.channel.recv(4096)
                 if not message:
                     self.kill()
-                    return bytes(status), End(exit=-signal.SIGKILL)
+                    return bytes(status), End(exit=-signal.SIGKILL, seconds=seconds)
                 os.set_blocking(reading, False)
                 while len(status) <= MAX_STATUS and (more := _read(reading)):
                     status += more
                 return bytes(status), from_json(End, message)
             if len(status) > MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
                 self.kill()
-                return bytes(status), End()
+                return bytes(status), End(seconds=seconds)
 
     def kill(self):
         """Kills the zygote and its process group. The next job starts a new one."""

@@ -2,9 +2,11 @@
 
 plan    run the learner's module, call the host function on decoys, report the trace of each case
 replay  run only the learner's kernels, from the allow-listed syntax tree, as a trace says, on real inputs
+compile compile those kernels for GPUs that are not here
 tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
-jax     call a function of JAX arrays
+jax-plan    trace a function of JAX arrays
+jax-replay  evaluate what was traced, with the learner's kernels, on the real inputs
 
 `prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
@@ -18,10 +20,13 @@ import os
 import sys
 import tempfile
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from unittest import mock
 
 import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 from triton.runtime import driver
 
 import workshop
@@ -32,7 +37,7 @@ from ... import answer, kernel_language, tensors, text
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
-from . import plan, replay, trace, tune, value
+from . import compiler, memory, plan, replay, trace, tune, value
 from .job import Job
 from .learner import describe, load
 from .reports import Reporter
@@ -40,6 +45,7 @@ from .reports import Reporter
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (answer, kernel_language, lockdown, tensors, text)}
+HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 WARM_UP = """
 import triton
@@ -78,13 +84,18 @@ POLICIES = {
     "plan": Policy(strict_on_gpu=True),
     # Kernels run. On a GPU they are compiled first: the compiler starts processes and writes files.
     "replay": Policy(),
+    "compile": Policy(),
     "tune": Policy(),
     # The learner's Python runs. It must not call the formulas: an exercise may ask for their results.
     "value": Policy(strict_on_gpu=True, formulas=False),
-    # The learner's Python and XLA run. XLA compiles on a GPU, starts threads, and needs the system's random numbers to
-    # start.
-    "jax": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
+    # The learner's Python and JAX run. XLA starts threads, and needs the system's random numbers to start.
+    "jax-plan": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
+    # XLA and kernels run. On a GPU both are compiled first.
+    "jax-replay": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
 }
+
+# A spare can run these: it is confined before it knows the kind of its job.
+EARLY = {kind for kind, policy in POLICIES.items() if not policy.read and not policy.thread_bytes}
 
 # -- the zygote ------------------------------------------------------------------------------------------
 
@@ -99,10 +110,9 @@ def prepare(settings: Settings) -> str:
     unchecked = ""
     if settings.backend == "interpreter":
         stand_in.install()
-        namespace = load(WARM_UP, "<warm-up>")
         unchecked = memory_checker.self_test() or ""
         with contextlib.nullcontext() if unchecked else memory_checker.watch("nan"):
-            namespace["warm_up"][(1,)](torch.ones(16), 16, BLOCK=16)
+            _warm_up_kernel()[(1,)](torch.ones(16), 16, BLOCK=16)
         if not unchecked:
             faithful.warm_up()
         workshop.device()
@@ -117,6 +127,10 @@ def prepare(settings: Settings) -> str:
     return unchecked
 
 
+def _warm_up_kernel():
+    return load(WARM_UP, "<warm-up>")["warm_up"]
+
+
 def _build_driver(settings: Settings) -> None:
     """Compiles and loads the modules that Triton needs for the GPU's driver. A confined child cannot do this.
 
@@ -126,42 +140,71 @@ def _build_driver(settings: Settings) -> None:
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings.scratch)
     with mock.patch("torch.cuda.is_available", return_value=True):
         _ = driver.active.utils
+    with contextlib.suppress(Exception):  # the first compilation in a process takes a second, and forks inherit it
+        _compile_for(GPUTarget("hip", "gfx942", 64) if settings.backend == "hip" else GPUTarget("cuda", 90, 32))
+
+
+def _compile_for(target: GPUTarget) -> None:
+    signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+    triton.compile(ASTSource(_warm_up_kernel(), signature, {(2,): 16}), target=target)
 
 
 def prepare_for(kind: str) -> None:
-    """Imports JAX for the first job that needs it. JAX starts threads only with its backend, in the child."""
-    if kind == "jax":
-        from . import jax  # noqa: F401
+    """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
+    if kind.startswith("jax"):
+        from . import jax_plan, jax_replay  # noqa: F401
+    if kind == "compile":
+        compiler.prepare()
 
 
 # -- the child -------------------------------------------------------------------------------------------
 
 
-def run(settings: Settings, unchecked: str, job: int, output: int, status: int) -> None:
-    """Runs the job in the descriptor `job`. Results go to `output`, reports to `status`."""
+def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
+    """Confines a spare and starts the GPU's driver in it. `keep`: the descriptor from which its job will come."""
+    if settings.confine:
+        _confine_beside_driver(settings, scratch, keep=(keep,))
+    else:
+        silence()
+    guarded = memory.Guarded(torch.ones(16), (1,), "cuda", guard=64, pattern=tensors.UNWRITTEN)
+    guarded.damage()  # loads the first operations on tensors, too
+
+
+def run(settings: Settings, unchecked: str, job: int, output: int, status: int, early: str | None = None) -> None:
+    """Runs the job in the descriptor `job`. Results go to `output`, reports to `status`.
+
+    early: the scratch folder of a spare, which went through `prepare_spare`.
+    """
     request, tensors = decode_job(mmap.mmap(job, 0, access=mmap.ACCESS_READ))
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
+    if request.kind == "value" and "meta" in request.source:
+        _ = torch.empty(1, device="meta") - 1  # torch imports much for it: 1.5 s, and later it cannot open files
     compiles = settings.backend != "interpreter"
-    scratch = tempfile.mkdtemp(dir=settings.scratch) if compiles else None
+    scratch = early or (tempfile.mkdtemp(dir=settings.scratch) if compiles else None)
     if settings.confine:
-        _confine(settings, POLICIES[request.kind], scratch, keep=(job, status))
-    else:
+        _confine(settings, POLICIES[request.kind], scratch, keep=None if early else (job, status))
+    elif not early:
         silence()
-    if scratch:  # each job has its own cache: a shared one would pass a learner's kernel to the next learner
-        os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
-        tempfile.tempdir = None
+    if scratch:
+        _use_folder(scratch)
     report = Reporter(status)
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report, unchecked))
     report(Report(None, done=True))
 
 
-def _runner(kind: str):
-    if kind == "jax":
-        from . import jax
+def _use_folder(scratch: str) -> None:
+    """Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one."""
+    os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
+    tempfile.tempdir = None
 
-        return jax.run
-    return {"plan": plan.run, "replay": replay.run, "tune": tune.run, "value": value.run}[kind]
+
+def _runner(kind: str):
+    if kind.startswith("jax"):
+        from . import jax_plan, jax_replay
+
+        return {"jax-plan": jax_plan.run, "jax-replay": jax_replay.run}[kind]
+    return {"plan": plan.run, "replay": replay.run, "compile": compiler.run, "tune": tune.run, "value": value.run}[kind]
 
 
 def report_failure(status: int, error: BaseException) -> None:
@@ -179,32 +222,42 @@ def silence() -> None:
 # -- confinement -----------------------------------------------------------------------------------------
 
 
-def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tuple[int, ...]) -> None:
-    """Confines the process: the strict stage if nothing has to be compiled; on a GPU, after its driver has started."""
-    reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
-    limits = lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
-    readable = _without_references([*(settings.read if lockdown.landlock_abi() else ()), *policy.read])
+def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tuple[int, ...] | None) -> None:
+    """Confines the process: the strict stage if nothing has to be compiled; on a GPU, after its driver has started.
+
+    `keep` is None for a spare, which is confined beside its driver already.
+    """
     if not policy.formulas:
         _hide_formulas()
     if settings.backend == "interpreter":
-        lockdown.confine("strict", read=readable, limits=limits, keep=keep)
+        lockdown.confine("strict", read=_readable(settings, policy.read), limits=_limits(settings, policy), keep=keep)
         return
-    limits = replace(limits, address_space=None)  # a driver reserves much more address space than it uses
-    write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
-    lockdown.confine("base", read=readable, write=write, limits=limits, keep=keep, local_sockets=True)
-    torch.zeros(1, device="cuda")
+    if keep is not None:
+        _confine_beside_driver(settings, scratch, keep, policy.read)
     if policy.strict_on_gpu:
-        lockdown.confine("strict", read=readable, limits=limits, keep=None)
+        lockdown.confine("strict", read=_readable(settings), limits=_limits(settings), keep=None)
 
 
-def _without_references(readable: list[str]) -> list[str]:
-    """Hides the modules that hold references and solutions. The learner's code can neither read nor import them."""
-    sys.modules.update(dict.fromkeys(f"autograder.{name}" for name in _modules_of(PACKAGE) - NEEDED))
-    return [path for path in readable if path not in (PACKAGE, os.path.dirname(workshop.__file__))]
+def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
+    """The base stage, which allows what the GPU's driver needs, and the start of the driver."""
+    write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
+    readable = _readable(settings, read)
+    lockdown.confine("base", read=readable, write=write, limits=_limits(settings), keep=keep, local_sockets=True)
+    torch.zeros(1, device="cuda")
 
 
-def _modules_of(package: str) -> set[str]:
-    return {entry.removesuffix(".py") for entry in os.listdir(package) if not entry.startswith("_")}
+def _limits(settings: Settings, policy: Policy | None = None) -> lockdown.Limits:
+    """Without a policy, address space is not limited: a driver reserves much more than it uses."""
+    reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1) if policy else None
+    return lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
+
+
+def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:
+    """The files that the process may read. Hides the modules that hold references and solutions, and their files."""
+    sys.modules.update(dict.fromkeys(f"autograder.{name}" for name in HIDDEN))
+    hidden = (PACKAGE, os.path.dirname(workshop.__file__))
+    paths = settings.read if lockdown.landlock_abi() else ()
+    return [*(path for path in paths if path not in hidden), *more]
 
 
 def _hide_formulas() -> None:
@@ -214,7 +267,7 @@ def _hide_formulas() -> None:
     """
     for formula in (workshop.occupancy, workshop.num_programs):
         formula.__code__ = _hidden.__code__
-    workshop.occupancy = workshop.num_programs = None
+    workshop.occupancy = workshop.num_programs = _hidden  # whoever calls them is told why
     sys.modules["workshop.occupancy"] = None
 
 

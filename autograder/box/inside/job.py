@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import triton
 
-from workshop.interpreter import memory_checker
+from workshop.interpreter import faithful, memory_checker
 
 from .reports import Reporter
 
@@ -39,6 +40,15 @@ class Job:
     @property
     def device(self) -> torch.device:
         return torch.device("cpu" if self.interpreted else "cuda")
+
+    def give_memory(self) -> None:
+        """Triton asks for memory where a kernel makes tensor descriptors on a GPU; the answer's host is not here."""
+        if not self.interpreted:
+            triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+
+    def interpreting(self):
+        """The faithful interpreter as a context, for many launches: `watched` need not prepare it for each."""
+        return faithful.faithful() if self.interpreted and not self.unchecked else contextlib.nullcontext()
 
     def watched(self, poison: str, backwards: bool = False):
         """The memory checker as a context. If it does not work, only the guards around the tensors remain."""

@@ -24,6 +24,7 @@ from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
 from ...kernel_language.versions import LAUNCH_OPTIONS
+from .specialise import check_options
 from .trace import TRITON_DTYPES, Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
@@ -55,7 +56,8 @@ class UnknownOption(TypeError):
 class Launches:
     """Records launches. `configuration` chooses one of the configurations of an autotuned kernel."""
 
-    def __init__(self):
+    def __init__(self, backend: str):
+        self.backend = backend
         self.recorder: Recorder | None = None
         self.configuration = 0
         self.tuned: dict | None = None  # of the launch that an autotuner is making
@@ -75,12 +77,16 @@ class Launches:
             candidates = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
             index = launches.configuration % len(candidates)
             config = candidates[index]
+            for each in candidates:
+                options = {k: v for k, v in each.all_kwargs().items() if k not in tuner.arg_names}
+                check_options(options, launches.backend)
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
             launches.tuned = {
                 "space": [_plain(c.all_kwargs()) for c in candidates],
                 "choice": index,
                 "key": [str(k) for k in tuner.keys],
+                "again": _again(tuner, candidates),
             }
             try:
                 return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
@@ -100,6 +106,7 @@ class Launches:
         if self.recorder is None:
             return
         bound = _bind(kernel.fn, args, kwargs)
+        check_options({k: v for k, v in kwargs.items() if k not in bound}, self.backend)
         shape = grid({**bound}) if callable(grid) else grid
         shape = tuple(shape) if isinstance(shape, (tuple, list, torch.Size)) else _not_a_grid(shape)
         options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
@@ -110,6 +117,14 @@ class Launches:
             options,
             self.tuned,
         )
+
+
+def _again(tuner: Autotuner, candidates: list) -> dict | None:
+    """What Triton puts back before it runs a kernel again; None where it runs it once, or where hooks do it."""
+    hooks = [tuner, "user_defined_pre_hook"], [tuner, "user_defined_post_hook"], *([c, "pre_hook"] for c in candidates)
+    if len(candidates) < 2 or any(getattr(owner, name, None) for owner, name in hooks):
+        return None
+    return {"restored": [str(n) for n in tuner.restore_value], "zeroed": [str(n) for n in tuner.reset_to_zero]}
 
 
 class _Run:

@@ -5,6 +5,7 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
+import difflib
 import linecache
 import os
 import sys
@@ -17,8 +18,10 @@ from ...answer import from_history
 from ...kernel_language import NotAllowed, Restructured
 from ...kernel_language.versions import FUNCTIONS
 from ..wire import Trouble
+from .earlier import KeptTensor
 from .launches import UnknownOption
 from .reports import fault_record
+from .specialise import BadOption
 from .trace import HostArithmetic, NotReplayable, WrongDevice
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks
@@ -56,7 +59,9 @@ _KINDS = {
     OutOfBounds: "fault",
     HostArithmetic: "host-arithmetic",
     NotReplayable: "not-replayable",
+    KeptTensor: "kept",
     WrongDevice: "wrong-device",
+    BadOption: "launch-option",
     MissingEntry: "missing-entry",
     SyntaxError: "syntax",
     IndentationError: "syntax",
@@ -113,9 +118,19 @@ def _lacking_in_triton(error: BaseException) -> str:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error)
+        similar = _similar_name(error)
+        return f"{error}. Did you mean {similar!r}?" if similar else str(error)
     except BaseException:  # the learner's exception may do anything in __str__
         return ""
+
+
+def _similar_name(error: BaseException) -> str:
+    """The name that is most like the one that a NameError misses, where it was raised; "" if none is."""
+    if type(error) is not NameError or not isinstance(error.name, str) or error.__traceback__ is None:
+        return ""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    names = [name for name in (*frame.f_locals, *frame.f_globals) if not name.startswith("__")]
+    return next(iter(difflib.get_close_matches(error.name, names, 1, 0.75)), "")
 
 
 def _learner_line(error: BaseException) -> int | None:

@@ -24,7 +24,9 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
         if isinstance(argument, Scalar):
             made.append(argument.scalar)
             continue
-        base = torch.randn(span(argument.shape, argument.stride), device=device).to(DTYPES[argument.dtype])
+        size = span(argument.shape, argument.stride)
+        few = torch.randn(min(size, 1 << 14), device=device)  # repeated, because drawing millions takes long
+        base = few.repeat(-(-size // max(len(few), 1)))[:size].to(DTYPES[argument.dtype])
         tensor = torch.as_strided(base, argument.shape, argument.stride)
         made.append(tensor)
         tensors.append(tensor)

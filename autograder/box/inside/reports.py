@@ -77,10 +77,10 @@ def race_records(launches) -> list[Race]:
 
 
 def _races(launch) -> list[Race]:
-    """Summarises a launch's races: one record for each argument and kind."""
-    found: dict[tuple[str, str], Race] = {}
+    """Summarises a launch's races: one record for each argument and kind, between programs and within one."""
+    found: dict[tuple, Race] = {}
     for race in launch.races:
-        key = race.argument, race.kind
+        key = race.argument, race.kind, race.first == race.second
         if key not in found:
             found[key] = _race(launch, race)
         elif race.same_value is False:
@@ -102,5 +102,4 @@ def _race(launch, race) -> Race:
         same_value=race.same_value is not False and race.kind == "write-write",
         writers=int(writes.max(initial=0)),
         kind=race.kind,
-        atomics=bool(launch.atomics) and race.kind != "write-write",
     )

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...tensors import DTYPES, dtype_name
+from ...tensors import DTYPES, bits, dtype_name
+from .earlier import Earlier, KeptTensor
 
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
@@ -61,9 +62,11 @@ def replayable(operation: str, overload: str) -> bool:
 class Recorder(TorchDispatchMode):
     """Records tensor operations and launches between `__enter__` and `finish`."""
 
-    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None):
+    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None, earlier: Earlier | None = None):
         super().__init__()
         self.device = device or torch.device("cpu")
+        self.earlier = earlier or Earlier()
+        self.outside: set[int] = set()  # storages that no call has made
         self.steps: list[dict] = []
         self.numbers: dict[int, int] = {}
         self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
@@ -167,12 +170,15 @@ class Recorder(TorchDispatchMode):
     def _number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor. A tensor that was not made in a recorded step is a constant, if it is small."""
         if id(tensor) not in self.numbers:
-            if tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
+            if what := self.earlier.what(_storage(tensor)):
+                step = {"op": what, "opaque": True, "kept": True}
+            elif tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
                     step = {"op": "constant", "values": tensor.detach().cpu().reshape(-1).tolist(),
                             "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}  # fmt: skip
             else:
                 step = {"op": "a tensor made outside the function", "opaque": True}
+            self.outside.add(_storage(tensor))
             self._define(tensor, step, reads=set())
         return self.numbers[id(tensor)]
 
@@ -200,14 +206,29 @@ class Recorder(TorchDispatchMode):
 
     # -- the finished trace ------------------------------------------------------------------------------
 
+    @property
+    def made(self) -> list[torch.Tensor]:
+        """The tensors that the call was given or made."""
+        return [tensor for tensor in self.kept if _storage(tensor) not in self.outside]
+
     def finish(self, result: torch.Tensor) -> dict:
-        """The steps that the result depends on. Raises HostArithmetic if one of them is a computation by torch."""
+        """The steps that the result depends on.
+
+        Raises HostArithmetic if one of them is a computation by torch. Raises KeptTensor if the result depends on
+        memory of an earlier call, or an earlier result was changed.
+        """
         self._check_device(result, "the returned tensor")
         number = self._number(result)
+        for step, writes in zip(self.steps, self.writes, strict=True):
+            changes = not step.get("kept") and step["op"] not in {"input"} | VIEW
+            if changes and "the result" in map(self.earlier.what, writes):
+                raise KeptTensor("the result")
         live = {_storage(result)}
         kept = []
         for step, reads, writes in zip(reversed(self.steps), reversed(self.reads), reversed(self.writes)):
             if writes & live or step["op"] == "input":
+                if step.get("kept"):
+                    raise KeptTensor(step["op"])
                 if step.get("opaque"):
                     raise HostArithmetic(step["op"])
                 live |= reads
@@ -245,13 +266,21 @@ def _tensors(value) -> list[torch.Tensor]:
 class Replay:
     """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
 
-    `poison(tensor)` fills fresh memory; `run_kernel(name, grid, arguments, options)` launches.
+    `poison(tensor)` fills fresh memory; `run_kernel(name, grid, arguments, options)` launches;
+    `moved(operation, arguments, made)` is told of each copy; `rehearse(name, grid, arguments, restored, zeroed)` may
+    run an autotuned kernel before its launch, as a measurement does. Raises KeptTensor where a kernel has changed a
+    tensor that was made outside the host function: the next call would find it changed.
     """
 
-    def __init__(self, inputs: list[torch.Tensor], device, poison, run_kernel):
+    def __init__(
+        self, inputs: list[torch.Tensor], device, poison, run_kernel, moved=lambda *copy: None, rehearse=None
+    ):
         self.inputs, self.device, self.poison, self.run_kernel = inputs, device, poison, run_kernel
+        self.moved, self.rehearse = moved, rehearse
         self.tensors: dict[int, torch.Tensor] = {}
         self.launched: list[str] = []
+        self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
+        self.moves = False  # whether torch wrote numbers anywhere
         self.constants = 0
 
     def run(self, trace: dict) -> torch.Tensor:
@@ -260,10 +289,13 @@ class Replay:
             raise NotReplayable("too many steps")
         for step in steps:
             self._step(_expect(step, dict))
+        if not all(torch.equal(bits(tensor), bits(before)) for tensor, before in self.outside):
+            raise KeptTensor("a tensor")
         return self._tensor(trace.get("result"))
 
     def _step(self, step: dict):
         op = _expect(step.get("op"), str)
+        self._charge(op, step)
         if op == "launch":
             self._launch(step)
             return
@@ -296,23 +328,33 @@ class Replay:
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
                 raise MemoryError("a tensor of more than 2^30 elements")
-        if op in FILL:
-            self._charge(1)
+        self.moves |= op in FILL | MOVE
         made = getattr(packet, overload)(*args, **kwargs)
         if op in ALLOCATE:
-            self.poison(made)
+            made = self.poison(made)
+        if op in MOVE:
+            self.moved(op, args, made)
         return made
 
     def _constant(self, step: dict) -> torch.Tensor:
         values = _expect(step.get("values"), list)
-        self._charge(len(values))
         if not all(type(v) in (int, float, bool) for v in values):
             raise NotReplayable("a constant with too many numbers, or with something else than numbers")
         shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
-        return torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+        tensor = torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+        self.outside.append((tensor, tensor.clone()))
+        return tensor
 
-    def _charge(self, numbers: int):
-        self.constants += numbers
+    def _charge(self, op: str, step: dict):
+        """Counts the numbers of the learner's in a step that can become a part of the result."""
+        if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
+            self.constants += _numbers([step.get(key) for key in ("values", "args", "kwargs", "grid")])
+        elif op == "constant":
+            self.constants += len(_expect(step.get("values"), list))
+        elif op == "launch":
+            self.constants += sum(len(v) for v in _expect(step.get("args"), dict).values() if isinstance(v, list))
+        else:
+            self.constants += op in FILL or op == "constant_pad_nd"
         if self.constants > MAX_CONSTANT:
             raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
 
@@ -322,12 +364,15 @@ class Replay:
             raise NotReplayable("a launch grid has one to three dimensions")
         options = {k: _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()}
         arguments = {k: self._decode(v) for k, v in _expect(step.get("args"), dict).items()}
-        self._charge(sum(len(v) for v in arguments.values() if isinstance(v, list)))
-        self._charge(not self.inputs)  # without tensors, a kernel may just copy the arguments of its launch
         kernel = _expect(step.get("kernel"), str)
         self.launched.append(kernel)
-        if math.prod(grid):
-            self.run_kernel(kernel, grid, arguments, options)
+        if not math.prod(grid):
+            return
+        again = step["tuned"].get("again") if isinstance(step.get("tuned"), dict) else None
+        if self.rehearse and isinstance(again, dict):
+            names = [{str(name) for name in _expect(again.get(key), list)} for key in ("restored", "zeroed")]
+            self.rehearse(kernel, grid, arguments, *names)
+        self.run_kernel(kernel, grid, arguments, options)
 
     def _tensor(self, number) -> torch.Tensor:
         if type(number) is not int or number not in self.tensors:
@@ -356,6 +401,17 @@ class Replay:
             if kind == "kernel" and type(content) is str:
                 return KernelName(content)
         raise NotReplayable("an argument of a kind that cannot be replayed")
+
+
+def _numbers(value) -> int:
+    """How many numbers of 31 bits an argument of a step may carry."""
+    if isinstance(value, list):
+        return sum(map(_numbers, value))
+    if isinstance(value, dict):
+        return 1 if set(value) & {"t", "text"} else sum(map(_numbers, value.values()))
+    if isinstance(value, int):
+        return 1 + (abs(value).bit_length() - 1) // 31
+    return 2 * isinstance(value, float)
 
 
 class KernelName(str):

@@ -9,7 +9,7 @@ import torch
 
 from ..wire import Report
 from .job import Job
-from .kernels import Kernels
+from .kernels import Kernels, launched
 from .memory import decoys
 from .trace import KernelName, Replay
 
@@ -18,7 +18,9 @@ ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kern
 
 def run(job: Job) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
-    kernels = Kernels(job.request)[None]
+    request = job.request
+    job.give_memory()
+    kernels = Kernels(request.source, launched([case.trace for case in request.cases]))[None]
     runs = [_launches(case, kernels, job.device) for case in job.request.cases]
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):

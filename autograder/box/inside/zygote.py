@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import math
+import functools
 import os
 import select
 import shutil
@@ -19,11 +19,11 @@ import sys
 import time
 
 from ..wire.codec import from_json, to_json
-from ..wire.requests import End, Settings, Start
+from ..wire.requests import PATIENCE, End, Settings, Start
+from .charge import CHILDREN, Charge, children
+from .spares import IDLE_SECONDS, Spares, wait_for_job
 
 PR_SET_CHILD_SUBREAPER = 36
-IDLE_SECONDS = 10.0  # seconds without computing; even on a loaded machine, a process waits less than this
-IDLE_SHARE = 0.005
 MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder, or half of the free space if that is less
 
 
@@ -34,68 +34,79 @@ def main(descriptor: int) -> None:
     os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # Triton reads it once
     from . import dispatch
 
-    unchecked = dispatch.prepare(settings)
+    child = functools.partial(_child, dispatch, settings, dispatch.prepare(settings), channel)
+    spares = Spares(settings.scratch, lambda own, scratch: child(own=own, scratch=scratch))
+    has_spares = settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid()))
     channel.send(b"ready")
     while True:
+        if has_spares:
+            spares.refill()
+            if not select.select([channel], [], [], IDLE_SECONDS)[0]:
+                spares.end()
         message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
         if not message:
             return
         start = from_json(Start, message)
         dispatch.prepare_for(start.kind)
-        child = os.fork()
-        if child == 0:
-            channel.close()
-            _child(dispatch, settings, unchecked, *descriptors)
+        spare = spares.give(descriptors) if start.kind in dispatch.EARLY else None
+        pid = spare.pid if spare else os.fork()
+        if pid == 0:
+            child(descriptors)
         for fd in descriptors:
             os.close(fd)
-        end = _wait(child, start.seconds, start.cpu_seconds, settings)
-        _empty(settings.scratch)
+        if has_spares and start.kind != "tune":  # the start of a driver would disturb its measurements
+            spares.refill()
+        end = _wait(pid, start.seconds, start.cpu_seconds, settings, spares.pids)
+        _empty(settings.scratch, spares.folders)
         channel.send(to_json(end).encode())
 
 
-def _child(dispatch, settings: Settings, unchecked: str, job: int, output: int, status: int) -> None:
-    """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status."""
+def _child(dispatch, settings, unchecked, channel, descriptors=(), own=None, scratch=None) -> None:
+    """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status.
+
+    descriptors: of the job. A spare has a channel of its `own` instead, from which they will come, and its `scratch`.
+    """
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as preference:
         preference.write("1000")  # if memory runs out, the kernel must kill this process, not the judge
     try:
-        dispatch.run(settings, unchecked, job, output, status)
+        channel.close()
+        if own:
+            dispatch.prepare_spare(settings, scratch, keep=own.fileno())
+            descriptors = wait_for_job(own)
+        dispatch.run(settings, unchecked, *descriptors, early=scratch)
     except BaseException as error:  # the judge must hear of every failure, whatever its class
-        dispatch.report_failure(status, error)
+        if descriptors:
+            dispatch.report_failure(descriptors[-1], error)
     finally:
         os._exit(0)
 
 
-def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings) -> End:
+def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, spares: set[int]) -> End:
     """Waits until the child ends or has used too much time, memory or disk. Kills it and every process that it started.
 
-    `End.exceeded` is "time" or "space", or None if the child ended by itself.
+    `End.exceeded` is "time" or "space", or None if the child ended by itself. It is "load" if the machine did not run
+    the child for so long that nobody can say whether it needs too much time.
     """
     process = os.pidfd_open(child)
-    begin = progress = time.monotonic()
-    computed = 0.0
+    begin, charge = time.monotonic(), Charge(child)
     free = shutil.disk_usage(settings.scratch).free
-    ended = greedy = late = False
-    while not (ended or greedy or late):
-        ended = bool(select.select([process], [], [], 0.2)[0])
-        now, used = time.monotonic(), _cpu_seconds(child)
-        if used - computed > IDLE_SHARE * IDLE_SECONDS:
-            progress, computed = now, used
-        idle = cpu_seconds < math.inf and now - progress > IDLE_SECONDS
-        late = idle or now - begin > seconds or used > cpu_seconds
+    exceeded, ended = None, False
+    while not exceeded and not (ended := bool(select.select([process], [], [], 0.2)[0])):
+        charge.update()
         written = free - shutil.disk_usage(settings.scratch).free
-        greedy = written > min(MAX_WRITTEN, free // 2) or sum(map(_resident, _children())) > settings.memory
+        if written > min(MAX_WRITTEN, free // 2) or sum(map(_resident, set(children()) - spares)) > settings.memory:
+            exceeded = "space"
+        elif charge.seconds > seconds or charge.computed > cpu_seconds:
+            exceeded = "time"
+        elif time.monotonic() - begin > PATIENCE * seconds:
+            exceeded = "load"
+    charge.update()
     os.close(process)
     if not ended:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    _kill_orphans()
-    exceeded = None if ended else "space" if greedy else "time"
-    return End(exceeded, os.waitstatus_to_exitcode(status))
-
-
-def _cpu_seconds(pid: int) -> float:
-    """The CPU time of a process. Unlike wall time, it does not depend on the load of the machine."""
-    return time.clock_gettime(~pid << 3 | 2)  # Linux: the clock of all threads of a process
+    _kill_orphans(spares)
+    return End(None if ended else exceeded, os.waitstatus_to_exitcode(status), charge.seconds)
 
 
 def _resident(pid: int) -> int:
@@ -105,17 +116,17 @@ def _resident(pid: int) -> int:
             own = int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):  # it ended
         return 0
-    return own + sum(map(_resident, _children(pid)))
+    return own + sum(map(_resident, children(pid)))
 
 
-def _kill_orphans():
+def _kill_orphans(spares: set[int]):
     """Kills the processes that a job left behind. They are re-parented to this process, which is their subreaper.
 
     If they fork faster than we can kill them, we kill our own process group too.
     """
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
-        for pid in _children():
+        for pid in set(children()) - spares:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -123,22 +134,16 @@ def _kill_orphans():
                 pass
         except ChildProcessError:
             return
+        if spares and not set(children()) - spares:
+            return
         time.sleep(0.005)
     os.killpg(0, signal.SIGKILL)  # a signal to the group misses no process; the judge starts another box
 
 
-def _empty(folder: str):
+def _empty(folder: str, kept: set[str]):
     for entry in os.scandir(folder):
-        shutil.rmtree(entry.path, ignore_errors=True)
-
-
-def _children(of: int | None = None) -> list[int]:
-    pid = of or os.getpid()
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children") as children:
-            return [int(pid) for pid in children.read().split()]
-    except OSError:  # this kernel does not have the file, or /proc is hidden: waitpid still reaps children
-        return []
+        if entry.path not in kept:
+            shutil.rmtree(entry.path, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,21 @@ Two processes meet here. The judge's process encodes requests and parses answers
 requests and encodes answers; it runs learners' code, so the judge trusts none of its bytes.
 """
 
-from .answers import MAX_STATUS, Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, encode, parse
+from .answers import (
+    MAX_STATUS,
+    Evidence,
+    Fault,
+    ProtocolError,
+    Race,
+    Report,
+    Result,
+    Specialisation,
+    Trouble,
+    encode,
+    parse,
+)
 
 __all__ = [
-    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Trouble", "encode", "parse",
+    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Specialisation", "Trouble",
+    "encode", "parse",
 ]  # fmt: skip

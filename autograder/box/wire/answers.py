@@ -16,6 +16,8 @@ from . import codec
 MAX_STATUS = 8 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
+MAX_PARAMETERS = 64  # of a kernel
+MAX_SPECIALISATIONS = 32  # of one case
 MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
 
@@ -36,7 +38,8 @@ class ProtocolError(Exception):
 #   {"op": "constant", "values": [...], "shape": [...], "dtype": "...", "out"}    a few numbers of the learner's
 #   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
 #   {"op": "launch", "kernel": "...", "grid": [...], "args": {}, "options": {}}   a launch; "tuned" is added where
-#       an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...]}
+#       an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...], "again": what is
+#       done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null}
 #
 # A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
 # {"device": true}, {"memory_format": name}, {"text": short string}, {"triton_dtype": name}, {"kernel": name}.
@@ -76,11 +79,12 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Race:
-    """Elements of one argument that several programs of a launch accessed. At least one program wrote.
+    """Elements of one argument that several programs of a launch accessed, or several lanes of one program. At least
+    one of them wrote, and nothing orders them.
 
     `elements` is the number of elements that were written more than once, `share` their fraction of the argument, and
     `writers` the largest number of writes to one element. `kind` is "write-write", "read-write" or "write-read". A
-    program of -1 means several programs. With `atomics`, the launch may have ordered the two accesses.
+    program of -1 means several programs.
     """
 
     argument: str
@@ -92,14 +96,37 @@ class Race:
     same_value: bool
     writers: int = 2
     kind: str = "write-write"
-    atomics: bool = False
+
+    @property
+    def within(self) -> bool:
+        """Whether lanes of one program race, not programs."""
+        return self.programs[0] == self.programs[1]
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """A kernel with what a compiler needs to know of one launch.
+
+    parameters: by name, {"type": "*fp32"}, or {"constant": value}: None, a number, a short string, a list of them,
+    {"dtype": "float32"} or {"kernel": name of a jit function}. options: integers, such as num_warps.
+    """
+
+    kernel: str
+    parameters: dict
+    options: dict
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What was observed beside the result: launched kernels, races, and damage to tensors.
+    """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
-    `unchecked` says why the memory checker does not work here. It is empty if the checker works.
+    `poisoned`: a load gave garbage to lanes that it did not fill.
+    `specialisations` are what a compiler would be asked for by these launches.
+    `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
+    nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
+    sees them. `idle`: kernels were launched, and without them the result would be the same. `unchecked` says
+    why the memory checker does not work here. It is empty if the checker works. `accumulates`: an autotuned kernel
+    reads what it wrote in an earlier run.
     """
 
     launched: tuple[str, ...] = ()
@@ -107,6 +134,12 @@ class Evidence:
     damage: tuple[str, ...] = ()
     unchecked: str = ""
     empty_kernels: tuple[str, ...] = ()
+    specialisations: tuple[Specialisation, ...] = ()
+    reads: tuple[float, ...] = ()
+    accesses: int = 0
+    idle: bool = False
+    poisoned: bool = False
+    accumulates: bool = False
 
 
 @dataclass(frozen=True)
@@ -251,7 +284,46 @@ def _evidence(evidence: dict) -> Evidence:
         damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
         unchecked=_text(evidence.get("unchecked", ""), 300),
         empty_kernels=tuple(_text(n, 100) for n in _list(evidence.get("empty_kernels", []), 16)),
+        specialisations=tuple(
+            _specialisation(_dict(s)) for s in _list(evidence.get("specialisations", []), MAX_SPECIALISATIONS)
+        ),
+        accesses=_integer(evidence.get("accesses", 0), -(1 << 63), 1 << 63),
+        idle=_flag(evidence.get("idle", False)),
+        poisoned=_flag(evidence.get("poisoned", False)),
+        accumulates=_flag(evidence.get("accumulates", False)),
+        reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
     )
+
+
+def _specialisation(given: dict) -> Specialisation:
+    parameters, options = _dict(given["parameters"]), _dict(given["options"])
+    if len(parameters) > MAX_PARAMETERS or len(options) > MAX_PARAMETERS:
+        raise ProtocolError("a kernel with too many parameters")
+    return Specialisation(
+        kernel=_text(given["kernel"], 100),
+        parameters={_text(name, 100): _parameter(_dict(each)) for name, each in parameters.items()},
+        options={_text(name, 40): _integer(each, -(1 << 31), 1 << 31) for name, each in options.items()},
+    )
+
+
+def _parameter(parameter: dict) -> dict:
+    (kind, value), = parameter.items()
+    if kind == "type":
+        return {"type": _text(value, 10)}
+    if kind != "constant":
+        raise ProtocolError("a parameter of an unknown kind")
+    if type(value) is dict:
+        (kind, name), = value.items()
+        return {"constant": {_text(kind, 10): _text(name, 100)}}
+    if type(value) is list:
+        return {"constant": [_number(each) for each in _list(value, MAX_PARAMETERS)]}
+    return {"constant": _text(value, 40) if type(value) is str else _number(value)}
+
+
+def _number(value):
+    if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
+        return value
+    raise ProtocolError("a number was expected")
 
 
 def _race(race: dict) -> Race:
@@ -266,7 +338,6 @@ def _race(race: dict) -> Race:
         same_value=_flag(race["same_value"]),
         writers=_integer(race.get("writers", 2), 0, 1 << 40),
         kind=_text(race.get("kind", "write-write"), 20),
-        atomics=_flag(race.get("atomics", False)),
     )
 
 
@@ -314,6 +385,12 @@ def _integers(value) -> tuple[int, ...]:
 def _fraction(value) -> float:
     if type(value) not in (int, float) or not 0 <= value <= 1:
         raise ProtocolError("a fraction was expected")
+    return float(value)
+
+
+def _count(value) -> float:
+    if type(value) not in (int, float) or not 0 <= value <= 1 << 40:
+        raise ProtocolError("a count was expected")
     return float(value)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from . import codec
-from .answers import Trace
+from .answers import Specialisation, Trace
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
+PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
 GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 
 Number = int | float | bool
@@ -64,7 +65,10 @@ class Scalar:
 
 @dataclass(frozen=True)
 class PlanCase:
+    """configuration: of autotuned kernels, by its number; None takes one after the other, case by case."""
+
     arguments: tuple[Decoy | Scalar, ...]
+    configuration: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,34 @@ class ReplayRequest:
     cases: tuple[ReplayCase, ...]
     template: TemplateRequest | None = None
     guard: int = GUARD
+
+
+@dataclass(frozen=True)
+class CompileCase:
+    """One kernel to compile for one target, "cuda" or "hip".
+
+    thorough: down to LLVM's representation. Otherwise only to Triton's first one, which finds nearly every error.
+    blank: the blank of the template to test; None for the whole answer.
+    """
+
+    specialisation: Specialisation
+    target: str
+    thorough: bool = False
+    blank: str | None = None
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """Compile the learner's kernels for GPUs that are not here. Nothing runs.
+
+    The value of a case is "compiled", or "not here" if this machine cannot compile for the target. What the compiler
+    refuses is an error of the kind "compile".
+    """
+
+    kind: ClassVar[str] = "compile"
+    source: str
+    cases: tuple[CompileCase, ...]
+    template: TemplateRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -164,60 +196,61 @@ class ValueRequest:
 
 
 @dataclass(frozen=True)
-class Array:
-    """An argument that is a JAX array."""
-
-    array: TensorSpec
-
-
-@dataclass(frozen=True)
-class Static:
-    """An argument that is a Python number, even under jit."""
-
-    static: Number
-
-
-@dataclass(frozen=True)
 class Traced:
-    """An argument that is a Python number in a plain call and traced under jit."""
+    """A number that is traced: the learner's Python gets its dtype, not its value."""
 
-    traced: Number
+    traced: str
+
+
+@dataclass(frozen=True)
+class JaxProgram:
+    """One program to trace. Each Scalar is a Python number, and part of the program. Decoys and Traced are its inputs.
+
+    grad: the program computes the gradient of (entry(*arguments) * cotangent).sum() with respect to the first argument.
+    The cotangent is its last input.
+    """
+
+    arguments: tuple[Decoy | Scalar | Traced, ...]
+    cotangent: Decoy | None = None
+
+    @property
+    def grad(self) -> bool:
+        return self.cotangent is not None
+
+
+@dataclass(frozen=True)
+class JaxPlanRequest:
+    """Trace a function of JAX arrays. The trace of a case is a program: see `programs`."""
+
+    kind: ClassVar[str] = "jax-plan"
+    source: str
+    entry: str
+    cases: tuple[JaxProgram, ...]
 
 
 @dataclass(frozen=True)
 class JaxCall:
-    """One call of the learner's function.
+    """One evaluation of a program. `program` is its number in the request. The inputs are those of the program."""
 
-    grad: the result is the gradient of (function(*arguments) * cotangent).sum() with respect to the first argument.
-    needs_kernel: the program that jit compiles for this call must launch a kernel.
-    """
-
-    arguments: tuple[Array | Static | Traced, ...]
+    program: int
+    inputs: tuple[TensorSpec | Scalar, ...]
     slot: Slot
-    jit: bool = False
-    grad: bool = False
-    cotangent: TensorSpec | None = None
-    needs_kernel: bool = True
 
 
 @dataclass(frozen=True)
-class JaxRequest:
-    """Call a function of JAX arrays.
+class JaxReplayRequest:
+    """Evaluate programs with the learner's kernels, without the learner's Python."""
 
-    The last report comes after those of the calls. Its value is {"kernels": [...], "arithmetic": [...]}: the kernels
-    that JAX traced, and the arithmetic outside of them. With `empty_kernels`, the kernels do nothing, and this report
-    is not sent.
-    """
-
-    kind: ClassVar[str] = "jax"
+    kind: ClassVar[str] = "jax-replay"
     source: str
-    entry: str
-    calls: tuple[JaxCall, ...]
-    empty_kernels: bool = False
+    programs: tuple[Trace, ...]
+    cases: tuple[JaxCall, ...]
 
 
-Request = PlanRequest | ReplayRequest | TuneRequest | ValueRequest | JaxRequest
-_REQUESTS = {each.kind: each for each in (PlanRequest, ReplayRequest, TuneRequest, ValueRequest, JaxRequest)}
+Request = (
+    PlanRequest | ReplayRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest | JaxReplayRequest
+)
+_REQUESTS = {each.kind: each for each in get_args(Request)}
 
 # -- the zygote ------------------------------------------------------------------------------------------
 
@@ -237,7 +270,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Start:
-    """The command to fork a child for a job of this kind. The job's descriptors come with the message."""
+    """The command to fork a child for a job of this kind. The job's descriptors come with the message.
+
+    seconds: charged time, without the time that the job waits for a core. cpu_seconds: CPU time of all its threads.
+    """
 
     kind: str
     seconds: float
@@ -246,10 +282,14 @@ class Start:
 
 @dataclass(frozen=True)
 class End:
-    """How a child ended: its exit status, and "time" or "space" if it used too much of it."""
+    """How a child ended: its exit status, and the time that it was charged for.
+
+    exceeded: "time" or "space" if it used too much of it; "load" if a loaded machine hardly ran it.
+    """
 
     exceeded: str | None = None
     exit: int = 0
+    seconds: float = 0.0
 
 
 # -- the memory of a job ---------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""Counts how often the kernels of a replay read each element of an input, in the input or in copies of it.
+
+Runs in a child of the zygote, where the learner's Python does not run.
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+class Copies:
+    """Knows which elements of memory hold elements of an input. `moved` follows copies that the host function makes."""
+
+    def __init__(self, inputs: list[torch.Tensor]):
+        self._sizes = [tensor.numel() for tensor in inputs]
+        self._reads = [0] * len(inputs)
+        self._owners: dict[int, torch.Tensor] = {}  # by storage: for each element, 1 + the number of its input, or 0
+        for number, tensor in enumerate(inputs):
+            self._owner(tensor).fill_(1 + number)
+
+    def _owner(self, tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self._owners:
+            self._owners[storage.data_ptr()] = torch.zeros(storage.nbytes() // tensor.itemsize, dtype=torch.int8)
+        owners = self._owners[storage.data_ptr()]
+        return torch.as_strided(owners, tensor.shape, tensor.stride(), tensor.storage_offset())
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        """`made` is what one of trace.MOVE made of these arguments."""
+        if operation in ("cat", "stack"):
+            owners = getattr(torch, operation)([self._owner(tensor) for tensor in args[0]], *args[1:])
+        elif operation == "constant_pad_nd":
+            owners = torch.nn.functional.pad(self._owner(args[0]), args[1])
+        else:
+            owners = self._owner(args[operation in ("copy_", "copy")])
+        self._owner(made).copy_(owners)
+
+    def count(self, launches: list) -> None:
+        """Adds what the memory checker saw. What a kernel has stored is its own result, no copy any more.
+
+        A line of a kernel counts for each element that it loads as often as for the element that it loads least:
+        blocks that overlap, to cover a ragged end, are not a second pass.
+        """
+        for launch in launches:
+            for storage in {id(a.storage): a.storage for a in launch.arguments.values()}.values():
+                owners = self._owners.get(storage.start)
+                if owners is None or not len(owners):
+                    continue
+                itemsize, owners = storage.reads.size // len(owners), owners.numpy()
+                for loads in storage.passes.values():
+                    loads = loads[::itemsize]
+                    for number in range(len(self._reads)):
+                        seen = loads[(owners == 1 + number) & (loads > 0)]
+                        self._reads[number] += int(seen.min()) * seen.size if seen.size else 0
+                owners[storage.writes[::itemsize] > 0] = 0
+
+    @property
+    def reads(self) -> tuple[float, ...]:
+        """For each input: how often an element was read, on average."""
+        return tuple(round(reads / max(size, 1), 3) for reads, size in zip(self._reads, self._sizes, strict=True))

@@ -1,0 +1,351 @@
+"""The job "jax-plan": traces a learner's function of JAX arrays, and reports each program as data.
+
+Runs in a child of the zygote, beside the learner's Python. No kernel runs, and no array has a value here. A plain call
+is traced as well as a call under jit: in a plain call the seed is a Python number, and under jit it is traced.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import sys
+from types import FunctionType
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import torch
+import triton
+from triton.runtime import KernelInterface
+from triton.runtime.autotuner import Autotuner, Heuristics
+
+from workshop import jax_cpu
+
+from ...tensors import DTYPES
+from ..wire import Report
+from ..wire.programs import MAX_NUMBERS, MAX_STEPS, OPERATIONS, SMALL
+from ..wire.requests import Decoy, JaxProgram, Scalar, Traced
+from .job import Job
+from .learner import describe, learner_function
+from .specialise import check_options
+from .trace import NotReplayable
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas")  # of jt.triton_call; the interpreter ignores them
+MAX_CONFIGURATIONS = 32  # of an autotuner
+# Their functions run once, in the place of the operation.
+CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
+SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}  # what comes out is what went in
+
+
+def run(job: Job) -> None:
+    sys.modules["jax_triton"] = jax_cpu  # on a GPU too: its launches can be traced, and nothing is compiled here
+    if not job.interpreted:
+        jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_traceback_filtering", "off")
+    _watch_options(job.backend)
+    jax_cpu.at_once = jax_cpu.later  # a launch on numbers that are known now is a step, too
+    function = learner_function(job.request.source, job.request.entry)
+    for index, case in enumerate(job.request.cases):
+        try:
+            report = Report(index, trace={"program": _traced(function, case, job.request.entry)})
+        except BaseException as error:
+            report = Report(index, error=describe(error))
+        job.report(report)
+
+
+def _watch_options(backend: str) -> None:
+    """Lets triton_call refuse launch options that no GPU can use."""
+
+    def with_options(*args, **kwargs):
+        for options in (kwargs, *_tuned_options(kwargs.get("kernel"))):
+            check_options({name: options[name] for name in OPTIONS if name in options}, backend)
+        return call(*args, **kwargs)
+
+    call, jax_cpu.triton_call = jax_cpu.triton_call, with_options
+
+
+def _tuned_options(kernel) -> list[dict]:
+    """The launch options of an autotuner's configurations."""
+    tuned = kernel.fn if isinstance(kernel, Heuristics) else kernel
+    return [vars(config) for config in tuned.configs] if isinstance(tuned, Autotuner) else []
+
+
+# -- tracing ---------------------------------------------------------------------------------------------
+
+
+def _traced(function, case: JaxProgram, entry: str) -> dict:
+    """Calls the function on arrays without values. Returns the program."""
+    given = [each for each in case.arguments if not isinstance(each, Scalar)]
+
+    def plain(*inputs):
+        waiting = iter(inputs)
+        arguments = (each.scalar if isinstance(each, Scalar) else next(waiting) for each in case.arguments)
+        return _checked(function(*arguments), entry)
+
+    def gradient(first, *others):
+        output, backward = jax.vjp(lambda x: plain(x, *others[:-1]), first)
+        return backward(others[-1].astype(output.dtype))[0]
+
+    if case.grad:
+        given.append(case.cotangent)
+    # a function of its own for each case: JAX keeps what it traced before
+    program = jax.jit(gradient if case.grad else plain).trace(*map(_stand_in, given)).jaxpr
+    return _Encoder().program(program.jaxpr, program.consts)
+
+
+def _stand_in(given: Decoy | Traced):
+    """What jit traces in the place of an argument. A number is one of Python's, whose dtype is weak."""
+    if isinstance(given, Decoy):
+        return jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype))
+    return {"int": 0, "float": 0.0, "bool": False}[given.traced]
+
+
+def _checked(result, entry: str) -> jax.Array:
+    if result is None:
+        raise NotImplementedError
+    if not isinstance(result, jax.Array):
+        raise TypeError(f"{entry} returned {type(result).__name__[:80]}, not a JAX array")
+    return result
+
+
+# -- the program as data ---------------------------------------------------------------------------------
+
+
+class _Encoder:
+    """Makes the JSON of one program. The functions of calls become steps of the program that calls them."""
+
+    def __init__(self):
+        self.forms: list[dict] = []
+        self.steps: list[dict] = []
+        self.room = MAX_NUMBERS  # numbers of arrays that may still be sent
+
+    def program(self, jaxpr, consts) -> dict:
+        values = {var: self.new(var.aval) for var in jaxpr.invars}
+        inputs = list(self.forms)
+        outputs = self.run(jaxpr, consts, values, [True] * len(jaxpr.outvars))
+        return {"inputs": inputs, "steps": self.steps, "outputs": outputs}
+
+    def new(self, aval) -> dict:
+        self.forms.append(_form(aval))
+        return {"v": len(self.forms) - 1}
+
+    def run(self, jaxpr, consts, values: dict, wanted: list[bool]) -> list:
+        """Adds the steps that the wanted outputs need. Returns all outputs, None for those that nobody wants."""
+        needed = _needed(jaxpr, wanted)
+        constants = zip(jaxpr.constvars, consts, strict=True)
+        values |= {var: self.constant(const, var.aval) for var, const in constants if var in needed}
+
+        def value(atom):
+            return self.constant(atom.val, atom.aval) if _literal(atom) else values[atom]
+
+        for equation in jaxpr.eqns:
+            if needed.intersection(equation.outvars):
+                made = self.equation(equation, [value(atom) for atom in equation.invars], needed)
+                values |= {var: each for var, each in zip(equation.outvars, made, strict=True) if each}
+        return [value(atom) if want else None for atom, want in zip(jaxpr.outvars, wanted, strict=True)]
+
+    def constant(self, value, aval) -> dict:
+        constant = _constant(value, aval)
+        count = len(constant.get("values", ()))
+        self.room -= count if count > 1 else 0
+        return constant if self.room >= 0 else {"c": constant["c"], "table": True}
+
+    def equation(self, equation, inputs: list, needed: set) -> list:
+        name, params = equation.primitive.name, equation.params
+        if name in SAME:
+            return inputs
+        if name in CALLS and (body := _body(params, len(inputs))):
+            jaxpr, consts = body
+            values = dict(zip(jaxpr.invars, inputs, strict=True))
+            return self.run(jaxpr, consts, values, [var in needed for var in equation.outvars])
+        step = {"op": name[:60], "in": inputs, "out": [_form(var.aval) for var in equation.outvars]}
+        if launch := _launch(equation):
+            step |= {"op": "launch", "launch": launch}
+        elif inner := _inner(name, params):
+            step |= inner
+        elif name in OPERATIONS:
+            step["params"] = {key: _parameter(each) for key, each in params.items()}
+        if len(self.steps) >= MAX_STEPS:
+            raise NotReplayable(f"the function does more than {MAX_STEPS} operations of JAX")
+        self.steps.append(step)
+        return [self.new(var.aval) for var in equation.outvars]
+
+
+def _literal(atom) -> bool:
+    return hasattr(atom, "val")
+
+
+def _needed(jaxpr, wanted: list[bool]) -> set:
+    """The variables that the wanted outputs depend on."""
+    needed = {atom for atom, want in zip(jaxpr.outvars, wanted, strict=True) if want and not _literal(atom)}
+    for equation in reversed(jaxpr.eqns):
+        if needed.intersection(equation.outvars):
+            needed.update(atom for atom in equation.invars if not _literal(atom))
+    return needed
+
+
+def _body(params: dict, inputs: int):
+    """The function that a call runs, with its constants."""
+    for each in params.values():
+        jaxpr = getattr(each, "jaxpr", each)
+        if hasattr(jaxpr, "eqns") and len(jaxpr.invars) == inputs:
+            return jaxpr, getattr(each, "consts", ())
+    return None
+
+
+def _inner(name: str, params: dict) -> dict | None:
+    """The programs of control flow, with those of its parameters that say how often they run and on what."""
+    keys, numbers = {
+        "cond": (["branches"], []),
+        "scan": (["jaxpr"], ["length", "num_carry", "num_consts", "reverse"]),
+        "while": (["cond_jaxpr", "body_jaxpr"], ["cond_nconsts", "body_nconsts"]),
+    }.get(name, ([], []))
+    if not keys or not {*keys, *numbers} <= set(params):
+        return None
+    bodies = params["branches"] if name == "cond" else [params[key] for key in keys]
+    inner = [_Encoder().program(body.jaxpr, body.consts) for body in bodies]
+    return {"inner": inner, "params": {key: int(params[key]) for key in numbers}}
+
+
+def _form(aval) -> dict:
+    return {"shape": [int(n) for n in aval.shape], "dtype": str(aval.dtype)}
+
+
+def _constant(value, aval) -> dict:
+    """A constant with its values, or as numbers in a row. The numbers of a table stay here."""
+    constant = {"c": _form(aval)}
+    if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
+        return constant | {"table": True}
+    flat = np.asarray(value, aval.dtype).ravel()
+    flat = flat.astype(flat.dtype if flat.dtype.kind in "biu" else np.float64)
+    if flat.size <= SMALL:
+        return constant | {"values": flat.tolist()}
+    exact = flat.astype(np.float64 if flat.dtype.kind == "f" else np.int64)
+    steps = np.diff(exact)
+    if not (steps == steps[0]).all():
+        return constant | {"table": True}
+    return constant | {"first": exact[0].item(), "step": steps[0].item()}
+
+
+def _parameter(value):
+    """A parameter of an operation. What is no plain value belongs to the machine, such as a sharding: None."""
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if isinstance(value, tuple | list):
+        return [_parameter(each) for each in value]
+    if isinstance(value, np.dtype) or isinstance(value, type) and issubclass(value, np.generic):
+        return {"dtype": np.dtype(value).name}
+    return None
+
+
+# -- launches --------------------------------------------------------------------------------------------
+
+
+def _launch(equation) -> dict | None:
+    """The kernel launch that an operation is, with the constants of an autotuner's first configuration."""
+    if equation.primitive.name != "pure_callback":
+        return None
+    launch = getattr(equation.params["callback"], "callback_func", None)
+    if type(launch) is not jax_cpu.Launch:
+        return None
+    arrays = iter([_decoy(atom.aval) for atom in equation.invars])
+    arguments = [each.value if each else next(arrays) for each in launch.scalars]
+    arguments += [_decoy(form) for form in launch.outputs]
+    kernel, given = launch.kernel, launch.metaparams
+    constants, *others = (_constants(kernel, arguments, given, i) for i in range(_configurations(kernel)))
+    return {
+        "kernel": _name(kernel),
+        "grid": _grid(launch, constants),
+        "scalars": [_scalar(each.value) if each else None for each in launch.scalars],
+        "constants": _plain(constants),
+        "options": _options(launch),
+        "others": [_plain(each) for each in others],
+        "zeroed": [int(n) for n in launch.zeroed_outputs()],
+        "aliases": [[int(a), int(b)] for a, b in launch.aliases.items()],
+    }
+
+
+def _decoy(form) -> torch.Tensor:
+    return torch.zeros(form.shape, dtype=DTYPES.get(str(form.dtype), torch.float32))
+
+
+def _grid(launch: jax_cpu.Launch, constants: dict) -> list[int]:
+    grid = launch.launch_grid()
+    if callable(grid):
+        parameters = inspect.signature(_function(launch.kernel)).parameters.values()
+        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
+        grid = grid(defaults | constants)
+    grid = [operator.index(n) for n in grid]
+    if min(grid, default=0) < 0:
+        raise ValueError(f"grid={tuple(grid)}: expected numbers of programs, 0 or more")
+    return grid
+
+
+def _options(launch: jax_cpu.Launch) -> dict[str, int]:
+    given = launch.options | next(iter(_tuned_options(launch.kernel)), {})
+    return {name: operator.index(given[name]) for name in OPTIONS if given.get(name) is not None}
+
+
+def _scalar(value):
+    return {"float32": float(value)} if isinstance(value, np.float32) else value
+
+
+def _plain(constants: dict) -> dict:
+    """Constants of a kernel as JSON. Raises NotReplayable for what a kernel cannot be given."""
+    return {name: _plain_value(name, value) for name, value in constants.items()}
+
+
+def _plain_value(name: str, value):
+    if isinstance(value, triton.language.constexpr):
+        value = value.value
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, float | np.floating):
+        return float(value)
+    if isinstance(value, triton.language.dtype):
+        return {"triton_dtype": str(value.name)}
+    if isinstance(value, KernelInterface):
+        return {"kernel": _name(value)}
+    if isinstance(value, list | tuple):
+        return [_plain_value(name, each) for each in value]
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise NotReplayable(f"{name} is {type(value).__name__}, which no kernel can be given") from None
+
+
+def _function(kernel) -> FunctionType:
+    """The Python function of a kernel. Autotune and heuristics wrap it."""
+    while not isinstance(kernel.fn, FunctionType):
+        kernel = kernel.fn
+    return kernel.fn
+
+
+def _name(kernel) -> str:
+    return _function(kernel).__name__[:100]
+
+
+def _configurations(kernel) -> int:
+    """The number of an autotuner's configurations, up to a limit; 1 without an autotuner."""
+    if isinstance(kernel, Autotuner):
+        return max(min(len(kernel.configs), MAX_CONFIGURATIONS), 1)
+    return _configurations(kernel.fn) if isinstance(kernel, Heuristics) else 1
+
+
+def _constants(kernel, arguments: list, given: dict, choice: int = 0) -> dict:
+    """The launch's constants, with those of one configuration of an autotuner and of heuristics.
+
+    arguments: numbers, and tensors of the right shapes, whose values mean nothing.
+    """
+    if isinstance(kernel, Autotuner):
+        chosen = kernel.configs[choice].kwargs
+    elif isinstance(kernel, Heuristics):
+        seen = {**dict(zip(kernel.arg_names, arguments)), **given}
+        chosen = {name: rule(seen) for name, rule in kernel.values.items()}
+    else:
+        return given
+    return _constants(kernel.fn, arguments, {**given, **chosen}, choice)
