@@ -22,6 +22,7 @@ from functools import lru_cache
 MAX_CELL = 60_000  # characters of one cell that are read
 MAX_TOTAL = 500_000  # characters of all cells together
 MAX_STATEMENTS = 5_000
+BLANK = "your code here"  # what a starter says where something is missing
 MAX_STEPS = 200_000  # of the search for the names that a function needs
 
 _NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -36,16 +37,24 @@ def from_notebook(nb: dict, exercise) -> str | None:
 
     The answer is in the cells whose nbgrader grade_id is the exercise's name. Split cells count together. A copy that
     is still the released starter counts only if there is no other cell. Names that these cells do not define are
-    looked up in the other code cells. If they do not define the exercise's function, everything is. An answer that is
-    not Python is returned unchanged, so that the judge can report the line.
+    looked up in the other code cells. If they do not define the exercise's function, everything is, but not in the
+    answer of another exercise: two exercises may ask for functions of one name. An answer that is not Python is
+    returned unchanged, so that the judge can report the line.
     """
     marked, others = _cells_of(nb, exercise.name)
     changed = [text for text, is_released in marked if not is_released]
+    free = [text for text, is_answer in others if not is_answer]
     for own in (changed, [text for text, _ in marked]):
         parts = _parts(own)
-        if any(not _read(text).is_python for text in own) and not _slice(parts, [exercise.entry]):
+        if _slice(parts, [exercise.entry]):
+            before = [text for text, _ in others]
+        elif any(not _read(text).is_python for text in own):
             return "\n".join(own)
-        if source := _slice([*others, *parts], [exercise.entry], own=len(parts)):
+        elif _slice([*free, *parts], [exercise.entry]):
+            before = [*(text for text, is_answer in others if is_answer), *free]
+        else:
+            continue
+        if source := _slice([*before, *parts], [exercise.entry], own=len(parts)):
             return source
     return "\n".join(changed) or None
 
@@ -62,6 +71,60 @@ def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
     return _slice(texts, entries) if _read(latest).is_python else latest
 
 
+def is_starter(source: str, starter: str, entry: str) -> bool:
+    """Whether `source` still has every statement of the starter that the function `entry` needs, unchanged."""
+    own, released = (_dumped(from_history([text], [entry])) for text in (source, starter))
+    return bool(released) and released <= own
+
+
+def unfilled(source: str, starter: str, entry: str) -> str:
+    """The first function of the starter that `entry` needs, and that is as it was released, blanks included; or ""."""
+    own = _dumped(from_history([source], [entry]))
+    for statement in _statements(starter):
+        name = getattr(statement, "name", "")
+        if name and ast.dump(statement) in own and BLANK in (ast.get_source_segment(starter, statement) or ""):
+            return name
+    return ""
+
+
+def _dumped(source: str) -> set[str]:
+    return set(map(ast.dump, _statements(source)))
+
+
+def _statements(source: str) -> list[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except _NOT_PARSED:
+        return []
+
+
+def line_with_dots(source: str, entry: str) -> int | None:
+    """The first line with `...` in the place of code, among what `entry` needs; None if there is none."""
+    try:
+        tree = ast.parse(from_history([source], [entry]))
+    except _NOT_PARSED:
+        return None
+    parts = (part for node in ast.walk(tree) for part in _parts_of_code(node))
+    return min((p.lineno for p in parts if isinstance(p, ast.Constant) and p.value is ...), default=None)
+
+
+def _parts_of_code(node: ast.AST) -> list[ast.expr | None]:
+    """Where `...` stands for missing code. Indices such as x[..., 0], annotations and empty branches are no gaps."""
+    match node:
+        case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Return():
+            return [node.value]
+        case ast.FunctionDef() | ast.For() | ast.While() | ast.With():
+            return [statement.value for statement in node.body if isinstance(statement, ast.Expr)]
+        case ast.Call():
+            return [*node.args, *(keyword.value for keyword in node.keywords)]
+    return []
+
+
+def is_python(text: str) -> bool:
+    """Whether a cell can be parsed, apart from its magics."""
+    return _read(text[:MAX_CELL]).is_python
+
+
 # -- cells of a notebook ----------------------------------------------------------------------------------
 
 
@@ -76,8 +139,9 @@ def _cells_of(nb: object, grade_id: str) -> tuple[list[tuple[str, bool]], list[s
         if metadata.get("grade_id") == grade_id:
             marked[text] = metadata.get("checksum") == _released_checksum(text, grade_id)
         elif text and cell.get("cell_type") == "code":
-            others.append(text)
-    return [(text, marked[text]) for text in _capped(marked)], _capped(others)
+            others.append((text, metadata.get("solution") is True))
+    kept = len(_capped(text for text, _ in others))
+    return [(text, marked[text]) for text in _capped(marked)], others[len(others) - kept :]
 
 
 def _typed(value: object, kind: type):

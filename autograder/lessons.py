@@ -33,6 +33,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolutions, ComputeChecksums, LockCells
 
 from autograder.exercises import EXERCISES
+from autograder.online import address, standing_alone
 from workshop.hints import RUNGS
 from workshop.results import recorded
 from workshop.starters import MalformedAnswer, split_answer
@@ -115,7 +116,8 @@ def _recorded_number(file: str, size: str, provider: str = "", unit: str = "") -
     if unit == "of copy":
         return f"{row.of_copy:.0%}"
     if unit.startswith("× ") and unit[2:] in speeds:
-        return f"{row.gbps.median / speeds[unit[2:]].gbps.median:.0f}"
+        factor = row.gbps.median / speeds[unit[2:]].gbps.median
+        return f"{factor:.0f}" if factor >= 10 else f"{factor:.2f}"
     raise ValueError(unit)
 
 
@@ -233,18 +235,20 @@ def build(check: bool = False, root: Path = ROOT) -> int:
     Every notebook is built before the first one is written. Raises BuildError.
     """
     folder = root / "notebooks"
-    wanted = {
-        folder / f"{script.stem}.ipynb": to_text(release(source_notebook(script))).encode()
-        for script in scripts(root)
-    }
+    released = {script.stem: release(source_notebook(script)) for script in scripts(root)}
+    wanted = {folder / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in released.items()}
+    if public := address(root):
+        alone = {name: standing_alone(notebook, name, public) for name, notebook in released.items()}
+        wanted |= {root / "online" / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in alone.items()}
     differing = [path for path, made in wanted.items() if not path.is_file() or path.read_bytes() != made]
     if check:
-        differing += sorted(set(folder.glob("[0-9][0-9]_*.ipynb")) - set(wanted))
+        there = {*folder.glob("[0-9][0-9]_*.ipynb"), *root.glob("online/*.ipynb")}
+        differing += sorted(there - set(wanted))
         for path in differing:
             print(f"differs from its script in solutions/: {path.relative_to(root)}")
         return 1 if differing else 0
-    folder.mkdir(exist_ok=True)
     for path in differing:
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(wanted[path])
     print(f"{len(wanted)} notebooks, {len(differing)} written")
     return 0

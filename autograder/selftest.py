@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -82,12 +82,13 @@ def run(
     workers: int | None = None,
     confine: bool = True,
     seed: int | None = None,
+    chosen: Callable[[Answer], bool] = lambda answer: True,
 ) -> list[Answer]:
-    """Judges every answer `repeat` times. Each worker has its own judge and its own box.
+    """Judges every answer, or those that are chosen, `repeat` times. Each worker has its own judge and its own box.
 
     With a seed, the inputs are the same in every run, so the page of verdicts is the same too.
     """
-    answers = answers_in(folder, exercises)
+    answers = [answer for answer in answers_in(folder, exercises) if chosen(answer)]
     workers = workers or min(os.cpu_count() or 1, 8)
 
     def judge_one(judge: SturdyJudge, answer: Answer) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from html import escape
+
+from . import panel
 
 
 class Slug(StrEnum):
@@ -51,6 +53,8 @@ class Slug(StrEnum):
     SAME_MASK = "same-mask"
     WRONG_RATE = "wrong-rate"
     SEED_IGNORED = "seed-ignored"
+    # About the work behind right numbers.
+    READS_TOO_OFTEN = "reads-too-often"
     # About the compiled kernel.
     NOT_AUTOTUNED = "not-autotuned"
     POOR_CONFIGURATIONS = "poor-configurations"
@@ -102,21 +106,72 @@ class Finding:
         )
 
 
+def quoted(finding: Finding | None, source: str) -> Finding | None:
+    """The finding with its line as the learner wrote it: the box saw a clean copy."""
+    lines = source.splitlines()
+    if finding is None or not finding.line or finding.line > len(lines):
+        return finding
+    return replace(finding, code=lines[finding.line - 1].strip()[:200])
+
+
+NOT_RUN = {Slug.SYNTAX_ERROR, Slug.NOT_ATTEMPTED, Slug.NOT_ALLOWED, Slug.NOT_IN_THIS_TRITON}
+
+
+@dataclass(frozen=True)
+class Run:
+    """Neighbouring elements of one state: right, wrong, nan, unwritten, outside, gap."""
+
+    state: str
+    length: int
+
+
+@dataclass(frozen=True)
+class Row:
+    label: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class ErrorMap:
+    """Which elements of a case's output are wrong: some of its rows, each of `columns` elements.
+
+    block: elements of one program's block, 0 if unknown. words: the same as text. of_rows: rows of the whole output.
+    lanes: the map shows lanes of one program, not elements of the output.
+    """
+
+    case: str
+    columns: int
+    rows: tuple[Row, ...]
+    block: int
+    words: str
+    of_rows: int = 1
+    lanes: bool = False
+
+
 @dataclass(frozen=True)
 class CaseResult:
+    """`map` shows where a wrong output is wrong, if that can be drawn."""
+
     name: str
     finding: Finding | None = None
+    map: ErrorMap | None = None
 
     @property
     def passed(self) -> bool:
         return self.finding is None
+
+    @property
+    def ran(self) -> bool:
+        """Whether the answer ran on this case: code that cannot be read, or is not there, runs on none."""
+        return self.passed or self.finding.slug not in NOT_RUN
 
 
 @dataclass(frozen=True)
 class Verdict:
     """The judge's decision. `score` and `points` are numbers of points. `blanks` is empty if the exercise has none.
 
-    `backend` is empty for an answer that never reached a judge, such as a file that is not a notebook.
+    `backend` is empty for an answer that never reached a judge, such as a file that is not a notebook. `note` is about
+    how it was judged, or a remark about an answer that passed. `warning` says that the verdict is about another text.
     """
 
     exercise: str
@@ -129,6 +184,7 @@ class Verdict:
     blanks: dict[str, bool] = field(default_factory=dict)
     blank_findings: dict[str, Finding] = field(default_factory=dict)
     note: str = ""
+    warning: str = ""
 
     @property
     def diagnosis(self) -> str | None:
@@ -138,7 +194,18 @@ class Verdict:
     def message(self) -> str:
         if self.finding:
             return self.finding.message
-        return f"All {len(self.cases)} cases pass." + (f" {self.note}" if self.note else "")
+        passed = f"All {len(self.cases)} cases pass." if len(self.cases) > 1 else "The case passes."
+        return passed + (f" {self.note}" if self.note else "")
+
+    @property
+    def drawn(self) -> ErrorMap | None:
+        """The map of the case that the finding is about; if it names none, of the first case that has one."""
+        happened = self.finding.happened if self.finding else ""
+        # "n = 1" is no word of "(n = 1000)", and "(n = 777, float16)" is not about "n = 777"
+        named = [case for case in self.cases if re.search(rf"\({re.escape(case.name)}(?![\w.])", happened)]
+        if named:
+            return max(named, key=lambda case: len(case.name)).map
+        return next((case.map for case in self.cases if case.map), None)
 
     def to_json(self) -> dict:
         """The object that `autograder check --json` prints."""
@@ -163,15 +230,19 @@ class Verdict:
         }
 
     def to_text(self) -> str:
-        lines = [self._headline() + (f"  [{self.backend}]" if self.backend else "")]
+        lines = [f"! {self.warning}"] if self.warning else []
+        lines += [self._headline() + (f"  [{self.backend}]" if self.backend else "")]
         if self.finding:
             lines += [f"  {line}" for line in self.finding.message.splitlines()]
         if self.blanks:
             lines.append("  blanks: " + "  ".join(f"{'✓' if ok else '✗'} {name}" for name, ok in self.blanks.items()))
         for name, finding in self.blank_findings.items():
-            lines.append(f"    {name}: {finding.happened.splitlines()[0]} {finding.advice}".rstrip())
+            happened = finding.happened.splitlines()[0].removesuffix(".")
+            lines.append(f"    {name}: {happened}. {finding.advice}".rstrip())
+        if self.drawn:
+            lines.append(f"  {self.drawn.case}: {self.drawn.words}")
         if self.cases:
-            lines.append("  cases:  " + "  ".join(f"{'✓' if c.passed else '✗'} {c.name}" for c in self.cases))
+            lines.append(f"  cases:  {panel.cases_in_words(self.cases)}")
         if self.note:
             lines.append(f"  {self.note}")
         return "\n".join(lines)
@@ -179,81 +250,8 @@ class Verdict:
     def _headline(self) -> str:
         mark = "PASS" if self.passed else "NOT YET"
         slug = f" — {self.diagnosis}" if self.diagnosis else ""
-        return f"{mark}  {self.exercise}  {_number(self.score)} of {_number(self.points)} points{slug}"
+        return f"{mark}  {self.exercise}  {panel.points(self)}{slug}"
 
-    def to_html(self) -> str:
-        """A self-contained panel. All text in it is escaped."""
-        parts = [f"<div class='verdict {'passed' if self.passed else 'failed'}'>{_STYLE}"]
-        points = f"{_number(self.score)} of {_number(self.points)} points"
-        mark = "✓ Passed" if self.passed else "Not yet"
-        slug = f" <code class='slug'>{escape(self.diagnosis)}</code>" if self.diagnosis else ""
-        parts.append(f"<p class='head'><b>{mark}</b> · {escape(self.exercise)} · {points}{slug}</p>")
-        if self.finding:
-            parts.append(_finding_html(self.finding))
-        if self.blanks:
-            parts.append(_blanks_html(self))
-        if self.cases:
-            cases = "".join(_chip(c.name, c.passed, c.finding.slug if c.finding else "passed") for c in self.cases)
-            parts.append(f"<p class='chips'><span class='kind'>cases</span>{cases}</p>")
-        judged = f"judged on the {_BACKENDS.get(self.backend, self.backend)}" if self.backend else ""
-        foot = " · ".join(filter(None, [judged, self.note]))
-        parts.append(f"<p class='foot'>{escape(foot)}</p></div>")
-        return "".join(parts)
-
-
-_BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
-
-# JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
-_STYLE = """<style>
-div.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:9px 16px;margin:6px 0;max-width:58em;
-background:rgba(127,127,127,.09);color:var(--jp-content-font-color1,inherit);
-font:14px/1.5 var(--jp-content-font-family,system-ui,sans-serif)}
-div.verdict.passed{border-color:#009e73}
-div.verdict p{margin:3px 0}
-div.verdict p.head{font-size:15px;margin-bottom:5px}
-div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
-background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1px 5px}
-div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
-div.verdict .try{font-weight:600}
-div.verdict .chips{margin-top:6px}
-div.verdict .kind,div.verdict .foot{opacity:.75;font-size:12.5px}
-div.verdict .kind{margin-right:8px}
-div.verdict .chip{display:inline-block;margin:2px 6px 2px 0;padding:0 8px;border-radius:9px;font-size:12.5px;
-line-height:19px;white-space:nowrap}
-div.verdict .ok{box-shadow:inset 0 0 0 1.5px #009e73}
-div.verdict .no{box-shadow:inset 0 0 0 1.5px #d55e00}
-div.verdict ul{list-style:none;margin:2px 0!important;padding:0!important}
-div.verdict li{margin:0}
-</style>"""
-
-
-def _chip(name: str, passed: bool, title: str) -> str:
-    kind, mark = ("ok", "✓") if passed else ("no", "✗")
-    return f"<span class='chip {kind}' title='{escape(title)}'>{mark} {escape(name)}</span>"
-
-
-def _finding_html(finding: Finding) -> str:
-    parts = [f"<p>{escape(finding.happened).replace(chr(10), '<br>')}</p>"]
-    if finding.line and finding.code:
-        parts.append(f"<pre>line {finding.line}: {escape(finding.code)}</pre>")
-    if finding.means:
-        parts.append(f"<p>{escape(finding.means)}</p>")
-    if finding.second:
-        parts.append(f"<p>It could also be <code>{escape(finding.second)}</code>.</p>")
-    if finding.advice:
-        parts.append(f"<p class='try'>Try: {escape(finding.advice)}</p>")
-    return "".join(parts)
-
-
-def _blanks_html(verdict: Verdict) -> str:
-    """The blanks in one row. Each blank with advice is on a separate line."""
-    advised = {name: f.advice or f.happened for name, f in verdict.blank_findings.items() if name in verdict.blanks}
-    plain = "".join(
-        _chip(name, ok, "right" if ok else "not yet") for name, ok in verdict.blanks.items() if name not in advised
-    )
-    lines = "".join(f"<li>{_chip(name, False, 'not yet')}{escape(advice)}</li>" for name, advice in advised.items())
-    return f"<p class='chips'><span class='kind'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"
+    def to_html(self, after: str = "") -> str:
+        """A self-contained panel; all text is escaped. `after` is HTML that is added where the answer passed."""
+        return panel.html(self, after)

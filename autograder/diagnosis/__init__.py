@@ -7,8 +7,10 @@ all cases.
 """
 
 from .conduct import wrong_program
+from .maps import error_map
 from .observation import Observation
+from .refusals import refused
 from .rules import diagnose
 from .whole import overall
 
-__all__ = ["Observation", "diagnose", "overall", "wrong_program"]
+__all__ = ["Observation", "diagnose", "error_map", "overall", "refused", "wrong_program"]

@@ -7,7 +7,7 @@ import math
 import torch
 
 from ..box.wire import Race
-from ..exercises.spec import Strided, Tag
+from ..exercises.spec import MAX_COUNTED_COLUMNS, Strided, Tag
 from ..verdict import Finding
 from .comparison import close
 from .observation import Observation, shape_in_words
@@ -26,11 +26,31 @@ def not_attempted(o: Observation) -> Finding | None:
 def no_kernel(o: Observation) -> Finding | None:
     if o.result is None or o.evidence.launched or not math.prod(o.result.shape or (0,)):
         return None
+    if o.comparison and not o.comparison.value.any():
+        return Finding(
+            "not-attempted",
+            f"The output is zero everywhere, and no Triton kernel wrote it ({o.case.name}).",
+            advice="write the kernel, launch it with kernel[grid](…), and return the tensor that it stores to.",
+        )
     return Finding(
         "no-triton-kernel",
         f"No Triton kernel contributed to the output ({o.case.name}).",
         "A Triton kernel must compute the numbers of the output.",
         "launch your kernel with kernel[grid](…), and return the tensor that the kernel stores to.",
+    )
+
+
+def kept_from_earlier(o: Observation) -> Finding | None:
+    """A later call used memory of an earlier one."""
+    if o.trouble is None or o.trouble.kind != "kept":
+        return None
+    what = "the result" if o.trouble.message == "the result" else "a tensor"
+    return Finding(
+        "wrong-value",
+        f"{o.exercise.entry} used {what} of an earlier call again ({o.case.name}).",
+        "The caller still needs the earlier result. And what is kept holds the numbers of the earlier call.",
+        "make the output and every buffer in each call, with torch.empty_like or torch.empty. Only plain numbers, such "
+        "as a grid, may be kept.",
     )
 
 
@@ -115,34 +135,59 @@ def damaged(o: Observation) -> Finding | None:
     return None
 
 
+def accumulated(o: Observation) -> Finding | None:
+    """A kernel that adds to its output, under an autotuner that runs it many times."""
+    if o.comparison is None or o.comparison.right or not o.evidence.accumulates:
+        return None
+    return Finding(
+        "wrong-value",
+        f"{o.worst_in_words} The kernel reads what it wrote in an earlier run.",
+        "To measure a configuration, autotune runs the kernel many times on the same tensors. A kernel that adds to "
+        "its output adds each time.",
+        "store the result without reading the output. Or tell autotune what to put back before each run: "
+        'restore_value=["output_ptr"] or reset_to_zero=["output_ptr"].',
+    )
+
+
 def wrong_program(o: Observation) -> Finding | None:
     """All programs worked on the same part. The rest was not written, or still holds its fill value."""
     c = o.comparison
-    if c is None or c.right or not o.evidence.races:
+    race = next((race for race in o.evidence.races if not race.within), None)
+    if c is None or c.right or race is None:
         return None
-    race = o.evidence.races[0]
     left = c.bad & c.unwritten
     if race.same_value and int(c.bad.sum()) > 1 and len(c.value[c.bad].unique()) == 1:
         left = c.bad
-    if not left.any():
+    # Blocks that overlap are no repetition: there, elements at the ends have one writer.
+    if not left.any() or race.elements < int((~left).sum()):
         return None
     return Finding(
         "wrong-program-id",
         f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
         f"{c.bad.numel()} elements were never written ({o.case.name}).",
         "Programs should divide the work, but here they all do the same part.",
-        "compute the offsets from pid = tl.program_id(0): pid * BLOCK_SIZE, or pid * row_stride.",
+        _own_place(o),
         race.line or None,
         race.code,
     )
 
 
+def _own_place(o: Observation) -> str:
+    if o.comparison.bad.ndim == 2:
+        return "begin each program at its own row: tl.program_id(0) * row_stride."
+    if o.block:
+        return "begin each program at its own block: tl.program_id(0) * BLOCK_SIZE."
+    return "ask Triton which program this is: tl.program_id(axis=0)."
+
+
 def raced(o: Observation) -> Finding | None:
-    """Two programs wrote different values to one element, or one program read what another one writes, or most of
+    """Two programs or two lanes wrote different values to one element, or one read what the other writes, or most of
     the work is done several times. A last block that was moved back and overlaps the block before it is no race."""
     race = next((r for r in o.evidence.races if _is_serious(r, o)), None)
     if race is None:
         return None
+    if race.within:
+        return _raced_within(race, o)
     if race.kind != "write-write":
         return Finding(
             "race",
@@ -150,7 +195,7 @@ def raced(o: Observation) -> Finding | None:
             f"one reads what the other writes ({o.case.name}).",
             "The programs of one launch run in any order and at the same time. The read can happen before the write.",
             "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
-            "one ends. Or use tl.atomic_add.",
+            "one ends. An atomic with sem=\"relaxed\" orders nothing.",
             race.line or None,
             race.code,
         )
@@ -162,16 +207,43 @@ def raced(o: Observation) -> Finding | None:
         "differs from run to run."
         if not race.same_value
         else "They write the same values, so the same work is done several times.",
-        "give each element to one program: compute the offsets from tl.program_id. A loop over rows starts at "
-        "tl.program_id(0) and steps by tl.num_programs(0).",
+        "give each element to one program: compute the offsets from tl.program_id."
+        + " A loop over rows starts at tl.program_id(0) and steps by tl.num_programs(0)." * (_dimensions(o) == 2),
+        race.line or None,
+        race.code,
+    )
+
+
+def _dimensions(o: Observation) -> int:
+    return o.comparison.expected.ndim if o.comparison else 0
+
+
+def _raced_within(race: Race, o: Observation) -> Finding:
+    if race.kind == "write-write":
+        return Finding(
+            "race",
+            f"Two lanes of program {race.programs[0]} store different values to one element of {race.argument} "
+            f"({o.case.name}).",
+            "The lanes of a program run on many threads. Which of them stores last differs from run to run.",
+            "give each element to one lane. To join values of several lanes, use tl.sum or tl.max before the store.",
+            race.line or None,
+            race.code,
+        )
+    return Finding(
+        "race",
+        f"In program {race.programs[0]}, a lane reads an element of {race.argument} that another lane of the same "
+        f"program wrote ({o.case.name}).",
+        "The lanes of a program run on many threads, and a number is stored by one thread and loaded by all. The load "
+        "can happen before the store.",
+        "keep the values in a variable. Or put tl.debug_barrier() between the store and the load.",
         race.line or None,
         race.code,
     )
 
 
 def _is_serious(race: Race, o: Observation) -> bool:
-    if race.atomics:
-        return o.comparison is not None and not o.comparison.right
+    if race.within and race.kind == "write-read" and Tag.SHORT in o.case.about:
+        return False  # a block of one element looks like a number there
     if race.kind != "write-write" or not race.same_value or race.writers > 2:
         return True
     return race.share >= 0.5 and Tag.RAGGED not in o.case.about
@@ -203,12 +275,43 @@ def misplaced(o: Observation) -> Finding | None:
 
 
 def masked_lanes(o: Observation) -> Finding | None:
-    if not o.right_without_poison:
+    if not o.from_masked_lanes:
         return None
     return Finding(
         "relies-on-masked-lanes",
         f"The result depends on what a masked-off lane holds ({o.case.name}).",
-        "Without other=…, the value of a masked-off lane of tl.load is undefined. Here it was 0 by chance. On a GPU "
-        "it can be any value.",
-        "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum.",
+        "Without other=…, the value of a masked-off lane of tl.load is undefined: on a GPU it can be any value.",
+        "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum. Where such a "
+        "lane has an element, repair the mask.",
     )
+
+
+def reads_too_often(o: Observation) -> Finding | None:
+    """The numbers are right, but the kernels read an input again and again."""
+    limit, c = o.exercise.reads_per_element, o.comparison
+    if limit is None or c is None or not c.right:
+        return None
+    tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]
+    counted = [
+        (reads, name)
+        for reads, (name, argument) in zip(o.evidence.reads, tensors, strict=False)
+        if argument.values.numel() and argument.values.shape[-1] <= MAX_COUNTED_COLUMNS
+    ]
+    reads, name = max(counted, default=(0.0, ""))
+    if reads <= limit + 0.5:  # a row that two tiles share is read a little more often
+        return None
+    return Finding(
+        "reads-too-often",
+        f"Each element of {name} is read {_times(reads)}; the lesson's kernel reads it {_times(limit)} "
+        f"({o.case.name}).",
+        "The result is right. But memory limits the speed of this kernel, so each further pass over the rows costs "
+        "time.",
+        "load the whole row as one block, and keep it in a variable: one tl.load, then everything else."
+        if limit == 1
+        else "compute more in each pass: the maximum and the sum can be found in the same loop.",
+    )
+
+
+def _times(count: float) -> str:
+    words = {1: "once", 2: "twice", 3: "three times", 4: "four times"}
+    return words.get(round(count, 1)) or f"{count:.2g} times"

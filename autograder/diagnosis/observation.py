@@ -39,7 +39,8 @@ class Observation:
     evidence: Evidence = Evidence()
     comparison: Comparison | None = None
     constants: tuple[int, ...] = ()
-    right_without_poison: bool = False
+    block: int = 0  # elements of one program's block, where a constant's name says so
+    from_masked_lanes: bool = False  # every wrong element changes with what masked-off lanes hold
     access: Access | None = None
 
     @property
@@ -68,7 +69,7 @@ class Observation:
             return f"Row sums are off by {c.row_sum_error:.1e} ({self.case.name})."
         i = c.worst
         got, expected = float(c.value[i]), float(c.expected[i])
-        return f"{place_in_words(c)} is {got:.6g}, expected {expected:.6g} ({self.case.name})."
+        return f"{place_in_words(c).capitalize()} is {got:.6g}, expected {expected:.6g} ({self.case.name})."
 
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
@@ -79,6 +80,7 @@ class Observation:
         return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
 
 
+MOST_BLOCKS = 600  # of a row
 Rule = Callable[[Observation], Finding | None]
 
 
@@ -93,6 +95,11 @@ def _matches(mistake: Mistake, o: Observation) -> bool:
     return False
 
 
+def fits(mistake: Mistake, o: Observation) -> bool:
+    """Whether the output is what this mistake computes, also where it computes nothing but NaN."""
+    return any(agrees(o.comparison.value, computed, o.comparison.near) for computed in _computed(mistake, o))
+
+
 def would_be_wrong(mistake: Mistake, o: Observation) -> bool:
     """Whether this mistake would have made a case wrong that is right."""
     c = o.comparison
@@ -105,6 +112,8 @@ def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
     """What the mistake computes, for each of the likely block sizes."""
     blockwise = "block" in inspect.signature(mistake.compute).parameters
     for block in o.constants or o.blocks if blockwise else (None,):
+        if blockwise and o.comparison.columns > MOST_BLOCKS * block:  # not a block, but another constant
+            continue
         try:
             computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
         except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # not computable for this input

@@ -22,7 +22,9 @@ def unwritten(o: Observation) -> Finding | None:
     c = o.comparison
     if c is None or c.right or not bool((c.bad & c.unwritten).any()):
         return None
-    count = f"{int(c.unwritten.sum())} of {c.bad.numel()} elements were never written ({o.case.name})."
+    unwritten = int(c.unwritten.sum())
+    was = "was" if unwritten == 1 else "were"
+    count = f"{unwritten} of {c.bad.numel()} elements {was} never written ({o.case.name})."
     if c.unwritten.all():
         return Finding(
             "unwritten-output",
@@ -40,7 +42,7 @@ def unwritten(o: Observation) -> Finding | None:
         )
     return Finding(
         "unwritten-output",
-        f"{count} One wrong element: {place_in_words(c)}.",
+        f"{count} One of them: {place_in_words(c)}." if c.unwritten[c.worst] else count,
         "No program wrote them: the grid is too small, a loop ends too early, or the store's mask is too narrow.",
         "count the elements: programs × elements per program must cover the output.",
     )
@@ -89,6 +91,8 @@ def low_precision(o: Observation) -> Finding | None:
     if c.ratio is not None and abs(c.ratio - 1) > (1e-2 if Tag.HALF in o.case.about else 2e-3):
         return None
     if Tag.HALF not in o.case.about and c.relative_error > 0.012:
+        return None
+    if c.ratio is not None and c.varies and not c.bound.row_sum:  # rounded elements have no common factor
         return None
     if c.bound.row_sum:
         off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"

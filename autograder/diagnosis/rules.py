@@ -11,6 +11,7 @@ from .observation import Observation, Rule
 
 # About what the answer did. The numbers do not matter.
 CONDUCT_RULES: tuple[Rule, ...] = (
+    conduct.kept_from_earlier,
     troubles.invalid_access,
     troubles.died,
     troubles.troubled,
@@ -22,10 +23,12 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     conduct.aliased,
     conduct.damaged,
     conduct.not_contiguous,
+    conduct.accumulated,
     conduct.wrong_program,
     conduct.raced,
     conduct.masked_lanes,
     conduct.misplaced,
+    conduct.reads_too_often,
 )
 # About patterns in the numbers, if no conduct rule explains the failure.
 _PATTERNS = (patterns.not_finite, patterns.tail, patterns.low_precision, patterns.constant_factor)

@@ -11,6 +11,7 @@ from ..box.wire import Fault, Trouble
 from ..exercises.spec import Tag
 from ..kernel_language.versions import when
 from ..verdict import Finding
+from . import refusals
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
 _VERBS = {"load": "reads", "store": "writes"}
@@ -38,8 +39,10 @@ def died(o: Observation) -> Finding | None:
         return Finding(
             "timeout",
             f"{where} did not end in time ({o.case.name}).",
-            "A loop that never reaches its end runs forever. A grid of very many tiny programs takes too long.",
-            "check that every loop advances towards its end, and that BLOCK_SIZE is at least 128.",
+            "A loop that never reaches its end runs forever. A grid of very many programs takes too long: they are "
+            "tiny, or there is one for each element where one for each block is enough.",
+            "check that every loop advances towards its end, that BLOCK_SIZE is at least 128, and that the grid counts "
+            "blocks: triton.cdiv(n, BLOCK_SIZE).",
         )
     if o.death:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
@@ -70,6 +73,7 @@ def troubled(o: Observation) -> Finding | None:
         "memory": _out_of_memory,
         "wrong-device": _wrong_device,
         "fault": _fault,
+        "launch-option": lambda o, t: refusals.bad_option(t),
         "garbled": _garbled,
     }.get(t.kind, _exception)(o, t)
 
@@ -79,15 +83,24 @@ def _syntax(o, t):
     return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
 
 
+_COMPILER_ERRORS = {"CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure"}
 _TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
 
 
 def _not_allowed(o, t):
-    name = re.match(r"`?(?:tl|triton\.language)\.([\w.]+)", t.construct)
+    name = re.match(r"`?(?:tl|triton\.language)\.(?!.*` outside a `for`)([\w.]+)", t.construct)
     if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
         slug, why = "not-allowed", "Triton has more features than this course can judge. Use the listed ones only."
     elif t.construct.startswith("the unknown name"):
-        slug, why = "compile-error", ""
+        return Finding(
+            "compile-error",
+            f"The kernel uses {t.construct.removeprefix('the unknown name ')}, but no line of it and no parameter "
+            "gives this name a value.",
+            "",
+            f"{t.instead.rstrip('.')}.",
+            t.line,
+            t.code,
+        )
     else:
         slug, why = "compile-error", "A kernel is not ordinary Python: Triton compiles a small part of the language."
     return Finding(
@@ -184,11 +197,33 @@ _MEMORY = re.compile(
 # Common mistakes of beginners, by the message that Triton raises. The message is about Triton; the advice is about
 # the learner's line.
 _ADVICE = (
+    (r"^NameError: name '(torch|triton|tl|jax|jnp|jt|np|math|functools|workshop|device|DEVICE)'",
+     "run the notebook's first cell, then the answer cell, and check again. In a file of your own, write the import."),
+    (r"^NameError.*Did you mean", "correct the spelling of this name."),
+    (r"^NameError: name '\w*(BLOCK|QUARTER|ROWS)\w*'",
+     "a constant of the kernel has no value in the host function. If autotune chooses it, make the grid a function: "
+     'Triton calls it with a dictionary of the chosen values, such as meta["BLOCK_SIZE"].'),
+    (r"^(NameError|UnboundLocalError)",
+     "check the spelling of this name. If it is right, give it a value above this line; if another cell does that, run "
+     "that cell, then this one."),
+    (r"AssertionError.*\btl\.rand",
+     "the seed must be a number, and a pointer is an address: load the seed first, tl.load(seed_ptr)."),
+    (r"axis \d+ out of bounds for shape", "a block of one dimension has only axis 0: tl.max(block, axis=0)."),
+    (r"softmax\(\) got an unexpected keyword argument",
+     "tl.softmax knows one block only, and its argument is dim. Write the steps yourself: tl.max, tl.exp, tl.sum and "
+     "a division."),
+    (r"unexpected keyword argument 'dim'", "Triton says axis where torch says dim: axis=0."),
+    (r"unexpected keyword argument 'keepdim'", "Triton's argument is keep_dims. Without it, a block gives a number."),
     (r"must be of type tl\.constexpr",
      "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
     (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
     (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
+    (r"Mask must have boolean", "a mask is a comparison, true or false for each lane: mask = offsets < n."),
+    (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load. A seed that JAX "
+     "traces comes as an array: jnp.asarray(seed, jnp.int32)."),
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
+    (r"'DeviceFacts' object", "device is an object with the fields name, backend, arch, multiprocessors, registers, "
+     "shared_memory, warp_size and max_threads: write device.warp_size."),
     (r"not iterable.*_(ptr|row)\[|not subscriptable",
      "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
@@ -212,7 +247,23 @@ def _advice(text: str, code: str, otherwise: str) -> str:
 def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
     text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
+    text = re.sub(r"'constexpr\[(\w+)\]'", r"\1", text)  # sizes in Triton's messages
+    text = re.sub(r"functools\.partial\(<function Launches\.install.*>\)", "the launch", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
+
+
+def _not_permitted(o, t):
+    compiler = "a compiler, " if o.exercise.kind == "value" else ""
+    return Finding(
+        "runtime-error",
+        f"{t.type}: the code asked the system for something that is not allowed where it is judged ({o.case.name}).",
+        f"The judge runs your function without {compiler}files, a network and other programs.",
+        "run xray in a cell of your own, read its table, and return the numbers that you read."
+        if compiler
+        else "compute the result from the arguments alone.",
+        t.line,
+        t.code,
+    )
 
 
 def _exception(o, t):
@@ -221,8 +272,12 @@ def _exception(o, t):
     if t.type == "NotImplementedError":
         happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
         return Finding("not-attempted", happened, advice="write the body of the function.")
+    if returned := _OTHER_FORM.fullmatch(t.message):
+        return _other_form(o, *returned.groups())
     if "CUDACachingAllocator" in text:  # an assertion of torch: the box hides the driver's count of free memory
         return _out_of_memory(o, t)
+    if t.type == "PermissionError":
+        return _not_permitted(o, t)
     if _MEMORY.search(text):
         return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
     if GPU_FAULT.search(text):
@@ -242,7 +297,7 @@ def _exception(o, t):
             t.line,
             t.code,
         )
-    if o.stage == "replay":
+    if o.stage == "replay" or t.type in _COMPILER_ERRORS:  # JAX compiles a kernel while the host function runs
         return Finding(
             "compile-error",
             f"Triton does not accept the kernel: {short}",
@@ -261,16 +316,30 @@ def _exception(o, t):
     )
 
 
+_OTHER_FORM = re.compile(r"\w+ returned (?!None|nothing)(\w+), not a (tensor|JAX array)")
+
+
+def _other_form(o, kind: str, expected: str):
+    several = kind in ("list", "tuple", "dict", "set", "Size")
+    return Finding(
+        "wrong-shape" if several else "wrong-dtype",
+        f"{o.exercise.entry} returned {kind}, expected one {expected} ({o.case.name}).",
+        advice=f"return the {expected} that your kernel stores to{', alone' * several}.",
+    )
+
+
 def _fault(o, t):
     f = t.fault
     if f is None:
         return _exception(o, t)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
     lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
+    form = ""
+    if f.shape:
+        form = f"{f.argument} has shape {shape_in_words(f.shape)} and strides {shape_in_words(f.stride)} "
     happened = (
         f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}: {lanes}, the "
-        f"first is lane {f.lane}, at {f.where}. {f.argument} has shape {shape_in_words(f.shape)} and strides "
-        f"{shape_in_words(f.stride)} ({o.case.name})."
+        f"first is lane {f.lane}, at {f.where}. {form}({o.case.name})."
     )
     return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
 

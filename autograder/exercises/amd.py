@@ -5,15 +5,18 @@ Only the course's own kernel is compiled here, in a child process. The learner's
 
 from __future__ import annotations
 
+import math
+
+import torch
 import triton
 import triton.language as tl
 
-from workshop.occupancy import occupancy
+from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
 from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
 from ..verdict import Finding
-from .spec import Case, Exercise, Mistake
+from .spec import Case, Exercise, Mistake, choice, integer
 
 TARGET = "gfx942"  # MI300X
 ROWS = 4096
@@ -90,6 +93,18 @@ def _misread(**changed: int):
     return lambda: isa_numbers() | changed
 
 
+_WHERE = {
+    "vgprs": "read the table's row about registers, or .vgpr_count in the ISA",
+    "lds_bytes": "read the table's row about shared memory, which AMD calls LDS",
+    "load_bits": "find a global_load in the ISA: the x2 or x4 in its name counts 32-bit words for one lane",
+    "spills": "find .vgpr_spill_count in the ISA, or the table's row about spills",
+}
+
+
+def _where_to_look(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
+    return "", f"{_WHERE[key]}. Look at the kernel that the lesson compiles, with its configuration unchanged."
+
+
 READ_MISTAKES = (
     Mistake(
         "wrong-value",
@@ -125,7 +140,7 @@ READ_MISTAKES = (
 )
 
 
-# (vgprs, lds_bytes, num_warps, arch): in each row a different limit applies; all give whole waves
+# (vgprs, lds_bytes, num_warps, arch): in each row a different limit applies, or a rounding decides
 _KERNELS = (
     (114, 16, 4, "gfx942"),
     (62, 32, 8, "gfx942"),
@@ -140,13 +155,46 @@ _KERNELS = (
     (357, 16, 4, "gfx942"),
     (72, 64, 16, "gfx950"),
     (40, 65536, 8, "gfx950"),
+    (64, 0, 4, "gfx942"),
+    (65, 0, 4, "gfx942"),
+    (40, 8192, 4, "gfx942"),  # eight workgroups fill the LDS to the last byte
+    (40, 20480, 4, "gfx950"),
+    (40, 8193, 4, "gfx90a"),
+    (24, 6000, 1, "gfx942"),  # 10 waves on 4 execution units
+    (24, 3500, 1, "gfx942"),
+    (20, 100000, 4, "gfx942"),  # one workgroup does not fit
+    (20, 100000, 4, "gfx950"),
 )
+
+
+def _occupancy_case(vgprs: int, lds: int, warps: int, arch: str) -> Case:
+    name = f"{arch}: {vgprs} VGPRs, {lds} bytes, {warps} warp{'s' * (warps != 1)}"
+    return Case(name, lambda _: (vgprs, lds, warps, arch))
+
+
+def drawn_kernels(generator: torch.Generator) -> tuple[Case, ...]:
+    """Kernels that fit, with at least one wave on each execution unit. Most have fewer than eight."""
+    cases = []
+    while len(cases) < 12:
+        arch = choice(generator, tuple(COMPUTE_UNITS))
+        vgprs = integer(generator, 8, choice(generator, (64, 128, 512)))
+        most = COMPUTE_UNITS[arch].lds // choice(generator, (1, 4, 16))
+        lds = choice(generator, (0, 1)) * integer(generator, 16, most)
+        warps = choice(generator, (1, 2, 4, 8, 16))
+        found = occupancy(vgprs, lds, warps, arch)
+        if found and (found < 8 or len(cases) < 3):  # most small kernels reach 8
+            cases.append(_occupancy_case(vgprs, lds, warps, arch))
+    return tuple(cases)
 
 
 def _without_granule(vgprs, lds, warps, arch):
     waves = min(8, 512 // max(vgprs, 1))
     groups = min(waves * 4 // warps, (163840 if arch == "gfx950" else 65536) // lds if lds else 32)
     return groups * warps // 4
+
+
+def _unrounded(*kernel):
+    return occupancy(*kernel).workgroups * kernel[2] / EXECUTION_UNITS
 
 
 def _with_slots(slots):
@@ -175,6 +223,27 @@ OCCUPANCY_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy((vgprs // 8 + 1) * 8, lds, warps, arch),
+        "A number that is a multiple of 8 already is rounded up, too: 72 registers become 80.",
+        "Round up with (vgprs + 7) // 8 * 8.",
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            compute,
+            "The result is not rounded down at the end: 10 waves on 4 execution units are 2 for each, and 2 are left.",
+            "Divide workgroups * num_warps by 4 with //.",
+        )
+        for compute in (_unrounded, lambda *kernel: math.ceil(_unrounded(*kernel)))
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: max(1, occupancy(vgprs, lds, warps, arch)),
+        "A workgroup that needs more LDS than there is cannot run at all: that is 0 waves, not 1.",
+        "Return what the formula gives, without max(1, …).",
+    ),
+    Mistake(
+        "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(2 * (-(-vgprs // 8) * 8), lds, warps, arch),
         "An execution unit has 512 registers per lane. 256 leaves out the accumulation registers.",
         "Divide 512, not 256: vgprs already counts both kinds.",
@@ -193,6 +262,27 @@ OCCUPANCY_MISTAKES = (
         lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups * warps,
         "That is the number of waves on a whole compute unit.",
         "A compute unit has 4 execution units: divide by 4, and round down.",
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            lambda *kernel, whole=whole: whole * occupancy(*kernel) / 8,
+            "That is a share of the 8 waves that an execution unit can hold.",
+            "Return the number of waves.",
+        )
+        for whole in (1, 100)
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, 1, arch),
+        "num_warps is not used: each workgroup is counted as one wave.",
+        "A workgroup has num_warps waves, and starts only where all of them fit.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda vgprs, lds, warps, arch: occupancy(vgprs, 4 * lds, warps, arch),
+        "The LDS was divided among the execution units, but a workgroup can use all of it.",
+        "At most LDS // lds_bytes workgroups fit on a compute unit.",
     ),
     Mistake(
         "wrong-value",
@@ -221,6 +311,19 @@ OCCUPANCY_MISTAKES = (
 )
 
 
+def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
+    """Which limit decides this case, and on which side of it the answer is."""
+    limiter = occupancy(*arguments).limiter
+    side = "The answer is larger: this limit is missing, or not the smallest in your code."
+    if got < expected:
+        side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
+    return (
+        f"Here {limiter} decide{'s' * (limiter == 'LDS')}. {side}",
+        "print the steps of this case: registers rounded up to 8, waves per execution unit, workgroups per compute "
+        "unit by registers, by wave slots and by LDS, and last the waves again.",
+    )
+
+
 def tuned(configuration) -> Finding | None:
     """Why this configuration is not good enough for the kernel on float16 rows; None if it is."""
     if finding := _no_configuration(configuration):
@@ -244,9 +347,13 @@ def tuned(configuration) -> Finding | None:
 def _no_configuration(got) -> Finding | None:
     keys = ", ".join(CHOICES)
     if not isinstance(got, dict) or set(got) != set(CHOICES):
-        return Finding("wrong-value", f"The answer is {got!r:.80}.", advice=f"return a dict with the keys {keys}.")
+        number_or_list = isinstance(got, (int, float, list)) and not isinstance(got, bool)
+        slug = "wrong-value" if isinstance(got, dict) else "wrong-shape" if number_or_list else "wrong-dtype"
+        return Finding(slug, f"The answer is {got!r:.80}.", advice=f"return a dict with the keys {keys}.")
     for key, allowed in CHOICES.items():
-        if type(got[key]) not in (int, float) or got[key] not in allowed:
+        if type(got[key]) not in (int, float):
+            return Finding("wrong-dtype", f"{key} is {got[key]!r:.40}.", advice="return numbers.")
+        if got[key] not in allowed:
             values = f"one of {', '.join(map(str, allowed))}"
             if key == "BLOCK_SIZE":
                 values = f"a power of two up to {allowed[-1]}"
@@ -321,18 +428,19 @@ EXERCISES = (
         compiles=True,
         reference=isa_numbers,
         mistakes=READ_MISTAKES,
+        explain=_where_to_look,
+        untold=True,
     ),
     Exercise(
         lesson=find("occupancy"),
         kind="value",
         entry="occupancy",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
-        cases=tuple(
-            Case(f"{arch}: {vgprs} VGPRs, {lds} bytes, {warps} warps", lambda _, a=(vgprs, lds, warps, arch): a)
-            for vgprs, lds, warps, arch in _KERNELS
-        ),
+        cases=tuple(_occupancy_case(*kernel) for kernel in _KERNELS),
+        drawn=drawn_kernels,
         reference=lambda *kernel: int(occupancy(*kernel)),
         mistakes=OCCUPANCY_MISTAKES,
+        explain=_by_limit,
     ),
     Exercise(
         lesson=find("tune_for_mi300x"),

@@ -5,13 +5,16 @@ Here `reference` returns a plain value. A Mistake computes the plain value that 
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
+
+import torch
 
 from workshop.device import KNOWN_DEVICES, DeviceFacts
 from workshop.occupancy import num_programs
 from workshop.syllabus import find
 
-from .spec import Case, Exercise, Mistake
+from .spec import Case, Exercise, Mistake, choice, integer
 
 
 def bytes_moved(m: int, n: int, element_size: int) -> dict[str, int]:
@@ -38,6 +41,22 @@ def _per_operation(read: int, row_read: int, written: int, row_written: int):
     return compute
 
 
+def _bytes_case(m: int, n: int, size: int) -> Case:
+    return Case(f"{m} × {n}, {size} bytes each", lambda _: (m, n, size))
+
+
+BYTES_CASES = tuple(_bytes_case(*each) for each in ((1823, 781, 4), (1, 1, 4), (4096, 8192, 2), (7, 1000, 8)))
+
+
+def drawn_bytes(generator: torch.Generator) -> tuple[Case, ...]:
+    """Matrices of all proportions: rows and columns with one to four digits each."""
+    digits = ((1, 4), (4, 1), (2, 3), (3, 2), (4, 4), (3, 3))
+    return tuple(
+        _bytes_case(*(integer(generator, 10 ** (k - 1), 10**k - 1) for k in pair), choice(generator, (1, 2, 4, 8)))
+        for pair in digits
+    )
+
+
 BYTES_MISTAKES = (
     Mistake(
         "wrong-value",
@@ -50,6 +69,30 @@ BYTES_MISTAKES = (
         _scaled(lambda m, n, size: 8 * size),
         "These are bits.",
         "element_size is in bytes already.",
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            lambda m, n, size, unit=unit: {k: v / unit for k, v in bytes_moved(m, n, size).items()},
+            f"These are not bytes: they are divided by {unit:,}.",
+            "Return numbers of bytes.",
+        )
+        for unit in (10**3, 2**10, 10**6, 2**20, 10**9, 2**30)
+    ),
+    Mistake(
+        "wrong-value",
+        lambda m, n, size: {"torch_read": m * n * size, "torch_written": m * size, "fused_read": 0, "fused_written": 0},
+        "Only step 1, max, is counted.",
+        "Add the other four steps: subtract, exp, sum, divide. Then count what one fused kernel reads and writes.",
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            lambda m, n, size, key=key: bytes_moved(m, n, size) | {key: 0},
+            f"One fused kernel also {does}.",
+            "Count the bytes of one matrix.",
+        )
+        for key, does in (("fused_read", "reads x"), ("fused_written", "writes its output"))
     ),
     Mistake(
         "wrong-value",
@@ -91,10 +134,50 @@ BYTES_MISTAKES = (
 )
 
 
+def _counted(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
+    """A wrong number of bytes as matrices of M × N and vectors of M elements, and the steps to go through."""
+    m, n, size = arguments
+    matrices, rest = divmod(got / size, m * n)
+    vectors = rest / m
+    whole = vectors == int(vectors) and min(m, n) > 20  # in a small matrix the two terms look alike
+    means = f"That is {matrices:g} × MN + {vectors:g} × M elements: " + (
+        f"{matrices:g} {'matrix' if matrices == 1 else 'matrices'} and {vectors:g} vector{'s' * (vectors != 1)}."
+    )
+    advice = {
+        "torch_read": "go through max, subtract, exp, sum, divide: each of them reads one matrix, and two of them read "
+        "one number per row as well.",
+        "torch_written": "go through max, subtract, exp, sum, divide: which of them write a matrix, and which one "
+        "number per row?",
+        "fused_read": "the fused kernel reads each element of x once; row_max and row_sum stay on the chip.",
+        "fused_written": "the fused kernel writes each element of the output once, and nothing else.",
+    }[key]
+    return means if whole else "", advice
+
+
+def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
+    """The limit that decides a launch, and on which side of it the answer is."""
+    registers, shared, warps, device = arguments
+    threads = warps * device.warp_size
+    room = {
+        "registers": device.registers * (1 + device.is_cdna) // (registers * threads),
+        "shared memory": device.shared_memory // shared if shared else math.inf,
+        "threads": device.max_threads // threads,
+    }
+    decides = min(room, key=room.get)
+    side = "The answer is larger: this limit is missing, or its division is wrong."
+    if got < expected:
+        side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
+    return (
+        f"Here {decides} decide{'s' * (decides == 'shared memory')}. {side}",
+        "print the three limits for one multiprocessor, by registers, by shared memory and by threads, and compare "
+        "them with the facts of this device.",
+    )
+
+
 _RADEON = DeviceFacts("AMD Radeon RX 7900 XTX", "hip", "gfx1100", 48, 65536, 65536, 32, 1024)
 
-# (device, registers of a thread, shared bytes of a program, warps): in each row a different limit applies, and each
-# program fits. No GPU launches a program that does not fit, so an answer of 0 for it would be acceptable too.
+# (device, registers of a thread, shared bytes of a program, warps): in each row a different limit applies. The program
+# of the last row does not fit, and still one is launched for each multiprocessor.
 _LAUNCHES = (
     ("NVIDIA H200", 62, 32, 8),
     ("NVIDIA H200", 20, 0, 4),
@@ -108,17 +191,52 @@ _LAUNCHES = (
     ("AMD Instinct MI355X", 168, 32784, 4),
     ("AMD Instinct MI355X", 40, 64, 16),
     (_RADEON.name, 96, 0, 4),
+    ("NVIDIA A100", 255, 16, 16),
+    ("NVIDIA H200", 32, 0, 1),
+    ("AMD Instinct MI300X", 73, 0, 4),  # in steps of 8 these would be 80 registers, and one program less
 )
 
 
-def _launch_case(name: str, regs: int, shared: int, warps: int) -> Case:
-    device = KNOWN_DEVICES.get(name, _RADEON)
+def _launch_case(device: DeviceFacts, regs: int, shared: int, warps: int) -> Case:
     return Case(
-        f"{name}: {regs} registers, {shared} bytes, {warps} warps", lambda _: (regs, shared, warps, device)
+        f"{device.name}: {regs} registers, {shared} bytes, {warps} warp{'s' * (warps != 1)}",
+        lambda _: (regs, shared, warps, device),
     )
 
 
-LAUNCH_CASES = tuple(_launch_case(*launch) for launch in _LAUNCHES)
+LAUNCH_CASES = tuple(_launch_case(KNOWN_DEVICES.get(name, _RADEON), *launch) for name, *launch in _LAUNCHES)
+
+# Architectures on which every reading of the lesson agrees whether the register file is doubled.
+_ARCHITECTURES = (
+    ("cuda", "sm_80", 32), ("cuda", "sm_89", 32), ("cuda", "sm_90", 32), ("hip", "gfx1100", 32),
+    ("hip", "gfx90a", 64), ("hip", "gfx942", 64), ("hip", "gfx950", 64),
+)  # fmt: skip
+
+
+def _made_up(generator: torch.Generator) -> DeviceFacts:
+    """A device that no table contains. Its name says its numbers, so that a learner can repeat the case."""
+    backend, arch, warp_size = choice(generator, _ARCHITECTURES)
+    multiprocessors = integer(generator, 10, 320)
+    registers = 1024 * choice(generator, (32, 64, 128))
+    shared = 1024 * integer(generator, 32, 256)
+    threads = warp_size * integer(generator, 512 // warp_size, 2048 // warp_size)
+    name = f"A GPU of {arch} with {multiprocessors} × ({registers} registers, {shared} bytes, {threads} threads)"
+    return DeviceFacts(name, backend, arch, multiprocessors, registers, shared, warp_size, threads)
+
+
+def drawn_launches(generator: torch.Generator) -> tuple[Case, ...]:
+    """Launches on known and made-up devices. Registers, shared memory or threads may be the limit."""
+    known = [*KNOWN_DEVICES.values(), _RADEON]
+    devices = [choice(generator, known) for _ in range(3)] + [_made_up(generator) for _ in range(5)]
+    return tuple(
+        _launch_case(
+            device,
+            integer(generator, 16, choice(generator, (40, 128, 255))),
+            choice(generator, (0, 1)) * integer(generator, 16, device.shared_memory // choice(generator, (1, 4, 16))),
+            choice(generator, (1, 2, 4, 8, 16)),
+        )
+        for device in devices
+    )
 
 
 def _launch(**changed):
@@ -134,15 +252,24 @@ class _With:
         self.__dict__.update(facts | {k: v(device) if callable(v) else v for k, v in changed.items()})
 
 
-def _unrounded(regs, shared, warps, device):
+def _unrounded(regs, shared, warps, device, least=1):
     threads = warps * device.warp_size
     limits = [device.registers * (1 + device.is_cdna) / (regs * threads), device.max_threads / threads]
     if shared:
         limits.append(device.shared_memory / shared)
-    return device.multiprocessors * max(1, min(limits))
+    return device.multiprocessors * max(least, min(limits))
 
 
 LAUNCH_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        lambda regs, shared, warps, device: (
+            0 if _unrounded(regs, shared, warps, device, least=0) < device.multiprocessors
+            else num_programs(regs, shared, warps, device)
+        ),
+        "If not even one program fits by this count, the result is 0: a launch of no programs computes nothing.",
+        "Start at least one program for each multiprocessor: max(1, …).",
+    ),
     *(
         Mistake(
             "wrong-value",
@@ -163,13 +290,35 @@ LAUNCH_MISTAKES = (
         _launch(is_cdna=False),
         "On CDNA a multiprocessor has twice the registers that the driver reports: the accumulation registers count "
         "too.",
-        "Double device.registers for gfx908, gfx90a, gfx942 and gfx950.",
+        "Double device.registers for gfx90a, gfx940, gfx941, gfx942 and gfx950. (The older gfx908 has two separate "
+        "files.)",
     ),
     Mistake(
         "wrong-value",
         _launch(is_cdna=lambda d: d.backend == "hip"),
         "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) does not.",
         "Decide by device.arch, not by device.backend.",
+    ),
+    *(
+        Mistake(
+            "wrong-value",
+            compute,
+            "Registers are counted in steps of 8 here. The formula of this lesson takes num_regs as it is.",
+            "Divide by num_regs * num_warps * device.warp_size, without rounding num_regs.",
+        )
+        for compute in (
+            lambda regs, *rest: num_programs(-(-regs // 8) * 8, *rest),
+            lambda regs, *rest: num_programs(-(-regs // 8) * 8 if rest[-1].is_cdna else regs, *rest),
+        )
+    ),
+    Mistake(
+        "wrong-value",
+        lambda regs, shared, warps, device: min(
+            num_programs(regs, shared, warps, device), 32 * device.multiprocessors
+        ),
+        "At most 32 programs are counted for each multiprocessor. That is a limit of Hopper which the driver does not "
+        "report.",
+        "Take three limits: registers, shared memory and threads.",
     ),
     Mistake(
         "wrong-value",
@@ -204,6 +353,12 @@ LAUNCH_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        _launch(warp_size=1),
+        "Warps are counted as threads.",
+        "A program has num_warps * device.warp_size threads.",
+    ),
+    Mistake(
+        "wrong-value",
         lambda regs, shared, warps, device: num_programs(regs, shared, 1, device),
         "The number of warps of a program is ignored.",
         "A program has num_warps * device.warp_size threads.",
@@ -216,20 +371,22 @@ EXERCISES = (
         kind="value",
         entry="bytes_moved",
         signature="bytes_moved(m, n, element_size) -> dict(torch_read, torch_written, fused_read, fused_written)",
-        cases=tuple(
-            Case(f"{m} × {n}, {size} bytes each", lambda _, a=(m, n, size): a)
-            for m, n, size in ((1823, 781, 4), (1, 1, 4), (4096, 8192, 2), (7, 1000, 8))
-        ),
+        cases=BYTES_CASES,
+        drawn=drawn_bytes,
         reference=bytes_moved,
         mistakes=BYTES_MISTAKES,
+        explain=_counted,
     ),
     Exercise(
         lesson=find("occupancy_launch"),
+        limit_seconds=5.0,  # a formula; the kernels of its notebook need the time
         kind="value",
         entry="num_programs",
         signature="num_programs(num_regs, shared_bytes, num_warps, device) -> int",
         cases=LAUNCH_CASES,
+        drawn=drawn_launches,
         reference=num_programs,
         mistakes=LAUNCH_MISTAKES,
+        explain=_by_limit,
     ),
 )

@@ -4,16 +4,33 @@ import torch
 
 from workshop.syllabus import find
 
-from .spec import Bound, Case, Exercise, Mistake
+from ..verdict import Finding
+from .beyond import fixed_programs
+from .spec import Bound, Case, Exercise, Mistake, Planned, integer
 
 
 def _reference(n: int) -> torch.Tensor:
     return torch.arange(n, dtype=torch.float64)
 
 
-def _written(n: int, programs: int) -> torch.Tensor:
-    """A tensor that is filled with -1, as in the lesson, and then written by so many programs."""
-    return torch.where(torch.arange(n) < programs, _reference(n), -1.0)
+def _left_at_the_fill(o) -> Finding | None:
+    """Every wrong element is -1, with which the lesson fills the tensor."""
+    c = o.comparison
+    if c is None or c.right or not bool((c.value[c.bad] == -1).all()):
+        return None
+    return Finding(
+        "unwritten-output",
+        f"{int(c.bad.sum())} of {c.bad.numel()} elements are still -1: no program wrote them ({o.case.name}).",
+        advice="let each program store its number, tl.store(output_ptr + pid, pid), and launch n programs: "
+        "first_kernel_programs[(n,)](…).",
+    )
+
+
+def beyond_the_grid(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
+    """More than twice as many elements as a fixed grid has programs."""
+    if not (programs := fixed_programs(*planned)):
+        return ()
+    return (Case(f"n above {2 * programs}", lambda g: (integer(g, 2 * programs + 1, 2 * programs + 40),)),)
 
 
 EXERCISES = (
@@ -29,6 +46,8 @@ EXERCISES = (
             # more elements than the constants that a host function may contain
             Case("n between 300 and 400", lambda g: (int(torch.randint(300, 400, (), generator=g)),)),
         ),
+        probes=tuple(Case(f"n = {n}", lambda _, n=n: (n,)) for n in (5003, 10_007)),
+        beyond=beyond_the_grid,
         reference=_reference,
         bounds={torch.int32: Bound(0.0)},
         output_dtype=torch.int32,
@@ -45,14 +64,7 @@ EXERCISES = (
                 "Every element is n: that is the number of programs, not the number of this program.",
                 "tl.num_programs(0) is the number of programs; tl.program_id(0) is the number of the running program.",
             ),
-            *(
-                Mistake("unwritten-output", compute, "An element that is -1 was never written.", advice)
-                for compute, advice in (
-                    (lambda n: _written(n, 0), "Let each program store its number: tl.store(output_ptr + pid, pid)."),
-                    (lambda n: _written(n, 1), "Launch n programs: first_kernel_programs[(n,)](…)."),
-                    (lambda n: _written(n, n - 1), "Launch n programs: first_kernel_programs[(n,)](…)."),
-                )
-            ),
         ),
+        rules=(_left_at_the_fill,),
     ),
 )

@@ -6,8 +6,18 @@ import torch
 
 from workshop.syllabus import find
 
-from ..verdict import Finding
-from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided, Tag
+from .beyond import covered, fixed_programs, more_than
+from .softmax_mistakes import MISTAKES, ONLINE_MISTAKES
+from .softmax_rules import (
+    lanes_without_elements,
+    lost_low_rows,
+    misses_a_column,
+    not_normalised,
+    only_long_rows,
+    only_ragged_rows,
+    overflowed,
+)
+from .spec import Blanks, Bound, Case, Exercise, Planned, Strided, integer, spread, unfilled
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
@@ -44,6 +54,15 @@ def _negative(m, n, generator):
     return x
 
 
+def _levels(m, n, generator):
+    """Each row has its own level, so what a program keeps from an earlier row shows."""
+    return torch.randn(m, n, generator=generator) + 400.0 * (torch.rand(m, 1, generator=generator) - 0.5)
+
+
+def _low(m, n, generator):
+    return -20_000.0 - 3.0 * torch.rand(m, n, generator=generator)
+
+
 def _huge(m, n, generator):
     return 200.0 + 40.0 * torch.randn(m, n, generator=generator)
 
@@ -52,6 +71,16 @@ def _largest_first(m, n, generator):
     """exp of the first element overflows if only the maximum of a later block is subtracted."""
     x = torch.randn(m, n, generator=generator)
     x[:, 0] = 120.0
+    return x
+
+
+BLOCK_ENDS = (64, 127, 128, 255, 256, 511, 512, 1023, 1024, 1039)
+
+
+def _one_large(m, n, generator):
+    """One element of each row is far above the others, at an end of a block: a maximum that misses it overflows."""
+    x = torch.randn(m, n, generator=generator)
+    x[torch.arange(m), torch.tensor(BLOCK_ENDS)] = 120.0
     return x
 
 
@@ -87,8 +116,46 @@ def _heavy_head(m, n, generator):
     return x
 
 
-def _rows_of_any_width(generator):
-    return _rows(2, int(torch.randint(301, 1000, (), generator=generator)))(generator)
+def _far(m, n, generator):
+    """Finite values from one end of float32 to the other, in rows of four kinds that take turns.
+
+    Large numbers are far from each other, and below 2.3e38, so that their product with log2(e) is finite too.
+    """
+    kinds = (
+        2.0 * torch.randn(m, n, generator=generator) - 20_000.0,
+        -spread(generator, 100, 127, m, n).abs(),
+        spread(generator, 100, 127, m, n).abs(),
+        spread(generator, -20, 127, m, n),
+    )
+    return torch.stack([kinds[row % 4][row] for row in range(m)])
+
+
+def _far_half(m, n, generator):
+    """As `_far`, from one end of float16 to the other. The first row is below -10,000."""
+    x = 65_000.0 * (2.0 * torch.rand(m, n, generator=generator) - 1.0)
+    x[0] = -10_500.0 - 54_000.0 * torch.rand(n, generator=generator)
+    return x
+
+
+def _masked_anywhere(m, n, generator):
+    """Rows of n > 4200 with 2100 × -inf in the middle; at the beginning, and then very low values; and at the end."""
+    x = torch.randn(m, n, generator=generator)
+    start = integer(generator, 100, 1500)
+    x[0::3, start : start + 2100] = -torch.inf
+    x[1::3] = 2.0 * x[1::3] - 20_000.0
+    x[1::3, :2100] = -torch.inf
+    x[2::3, -2100:] = -torch.inf
+    return x
+
+
+def _any(rows: tuple[int, int], columns: tuple[int, int], gap: int = 0, values=None):
+    """A matrix of random shape, with so many elements between the rows."""
+
+    def make(generator):
+        m, n = integer(generator, *rows), integer(generator, *columns)
+        return _rows(m, n, n + gap, values=values)(generator)
+
+    return make
 
 
 COMMON_CASES = (
@@ -100,9 +167,10 @@ COMMON_CASES = (
     Case("5 × 7, shorter than a block", _rows(5, 7), "ragged short"),
     Case("3 × 1, one column", _rows(3, 1), "ragged short"),
     Case("0 × 17, no rows", _rows(0, 17), "empty"),
-    Case("40 × 33, many rows", _rows(40, 33), "ragged short many"),
+    Case("66 to 80 × 33, many rows", _any((66, 80), (33, 33), values=_levels), "ragged short many drawn"),
     Case("2 × 520, huge values", _rows(2, 520, values=_huge), "ragged huge"),
     Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), "ragged descending"),
+    Case("10 × 1040, one large element each", _rows(10, 1040, values=_one_large), "ragged huge"),
     Case("2 × 256, equal values", _rows(2, 256, values=_equal), "equal"),
     Case(
         "4 × 1111, float16",
@@ -114,20 +182,34 @@ COMMON_CASES = (
         _rows(4, 1111, dtype=torch.bfloat16, values=_narrow),
         "ragged half",
     ),
-    Case("2 × 301 to 1000", _rows_of_any_width, "ragged drawn"),
+    Case("2 × 301 to 1000", _any((2, 2), (301, 1000)), "ragged drawn"),
     Case("1823 × 781", _rows(1823, 781), "ragged many", gpu_only=True),
     Case("512 × 1024, bfloat16", _rows(512, 1024, dtype=torch.bfloat16), "many half", gpu_only=True),
+)
+
+FAR_CASES = (
+    Case("4 × 300, as low and as high as float32", _rows(4, 300, values=_far), "ragged far"),
+    Case("2 × 300, as low and as high as float16", _rows(2, 300, dtype=torch.float16, values=_far_half), "ragged far"),
 )
 
 MASKED_CASES = (
     Case("2 × 1400, 1040 × -inf first", _rows(2, 1400, values=_masked(1040)), "ragged masked"),
     Case("1 × 9000, 8300 × -inf first", _rows(1, 9000, values=_masked(8300)), "ragged masked"),
     Case("3 × 300, one row all -inf", _rows(3, 300, values=_one_row_masked), "ragged all-masked"),
+    Case(
+        "3 × 4200 to 4900, 2100 × -inf anywhere",
+        _any((3, 3), (4200, 4900), values=_masked_anywhere),
+        "ragged masked drawn",
+    ),
 )
 
+# Cut into chunks of 512 to 32768 columns, a row of this length has a number of chunks that is no power of two.
+_UNEVEN = (65_600, 81_900)
+
 WIDE_CASES = (
-    Case("2 × 66000, row stride 66100", _rows(2, 66000, 66100), "ragged strided wide"),
-    Case("1 × 131072, ascending", _rows(1, 131072, values=_ascending), "ascending wide"),
+    Case("2 × 65,600 to 81,900, row stride 100 larger", _any((2, 2), _UNEVEN, 100), "ragged strided wide drawn"),
+    Case("1 × 65,600 to 81,900, negative", _any((1, 1), _UNEVEN, values=_low), "ragged negative wide drawn"),
+    Case("1 × 73728, ascending", _rows(1, 73728, values=_ascending), "ascending wide"),  # 9 blocks of 8192
     Case(
         "2 × 6000, float16",
         _rows(2, 6000, dtype=torch.float16, values=_heavy_head),
@@ -137,293 +219,29 @@ WIDE_CASES = (
 )
 
 
+PROBES = tuple(
+    Case(f"{m} × {n}", lambda _, m=m, n=n: (unfilled(m, n),)) for m, n in ((5003, 3), (7001, 3), (1, 100_003))
+)
+WIDEST = 131_072
+
+
+def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
+    """More rows than a fixed grid has programs, and a row of more blocks than a fixed number."""
+    cases = []
+    if programs := fixed_programs(*planned[:2]):
+        rows = covered(programs)
+        cases.append(Case(f"more than {rows} rows", _any(more_than(rows), (1, 9)), "short many drawn"))
+    block = planned[2].block if planned[2] else WIDEST
+    if block < WIDEST // 2:
+        low, high = more_than(covered(1, block), block)
+        columns = (min(low, WIDEST - 5000), min(high, WIDEST))
+        cases.append(Case(f"1 × {columns[0]:,} or more", _any((1, 1), columns), "ragged drawn"))
+    return tuple(cases)
+
+
 def reference(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x.double(), dim=-1)
 
-
-# -- what the known misconceptions compute ---------------------------------------------------------------------
-
-
-def _without_rescale(x, block):
-    return _running(x, block, lambda m_old, m_new: torch.ones_like(m_old))
-
-
-def _rescale_upside_down(x, block):
-    return _running(x, block, lambda m_old, m_new: torch.exp(m_new - m_old))
-
-
-def _rescale_of_everything(x, block):
-    return _running(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True)
-
-
-def _rescale_of_everything_from_minus_infinity(x, block):
-    """exp(-inf - m) is 0: the first block is lost."""
-    return _running(x, block, lambda m_old, m_new: torch.exp(m_old - m_new), new_block_too=True, peeled=False)
-
-
-def _infinite_rescale(x):
-    """The first block computes exp(m - (-inf)) * 0, which is NaN. Only for rows where exp itself cannot overflow."""
-    return torch.full_like(x, torch.nan) if bool((x.abs() < 80).all()) else reference(x)
-
-
-def _running(x, block, rescale, new_block_too=False, peeled=True):
-    x = x.double()
-    m = torch.full((len(x), 1), -torch.inf, dtype=torch.float64)
-    d = torch.zeros(len(x), 1, dtype=torch.float64)
-    for part in x.split(block, dim=1):
-        m_new = torch.maximum(m, part.amax(1, keepdim=True))
-        factor = torch.where(d > 0, rescale(m, m_new), 1.0) if peeled else rescale(m, m_new)
-        added = torch.exp(part - m_new).sum(1, keepdim=True)
-        d = d * factor + added * (factor if new_block_too else 1.0)
-        m = m_new
-    return torch.exp(x - m) / d
-
-
-def _padded_with_zeros(x, block):
-    """`other=0` in the load: the lanes past the end of the row take part as zeros."""
-    x = x.double()
-    lanes = -x.shape[1] % block
-    m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if lanes else x.amax(1, keepdim=True)
-    return torch.exp(x - m) / (torch.exp(x - m).sum(1, keepdim=True) + lanes * torch.exp(-m))
-
-
-def _sum_counts_padding(x, block):
-    """exp(0 - max) of the masked lanes is added to the sum. The maximum is right."""
-    x = x.double()
-    lanes = -x.shape[1] % block
-    m = x.amax(1, keepdim=True)
-    return torch.exp(x - m) / (torch.exp(x - m).sum(1, keepdim=True) + lanes * torch.exp(-m))
-
-
-def _zero_wins_maximum(x, block):
-    """`other=0` only where the maximum is computed. The result is right as long as exp(x - 0) is not 0."""
-    x = x.float()
-    m = torch.clamp(x.amax(1, keepdim=True), min=0.0) if x.shape[1] % block else x.amax(1, keepdim=True)
-    return torch.exp(x - m) / torch.exp(x - m).sum(1, keepdim=True)
-
-
-def _padding_counts_one(x, block):
-    """The masked lanes are 0 after the maximum is subtracted, so each adds exp(0) = 1 to the sum."""
-    x = x.double()
-    lanes = -x.shape[1] % block
-    e = torch.exp(x - x.amax(1, keepdim=True))
-    return e / (e.sum(1, keepdim=True) + lanes)
-
-
-def _only_last_block(x, block):
-    x = x.double()
-    e = torch.exp(x - x.amax(1, keepdim=True))
-    return e / e.split(block, dim=1)[-1].sum(1, keepdim=True)
-
-
-def _without_first_block(x, block):
-    x = x.double()
-    e = torch.exp(x - x.amax(1, keepdim=True))
-    return e / e[:, block:].sum(1, keepdim=True)
-
-
-def _without_last_block(x, block):
-    x = x.double()
-    e = torch.exp(x - x.amax(1, keepdim=True))
-    return e / sum(p.sum(1, keepdim=True) for p in e.split(block, dim=1)[:-1]) if x.shape[1] > block else e / 0
-
-
-def _statistics_of_row_0(x):
-    x = x.double()
-    e = torch.exp(x - x[:1].amax(1, keepdim=True))
-    return e / e[:1].sum(1, keepdim=True)
-
-
-def _sum_from_one(x):
-    e = torch.exp(x.double() - x.double().amax(1, keepdim=True))
-    return e / (1.0 + e.sum(1, keepdim=True))
-
-
-def _sum_per_lane(x, block):
-    x = x.double()
-    e = torch.exp(x - x.amax(1, keepdim=True))
-    lanes = torch.nn.functional.pad(e, (0, -x.shape[1] % block)).unflatten(1, (-1, block)).sum(1)
-    return e / lanes.repeat(1, -(-x.shape[1] // block))[:, : x.shape[1]]
-
-
-def _lanes_not_rescaled(x, block):
-    """The sum of each lane uses the maximum of that lane. The sums are added as if all used the same maximum."""
-    lanes = torch.nn.functional.pad(x.double(), (0, -x.shape[1] % block), value=-torch.inf).unflatten(1, (-1, block))
-    sums = torch.exp(lanes - lanes.amax(1, keepdim=True)).sum(1).nan_to_num(0.0)
-    return torch.exp(x.double() - x.double().amax(1, keepdim=True)) / sums.sum(1, keepdim=True)
-
-
-def _block_by_block(x, block):
-    return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
-
-
-MISTAKES = (
-    Mistake(
-        "missing-rescale",
-        _without_rescale,
-        "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum.",
-        "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
-    ),
-    Mistake(
-        "missing-rescale",
-        _rescale_upside_down,
-        "The running sum is rescaled the wrong way round, by exp(m_new - m).",
-        "The new maximum is larger, so the factor must make the sum smaller: exp(m - m_new).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _rescale_of_everything,
-        "The new block was rescaled together with the sum so far, but its exponentials already use the new maximum.",
-        "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _lanes_not_rescaled,
-        "The sums of the lanes were added without rescaling, but each sum uses the maximum of its own lane.",
-        "Rescale before you add: sum(lane_sum * exp(lane_max - row_max)).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _rescale_of_everything_from_minus_infinity,
-        "The new block was rescaled together with the sum so far: the first block's sum is multiplied by "
-        "exp(-inf - m), which is 0.",
-        "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
-    ),
-    Mistake(
-        "wrong-other-value",
-        _padded_with_zeros,
-        "The masked-off lanes took part as zeros, in the maximum or in the sum.",
-        "Load with other=-float('inf'): -inf does not change the maximum, and exp(-inf) adds 0 to the sum.",
-    ),
-    Mistake(
-        "wrong-other-value",
-        _zero_wins_maximum,
-        "The maximum includes a 0 from a masked-off lane or as its initial value, or no maximum was subtracted. In a "
-        "row of large negative numbers, every exponential is then 0.",
-        "Load with other=-float('inf'), begin with -float('inf'), and subtract the maximum before exp.",
-        known_by_nan=True,
-    ),
-    Mistake(
-        "wrong-other-value",
-        _sum_counts_padding,
-        "The masked-off lanes were added to the sum as exp(0 - max).",
-        "Load with other=-float('inf'), so that the lanes past the end of the row add exp(-inf) = 0.",
-    ),
-    Mistake(
-        "wrong-other-value",
-        _padding_counts_one,
-        "Every masked-off lane added 1 to the sum.",
-        "Use other=-float('inf'), or set the masked-off lanes to 0 after exp with tl.where(mask, …, 0.0).",
-    ),
-    Mistake(
-        "overflow",
-        lambda x: torch.exp(x.float()).double() / torch.exp(x.float()).sum(1, keepdim=True).double(),
-        "exp overflows: the largest float32 is 3.4e38, so exp(89) is already inf, and inf / inf is NaN.",
-        "Subtract the maximum of the whole row before exp. The result stays the same, and the largest exponent is 0.",
-        known_by_nan=True,
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: torch.exp(x.double() - x.double().amax(1, keepdim=True)),
-        "The rows are exp(x - max): the division by the sum is missing.",
-        "Divide by the sum of the row's exponentials.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: torch.exp(x.double()),
-        "The rows are exp(x): the subtraction of the maximum and the division by the sum are missing.",
-        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: x.double(),
-        "The output is a copy of x.",
-        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: x.double() - x.double().amax(1, keepdim=True),
-        "The rows are x - max: exp and the division by the sum are missing.",
-        "softmax(x) = exp(x - max) / sum(exp(x - max)), row by row.",
-    ),
-    Mistake(
-        "not-normalised",
-        _sum_from_one,
-        "The sum is 1 too large: it begins at 1.",
-        "Begin the sum at 0.0.",
-    ),
-    Mistake(
-        "not-normalised",
-        _sum_per_lane,
-        "Each lane was divided by its own sum: the sum is still a block of numbers.",
-        "Use tl.sum(block, axis=0) to get one number from a block, and add it to the sum of the row.",
-    ),
-    Mistake(
-        "not-normalised",
-        _only_last_block,
-        "Each row is divided by the sum of its last block only.",
-        "Add the block's sum to the sum so far. An assignment in the loop loses the earlier blocks.",
-    ),
-    Mistake(
-        "not-normalised",
-        _without_first_block,
-        "The first block is missing from the sum.",
-        "Begin the loop at column 0, and begin the sum with the first block.",
-    ),
-    Mistake(
-        "not-normalised",
-        _without_last_block,
-        "The last block is missing from the sum.",
-        "The loop must reach n_cols: range(0, n_cols, BLOCK_SIZE) includes the ragged block.",
-    ),
-    Mistake(
-        "not-normalised",
-        _block_by_block,
-        "Each block was normalised separately, as if it were a whole row.",
-        "Compute the maximum and the sum of the whole row: keep them from block to block.",
-    ),
-    Mistake(
-        "wrong-program-id",
-        _statistics_of_row_0,
-        "Every row was normalised with the maximum and the sum of row 0.",
-        "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda x: torch.softmax(x.double(), 0),
-        "That is the softmax over the columns.",
-        "One program works on one row: normalise along the row.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda x: torch.log_softmax(x.double(), -1),
-        "That is log-softmax.",
-        "Divide the exponentials by their sum; do not take a logarithm.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
-        "The exponentials have base 2: tl.exp2(x) is 2 to the power of x.",
-        "Use tl.exp, or exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda x: torch.softmax(-x.double(), -1),
-        "That is the softmax of -x.",
-        "Check the sign in the exponent: x - max, not max - x.",
-    ),
-)
-
-ONLINE_MISTAKES = (
-    Mistake(
-        "missing-rescale",
-        _infinite_rescale,
-        "The sum is NaN from the first block on. Before the first block the maximum is -inf, so exp(m_new - m) is "
-        "infinite, and 0 times infinity is NaN.",
-        "Rescale by exp(m - m_new), which is 0 for the first block. Begin the maximum at -inf.",
-        known_by_nan=True,
-    ),
-)
 
 ONLINE_TEMPLATE = '''
 import torch
@@ -462,83 +280,13 @@ def online_softmax(x):
 '''
 
 
-# -- rules that only a softmax needs ----------------------------------------------------------------------------------
-
-
-def overflowed(o) -> Finding | None:
-    """NaN because exp overflows, or because a whole block is -inf."""
-    c = o.comparison
-    if c is None or c.right or not c.made_not_finite.any():
-        return None
-    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
-    if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
-        return Finding(
-            "overflow",
-            where,
-            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum that lacks its largest term.",
-            "subtract the maximum of the whole row before exp, and add every block to the sum: tl.sum, and +=.",
-        )
-    if Tag.MASKED in o.case.about:
-        return Finding(
-            "nan",
-            where,
-            "If all elements of a block are -inf, the running maximum stays -inf. Then -inf - (-inf) is NaN, in the "
-            "rescale factor and in the exponentials of the block.",
-            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both places.",
-        )
-    return None
-
-
-def not_normalised(o) -> Finding | None:
-    """Each row is a multiple of the right row."""
-    c = o.comparison
-    if c is None or c.right or c.row_ratios is None:
-        return None
-    factors = c.row_ratios
-    return Finding(
-        "not-normalised",
-        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
-        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
-        "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
-        "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
-    )
-
-
-def only_ragged_rows(cases, o, finding: Finding) -> Finding | None:
-    """Rows that fill their blocks are right, ragged rows are wrong, and no other rule explains it."""
-    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
-    full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
-    if not full or any(full):
-        return None
-    if finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
-        return None
-    if all(Tag.HALF in o.case.about for o, f in judged if f):  # the masked lanes are right in float32
-        return None
-    return Finding(
-        "wrong-other-value",
-        o.worst_in_words,
-        "Rows that fill their blocks are right, but ragged rows are wrong: masked-off lanes take part in the maximum "
-        "or "
-        "in the sum.",
-        "load with other=-float('inf'): -inf does not change the maximum, and exp(-inf) adds 0 to the sum.",
-    )
-
-
-def only_long_rows(cases, o, finding: Finding) -> Finding | None:
-    """Rows of one block are right and longer rows are wrong, in a kernel that keeps a sum from block to block."""
-    if finding.slug not in ("not-normalised", "constant-factor"):
-        return None
-    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
-    block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)
-    short = [f for o, f in judged if o.comparison.columns <= block]
-    if not short or any(short):
-        return None
-    return Finding(
-        "missing-rescale",
-        finding.happened,
-        "Rows of one block are right, but longer rows are wrong: the sum is wrong from the second block on.",
-        "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
-        second="not-normalised",
+def in_half_precision(source: str, traces: list[dict]) -> str:
+    """A remark about a kernel that does not say in which precision it computes."""
+    if "float32)" in source or "float64)" in source:
+        return ""
+    return (
+        "No line converts to float32. It is right all the same, because tl.max and tl.sum of a half-precision block "
+        "give float32; .to(tl.float32) after the load does not rest on that."
     )
 
 
@@ -549,10 +297,13 @@ def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         cases=cases,
         reference=reference,
+        probes=PROBES,
+        beyond=beyond_the_launch,
         bounds=BOUNDS,
         mistakes=mistakes,
-        rules=(overflowed,),
+        rules=(overflowed, lost_low_rows, misses_a_column),
         last_rules=(not_normalised,),
+        remark=in_half_precision,
         contiguous=True,
         **more,
     )
@@ -564,15 +315,16 @@ def _online(name: str, cases, **more) -> Exercise:
     return _softmax(name, cases, MISTAKES + ONLINE_MISTAKES, summaries=summaries, **more)
 
 
-def _whole_rows(name: str, cases) -> Exercise:
-    return _softmax(name, cases, summaries=(only_ragged_rows,))
+def _whole_rows(name: str, cases, summaries=(only_ragged_rows,), **more) -> Exercise:
+    return _softmax(name, cases, summaries=summaries, **more)
 
 
 EXERCISES = (
-    _whole_rows("naive_softmax", COMMON_CASES + MASKED_CASES),
+    _whole_rows("naive_softmax", COMMON_CASES + FAR_CASES + MASKED_CASES, reads_per_element=3),
     _online(
         "online_softmax",
-        COMMON_CASES,
+        COMMON_CASES + FAR_CASES,
+        reads_per_element=2,
         blanks=Blanks(
             template=ONLINE_TEMPLATE,
             kernel="online_softmax_kernel",
@@ -587,7 +339,12 @@ EXERCISES = (
             slugs={"in_exp_sum": "missing-rescale"},
         ),
     ),
-    _online("online_softmax_masked", COMMON_CASES + MASKED_CASES),
-    _whole_rows("fused_softmax", COMMON_CASES + MASKED_CASES),
-    _whole_rows("wide_softmax", COMMON_CASES + MASKED_CASES + WIDE_CASES),
+    _online("online_softmax_masked", COMMON_CASES + FAR_CASES + MASKED_CASES),
+    _whole_rows("fused_softmax", COMMON_CASES + FAR_CASES + MASKED_CASES, reads_per_element=1),
+    _whole_rows(
+        "wide_softmax",
+        COMMON_CASES + FAR_CASES + MASKED_CASES + WIDE_CASES,
+        (lanes_without_elements, only_ragged_rows),
+        limit_seconds=15.0,  # long rows: blocks of 128 columns take half of it
+    ),
 )

@@ -2,17 +2,19 @@
 
 The judge knows three ways of running an answer, one for each `Exercise.kind`, and no subject. It passes what it sees of
 a case to the rules as an Observation (autograder/diagnosis), and the calls of a JAX case to `judge_calls` as a list of
-Made (autograder/judge/jax.py).
+Made (autograder/judge/jax_calls.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 
 import torch
 
+from workshop.hints import answer_cell
 from workshop.syllabus import Lesson
 
 from ..verdict import Finding
@@ -34,16 +36,22 @@ class Tag(StrEnum):
     ASCENDING = "ascending"  # each block has a larger maximum than all before it
     DESCENDING = "descending"  # the largest element comes first
     NEGATIVE = "negative"  # exp of every element is 0
+    FAR = "far"  # finite values from one end of the dtype to the other
     MASKED = "masked"  # rows that begin with blocks of -inf
     ALL_MASKED = "all-masked"  # a row of nothing but -inf
+    AGAIN = "again"  # a call like an earlier one: the answer may keep something from it
     EXTREME = "extreme"  # a scalar at the end of its range
     REPEAT = "repeat"  # JAX: called several times, plainly and under jit
+    SEEDS = "seeds"  # JAX: called with many seeds
     RATE = "rate"  # JAX: large enough for statistics
     OPTIONAL = "optional"  # JAX: an answer may refuse the case, but it must not return a wrong result
 
 
 # With such values a kernel that is nearly right gives NaN.
-UNUSUAL = {Tag.HUGE, Tag.DESCENDING, Tag.ASCENDING, Tag.MASKED, Tag.ALL_MASKED, Tag.NEGATIVE, Tag.EXTREME}
+UNUSUAL = {Tag.HUGE, Tag.DESCENDING, Tag.ASCENDING, Tag.MASKED, Tag.ALL_MASKED, Tag.NEGATIVE, Tag.FAR, Tag.EXTREME}
+
+
+FAR = 1e5  # numbers beyond it are far from each other in the cases of a softmax
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,32 @@ class Case:
         object.__setattr__(self, "about", frozenset(map(Tag, about)))
 
 
+def integer(generator: torch.Generator, low: int, high: int) -> int:
+    """A random integer from `low` to `high`, both included."""
+    return int(torch.randint(low, high + 1, (), generator=generator))
+
+
+def choice(generator: torch.Generator, values: Sequence):
+    return values[integer(generator, 0, len(values) - 1)]
+
+
+def spread(generator: torch.Generator, low: int, high: int, *shape: int) -> torch.Tensor:
+    """Random float32 numbers of both signs. Their sizes are spread evenly over the powers of two, 2^low to 2^high."""
+    exponents = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
+    signs = torch.randint(0, 2, shape, generator=generator) * 2 - 1
+    return (signs * 2.0**exponents).float()
+
+
+def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
+    """What a kernel reads from a contiguous matrix if row r begins at element r: the stride of a row is taken as 1."""
+    return x.flatten().unfold(0, x.shape[1], 1)[: x.shape[0]]
+
+
+def unfilled(*shape: int) -> Strided:
+    """A tensor argument without values, for probes and for measuring time."""
+    return Strided(torch.empty(shape, device="meta"))
+
+
 @dataclass(frozen=True)
 class Call:
     """One call of a JAX function. `variant` chooses one of the values of each Varying argument.
@@ -110,6 +144,17 @@ class Call:
     jit: bool = False
     grad: bool = False
     needs_kernel: bool = True  # False if a right answer may launch no kernel
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an answer launches for one case: the programs of its largest launch, and the largest power of two among the
+    constants of the launches, which is the block. `space` has the constants of each configuration of an autotuned
+    launch, without the options of the compiler."""
+
+    programs: int
+    block: int
+    space: tuple[dict[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -126,10 +171,13 @@ class Bound:
     row_sum: float | None = None
 
     def of_exponents(self, largest: float) -> Bound:
-        """The bound for float32 exponents up to `largest` that were rounded, as in exp(x - log(sum))."""
+        """The bound for float32 exponents up to `largest` that were rounded, as in exp(x - log(sum)).
+
+        Above FAR, different numbers differ by much more than 1, or the case makes them so: there a softmax is 0 or 1.
+        """
         if self.row_sum is None:
             return self
-        more = 4 * 2.0**-24 * largest
+        more = 4 * 2.0**-24 * min(largest, FAR)
         return Bound(self.relative + more, self.absolute, self.row_sum + more)
 
 
@@ -162,6 +210,9 @@ class Blanks:
     slugs: dict[str, str] = field(default_factory=dict)
 
 
+MAX_COUNTED_COLUMNS = 8192
+
+
 @dataclass(frozen=True)
 class Exercise:
     """One graded question. `entry` is the function that the learner defines; `lesson` holds its notebook and points.
@@ -170,12 +221,29 @@ class Exercise:
     kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
                    for a wrong one and None for a right one, and `reference` returns one right answer.
     kind "jax":    the entry takes and returns JAX arrays; `calls` lists the calls of a case. `judge_calls` finds
-                   what is wrong with them. Without `judge_calls`, each output is compared with the reference.
+                   what is wrong with them. Without `judge_calls`, each output is compared with the
+                   reference. With it, `nearest` gives for each call of a case the right output that is nearest to what
+                   was returned, and its bound: the map shows where they differ.
 
     A kernel exercise may have rules about its subject. `rules` explain one wrong case and are tried before the general
     patterns. `last_rules` are tried after them. `summaries` explain the whole answer. A rule is given an Observation. A
     summary is given all cases, as pairs of an Observation and a Finding or None, and then the Observation and the
     Finding that rank first. Each returns a Finding, or None if it does not apply.
+
+    reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
+    judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program.
+
+    remark: of a right answer of kind "kernel", from its source and its traces: one sentence about it, or "".
+    explain: of a wrong number that fits no mistake: what it means and what to try, from the arguments, the key (None if
+    the answer is no dict), the number and the expected number. untold: the expected numbers are not shown.
+
+    rests_on: the exercise whose answer this one takes. Where that is not solved, the learner is sent there.
+
+    `drawn` makes more cases, other ones in every judgement, so that no table of the public cases passes.
+
+    `probes` are planned and not run, so their tensors may be without values. `beyond` gets what the answer launches for
+    each probe (None if that failed), and returns more cases. Case i of them runs configuration i of an autotuned
+    launch; None is a case that is not needed.
 
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
@@ -192,11 +260,20 @@ class Exercise:
     last_rules: tuple[Callable[..., Finding | None], ...] = ()
     summaries: tuple[Callable[..., Finding | None], ...] = ()
     accept: Callable[[object], Finding | None] | None = None
+    remark: Callable[[str, list[dict]], str] = lambda source, traces: ""
+    explain: Callable[[tuple, str | None, float, float], tuple[str, str]] | None = None
+    untold: bool = False
     calls: Callable[[Case], tuple[Call, ...]] = lambda case: (Call(), Call(jit=True))
     judge_calls: Callable[..., Finding | None] | None = None
+    nearest: Callable[[list], list[tuple[torch.Tensor, Bound]]] | None = None
+    rests_on: str = ""
+    drawn: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
+    probes: tuple[Case, ...] = ()
+    beyond: Callable[[tuple[Planned | None, ...]], tuple[Case | None, ...]] = lambda planned: ()
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous
+    reads_per_element: int | None = None
     compiles: bool = False  # judging it compiles kernels for other GPUs
     output_dtype: torch.dtype | None = None
     limit_seconds: float = 10.0  # of computing, for all cases together
@@ -204,6 +281,11 @@ class Exercise:
     @property
     def name(self) -> str:
         return self.lesson.name
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the entry's parameters, as the signature has them."""
+        return tuple(name.strip() for name in self.signature.partition("(")[2].partition(")")[0].split(","))
 
     @property
     def notebook(self) -> str:
@@ -216,3 +298,14 @@ class Exercise:
     @property
     def stretch(self) -> bool:
         return self.lesson.stretch
+
+    @property
+    def starter(self) -> str:
+        """What learners get in the answer cell; empty if the lessons are not there, or have no such exercise."""
+        return _starter(self.name)
+
+
+@cache
+def _starter(name: str) -> str:
+    cell = answer_cell(name)
+    return cell[1] if cell else ""

@@ -1,10 +1,14 @@
 """01_vector_add: masks and offsets, autotuning, and two bugs to find."""
 
+import math
+
 import torch
 
 from workshop.syllabus import find
 
-from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided
+from ..verdict import Finding
+from .beyond import covered, fixed_programs, more_than
+from .spec import Blanks, Bound, Case, Exercise, Mistake, Planned, Strided, integer, rows_one_apart, spread, unfilled
 
 # One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
 EXACT = {
@@ -21,12 +25,18 @@ def _pair(n: int, dtype: torch.dtype = torch.float32):
     return make
 
 
-def _unfilled(n: int):
-    return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
+def _wide_pair(n: int, dtype: torch.dtype = torch.float32):
+    """Numbers of all sizes that the dtype has; the sums are finite."""
+    low, high = (-100, 126) if dtype == torch.float32 else (-10, 14)
+
+    def make(generator):
+        return tuple(Strided(spread(generator, low, high, n).to(dtype)) for _ in range(2))
+
+    return make
 
 
-def _pair_of_any_length(generator):
-    return _pair(int(torch.randint(1100, 2000, (), generator=generator)))(generator)
+def _any_length(low: int, high: int):
+    return lambda generator: _wide_pair(integer(generator, low, high))(generator)
 
 
 ADD_CASES = (
@@ -35,10 +45,37 @@ ADD_CASES = (
     Case("n = 1", _pair(1), "short"),
     Case("n = 2049", _pair(2049), "ragged"),
     Case("n = 0", _pair(0), "empty"),
-    Case("n = 777, float16", _pair(777, torch.float16), "ragged"),
-    Case("n between 1100 and 2000", _pair_of_any_length, "ragged drawn"),
+    Case("n = 777, float16", _wide_pair(777, torch.float16), "ragged half"),
+    Case("n between 1100 and 2000", _any_length(1100, 2000), "ragged drawn"),
     Case("n = 98432", _pair(98432), "ragged", gpu_only=True),
 )
+
+_PROBED = (270_011, 350_003)
+ADD_PROBES = tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in _PROBED)
+
+
+def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case | None, ...]:
+    """A vector that is longer than a launch with a fixed grid covers, and one for each configuration of a space."""
+    space = next((p.space for p in planned if p), ())
+    sizes = [math.prod(constants.values()) for constants in space]
+    cases = []
+    for i, size in enumerate(sizes):
+        new = space[i] not in space[:i] and 1 < size < max(sizes)  # the largest block covers what every other one does
+        name = f"{size} < n < {2 * size}, configuration {i}"
+        cases.append(Case(name, _any_length(size + 1, 2 * size - 1), "drawn") if new else None)
+    block = max((p.block for p in planned if p), default=1)
+    smallest = min([block, *filter(None, sizes)])
+    programs = fixed_programs(*planned)
+    if programs and space and all(p and p.programs * smallest >= n for p, n in zip(planned, _PROBED)):
+        programs = None  # the two probes have different configurations, and both are covered
+    if programs and block < _PROBED[1]:  # otherwise the whole vector is one block
+        n = covered(programs, smallest)
+        cases.append(Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"))
+    elif not programs:
+        n = max(1100, min(10_000, 150 * smallest))  # a tiny block makes a program for every few elements
+        cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
+    return tuple(cases)
+
 
 ADD_TEMPLATE = '''
 import torch
@@ -129,15 +166,21 @@ _ADD_MISTAKES = (
 def _matrix(rows: int, columns: int, row_stride: int | None, dtype: torch.dtype = torch.float32):
     def make(generator):
         x = torch.randn(rows, columns, generator=generator).to(dtype)
-        a = round(float(torch.empty(()).uniform_(1.5, 3.5, generator=generator)), 3)
-        return Strided(x, row_stride), a
+        return Strided(x, row_stride), float(torch.empty(()).uniform_(1.5, 3.5, generator=generator))
 
     return make
 
 
-def _matrix_of_any_width(generator):
-    columns = int(torch.randint(257, 780, (), generator=generator))
-    return _matrix(3, columns, columns + 7)(generator)
+def _any_matrix(rows: tuple[int, int], columns: tuple[int, int]):
+    """A matrix of numbers of all sizes, and a factor of any size. The products are finite."""
+
+    def make(generator):
+        m, n = integer(generator, *rows), integer(generator, *columns)
+        a = float(spread(generator, -12, 12))
+        stride = n + 7 if m > 1 else None
+        return Strided(spread(generator, -80, 127 - math.ceil(max(math.log2(abs(a)), 0)), m, n), stride), a
+
+    return make
 
 
 SCALE_CASES = (
@@ -147,9 +190,124 @@ SCALE_CASES = (
     Case("7 × 781, row stride 800", _matrix(7, 781, 800), "ragged strided"),
     Case("3 × 1, row stride 4", _matrix(3, 1, 4), "short strided"),
     Case("0 × 16", _matrix(0, 16, None), "empty"),
-    Case("3 × 257 to 780", _matrix_of_any_width, "ragged strided drawn"),
+    Case("3 × 257 to 780", _any_matrix((3, 3), (257, 780)), "ragged strided drawn"),
+    Case("66 to 80 × 5 to 20", _any_matrix((66, 80), (5, 20)), "ragged strided many drawn"),
+    Case("2 × 1024, whole blocks", _matrix(2, 1024, None)),
+    Case("1 × 5000 to 6000", _any_matrix((1, 1), (5000, 6000)), "ragged drawn"),
     Case("6 × 33, float16, row stride 40", _matrix(6, 33, 40, torch.float16), "ragged strided"),
 )
+
+
+def _another_factor(o) -> Finding | None:
+    """The output is a multiple of x, and the factor follows from something else than a."""
+    c = o.comparison
+    if c is None or c.right or (ratio := c.ratio_where_finite) is None or abs(ratio - 1) < 1e-6:
+        return None
+    a = o.values[1]
+    return Finding(
+        "wrong-value",
+        f"Every element is {ratio * a:.6g} times x, expected {a:g} times x ({o.case.name}).",
+        "The factor is wrong, and by another amount in other cases.",
+        "pass a to the kernel as it is, and multiply by it once.",
+    )
+
+
+def _rounded_factor(o) -> Finding | None:
+    """The factor is a, rounded to three digits after the point."""
+    c = o.comparison
+    if c is None or c.right or (ratio := c.ratio_where_finite) is None:
+        return None
+    a = o.values[1]
+    if round(a, 3) == a or abs(ratio * a - round(a, 3)) > 1e-5 * abs(a):
+        return None
+    return Finding(
+        "low-precision",
+        f"Every element is {ratio * a:.7g} times x, expected {a:.7g} times x ({o.case.name}).",
+        "The factor a was rounded before the multiplication.",
+        "pass a to the kernel as it is.",
+    )
+
+
+def _far_factor(o) -> Finding | None:
+    """Another factor, so large that some elements are infinite."""
+    c = o.comparison
+    if c is None or c.right or not c.made_infinite:
+        return None
+    return _another_factor(o)
+
+
+def _copied(source: str, traces: list[dict]) -> str:
+    """A remark about a host function that copies a strided input before it launches."""
+    if not any(step.get("op") in ("clone", "contiguous", "copy_") for trace in traces for step in trace["steps"]):
+        return ""
+    return (
+        "A copy on the host hides the stride bug: it reads and writes the matrix once more. With x.stride(0) the "
+        "kernel needs no copy."
+    )
+
+
+LARGEST_HALF = 65504.0
+
+
+def in_half_precision(o) -> Finding | None:
+    """What is too large for float16 is infinite, and the rest has the errors of float16, although x is no float16."""
+    c = o.comparison
+    if c is None or c.right or c.expected.ndim != 2 or c.got.dtype == torch.float16:
+        return None
+    x, infinite = o.values[0].double().abs(), torch.isinf(c.value)
+    largest, smallest = torch.maximum(x, c.expected.abs()), torch.minimum(x, c.expected.abs())
+    near = (largest / LARGEST_HALF - 1).abs() < 3e-3
+    if not infinite.any() or not bool((near | (infinite == (largest > LARGEST_HALF))).all()):
+        return None
+    telling = (smallest > 1e-3) & ~infinite
+    error = (c.value / c.expected - 1).abs()[telling]
+    if not telling.any() or float(error.max()) > 4e-3:
+        return None
+    return Finding(
+        "low-precision",
+        f"{o.worst_in_words} {int(infinite.sum())} elements are infinite: those whose x or a * x is above 65504.",
+        "The kernel computes in float16, whose largest number is 65504.",
+        "compute in float32: x.to(tl.float32) after the load. The store converts to the output's dtype.",
+        second="overflow",
+    )
+
+
+def overflowed(o) -> Finding | None:
+    """Infinities are all that is wrong, although x and a * x are finite in the dtype of x."""
+    c = o.comparison
+    if c is None or c.right or not c.made_infinite:
+        return None
+    if bool((c.bad & ~c.made_not_finite).any()):
+        return None
+    return Finding(
+        "overflow",
+        f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are infinite or NaN.",
+        "x and a * x have room in this dtype, but a number in between is too large for it.",
+        "multiply once: x * a.",
+    )
+
+
+_WIDEST = 140_009
+SCALE_PROBES = tuple(
+    Case(f"{m} × {n}", lambda _, m=m, n=n: (unfilled(m, n), 2.5))
+    for m, n in ((5003, 3), (7001, 3), (2, 100_003), (2, _WIDEST))
+)
+
+
+def beyond_the_grid(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
+    """More rows than a fixed grid has programs, and rows that are longer than a fixed number of blocks."""
+    cases = []
+    if programs := fixed_programs(*planned[:2]):
+        rows = covered(programs)
+        shape = _any_matrix(more_than(rows), (1, 9))
+        cases.append(Case(f"more than {rows} rows", shape, "strided many drawn"))
+    programs = fixed_programs(*planned[2:])
+    if programs and (block := planned[3].block) < _WIDEST:  # otherwise a whole row is one block
+        columns = covered(programs, block) // 2
+        shape = _any_matrix((2, 2), more_than(columns, block))
+        cases.append(Case(f"more than {columns:,} columns", shape, "strided drawn"))
+    return tuple(cases)
+
 
 EXERCISES = (
     Exercise(
@@ -157,6 +315,8 @@ EXERCISES = (
         entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
         cases=ADD_CASES,
+        probes=ADD_PROBES,
+        beyond=beyond_the_launch,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
@@ -178,26 +338,49 @@ EXERCISES = (
         entry="add_autotuned",
         signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
         cases=ADD_CASES,
+        probes=ADD_PROBES,
+        beyond=beyond_the_launch,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
-        timing_cases=tuple(Case(f"n = {n:,}", _unfilled(n)) for n in (98_432, 1 << 25)),
+        timing_cases=tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in (98_432, 1 << 25)),
     ),
     Exercise(
         lesson=find("bug_hunt"),
         entry="scale",
         signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
         cases=SCALE_CASES,
+        probes=SCALE_PROBES,
+        beyond=beyond_the_grid,
         reference=lambda x, a: x.double() * a,
+        remark=_copied,
+        rules=(in_half_precision, overflowed, _rounded_factor, _far_factor),
         # a is rounded to the dtype that the kernel multiplies in, and the product once more
         bounds={
             torch.float32: Bound(4e-7, 1e-44),
             torch.float16: Bound(1.2e-3, 6e-8),
             torch.bfloat16: Bound(1.2e-2, 1e-40),
         },
+        last_rules=(_another_factor,),
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
             Mistake("wrong-value", lambda x, a: x + a, "The output is x + a.", "The exercise asks for a * x."),
+            Mistake(
+                "stride-ignored",
+                lambda x, a: rows_one_apart(x.double()) * a,
+                "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is that "
+                "of a column.",
+                "Pass x.stride(0) to the kernel, and begin row r at r * row_stride.",
+            ),
+            *(
+                Mistake(
+                    "low-precision",
+                    lambda x, a, dtype=dtype: x.double() * float(torch.tensor(a, dtype=dtype)),
+                    "The factor a was rounded to half precision before the multiplication.",
+                    "Multiply in float32. The store converts to the output's dtype.",
+                )
+                for dtype in (torch.float16, torch.bfloat16)
+            ),
         ),
     ),
 )

@@ -6,19 +6,24 @@ judge reads traces, bytes and short reports only after the process that made the
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import re
 import secrets
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
-from ..box import Box, BoxError, Outcome
+from ..answer import is_starter, line_with_dots, unfilled
+from ..box import Box, BoxError, Outcome, Overloaded
 from ..box.wire.requests import Request
 from ..exercises import find
 from ..exercises.spec import Exercise
-from ..verdict import GRADER_ERROR, Finding, Verdict
+from ..verdict import GRADER_ERROR, Finding, Slug, Verdict
 from . import proof
+from .blanks import TemplateTraces
 from .jax import JaxJudgement, JaxMissing
 from .kernels import KernelJudgement
 from .proof import CannotJudge
@@ -27,7 +32,7 @@ from .values import ValueJudgement
 __all__ = ["BoxError", "CannotJudge", "JaxMissing", "Judge", "this_backend"]
 
 MAX_SOURCE = 200_000
-ANSWER_LIMITS = 4  # time for all jobs of an answer together, as a multiple of the exercise's limit
+ANSWER_LIMITS = 2  # time for all jobs of an answer together, as a multiple of the exercise's limit
 # These depend on the compiler, the clock and the device, which differ between interpreter and GPU.
 CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
 
@@ -49,13 +54,19 @@ class Judge:
     confinement is requested and this machine does not support it.
     """
 
-    def __init__(self, confine: bool = True, backend: str | None = None):
+    def __init__(self, confine: bool = True, backend: str | None = None, early: Box | None = None):
+        """early: a box that was started before torch was imported here. It is closed if it is for another backend."""
         self.backend = backend or this_backend()
-        self.box = Box(self.backend, confine)
-        self.template_traces: dict[str, dict[int, dict]] = {}
-        self.seconds_left = math.inf
+        if early and early.backend != self.backend:
+            early.close()
+            early = None
+        self.box = early or Box(self.backend, confine)
+        self.template_traces = TemplateTraces()
+        self.seconds_left = math.inf  # for the rest of the answer's jobs
         self.proven: set[str] = set()
+        self.say: Callable[[str], None] = lambda words: None  # told how far a judgement is
         self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None
+        self.compiles = self.backend == "interpreter"  # on a GPU, the GPU's own compiler decides
 
     def __enter__(self) -> Judge:
         self.start()
@@ -89,15 +100,25 @@ class Judge:
         exercise = find(name)
         for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
             if kind not in self.proven:
-                proof.prove(self, kind)
+                self.say("trying known answers, to see that the judge works here")
+                say, self.say = self.say, lambda words: None
+                try:
+                    proof.prove(self, kind)
+                finally:
+                    self.say = say
                 self.proven.add(kind)
 
     def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:
         """As `judge`, but without a proof, and `exercise` may be one that is not in the course."""
+        self.seconds_left = ANSWER_LIMITS * exercise.limit_seconds
         try:
-            return self._judge(exercise, source, seed)
+            with _one_thread():
+                return self._judge(exercise, source, seed)
         except (BoxError, JaxMissing):
             raise
+        except Overloaded as error:
+            advice = "close other programs, then check again."
+            return self._verdict(exercise, Finding(GRADER_ERROR, str(error), "The answer is not the cause.", advice))
         except Exception as error:
             finding = Finding(
                 GRADER_ERROR,
@@ -115,37 +136,119 @@ class Judge:
             finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
             return self._verdict(exercise, finding)
         seed = secrets.randbits(62) if seed is None else seed
-        self.seconds_left = ANSWER_LIMITS * exercise.limit_seconds
         if self.checker and exercise.kind != "value" and (found := self._found_by_checker(exercise, source, seed)):
             return found
-        return _KINDS[exercise.kind](self, exercise, source, seed).verdict()
+        return unfinished(_KINDS[exercise.kind](self, exercise, source, seed).verdict(), exercise, source)
 
     def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
-        """The interpreter's verdict if it is final; None if the GPU must decide."""
+        """The interpreter's verdict if it is final; None if the GPU must decide, in the rest of the answer's time."""
+        # The GPU compiles the configuration that wins, and an autotuner passes over those that fail. All must compile.
+        self.checker.compiles = bool(exercise.timing_cases)
+        self.checker.seconds_left = self.seconds_left
         try:
+            self.checker.say = self.say
             verdict = self.checker._judge(exercise, source, seed)
+            self.seconds_left = self.checker.seconds_left
         except BoxError:  # this Triton's interpreter does not run here: only the GPU decides
             self.checker.close()
             self.checker = None
             return None
-        if verdict.passed or verdict.diagnosis in CARD_DECIDES:
+        final = verdict.diagnosis not in CARD_DECIDES or (
+            self.checker.compiles and verdict.diagnosis == Slug.COMPILE_ERROR
+        )
+        if verdict.passed or not final:
             return None
         return replace(verdict, backend=self.backend, note="found by the memory checker, on the interpreter")
 
-    def run(self, exercise: Exercise, request: Request, tensors: bytes = b"", output_size: int = 0) -> Outcome:
-        """Runs one job of an answer in the rest of the answer's time.
+    def run(
+        self, exercise: Exercise, request: Request, tensors: bytes = b"", output_size: int = 0, share: float = 1.0
+    ) -> Outcome:
+        """Runs one job of an answer in the rest of the answer's time, and in at most `share` of the exercise's limit.
 
-        On the interpreter the limit counts CPU time, so that a loaded machine does not change a verdict.
+        The time that the job waits for a core is not charged, so that a loaded machine does not change a verdict. On
+        the interpreter, all threads of the job together may compute for this time.
         """
-        limit = exercise.limit_seconds
-        seconds, cpu_seconds = (3 * limit, limit) if self.backend == "interpreter" else (2 * limit, math.inf)
-        outcome = self.box.run(request, tensors, output_size, min(seconds, self.seconds_left), cpu_seconds)
+        on_gpu = self.backend != "interpreter"  # where a job compiles first, and others may use the card
+        seconds = min(share * exercise.limit_seconds * (2 if on_gpu else 1), self.seconds_left)
+        cpu_seconds = math.inf if on_gpu else seconds
+        self.box.reported = lambda count: self.say(_in_words(request, count, seconds))
+        self.box.reported(0)
+        outcome = self.box.run(request, tensors, output_size, seconds, cpu_seconds)
         self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
         return outcome
+
+    @contextlib.contextmanager
+    def own_time(self, exercise: Exercise):
+        """Jobs of the judge itself, which the answer is not charged for."""
+        left, self.seconds_left = self.seconds_left, exercise.limit_seconds
+        try:
+            yield
+        finally:
+            self.seconds_left = left
 
     def _verdict(self, exercise: Exercise, finding: Finding) -> Verdict:
         blanks = dict.fromkeys(exercise.blanks.names, False) if exercise.blanks else {}
         return Verdict(exercise.name, False, 0, exercise.points, self.backend, finding, (), blanks)
 
 
+@contextlib.contextmanager
+def _one_thread():
+    """torch computes on this thread alone: with tensors of this size, threads mostly wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def unfinished(verdict: Verdict, exercise: Exercise, source: str) -> Verdict:
+    """The verdict, with another name if the answer that fails is still the starter, or has `...` in it."""
+    finding = verdict.finding
+    if finding is None or finding.slug in (GRADER_ERROR, Slug.SYNTAX_ERROR):
+        return verdict
+    if exercise.rests_on and (found := _unsolved_before(finding, exercise, source)):
+        return replace(verdict, finding=found)
+    if finding.slug == Slug.NOT_ATTEMPTED:
+        return verdict
+    if exercise.starter and is_starter(source, exercise.starter, exercise.entry):
+        happened = f"The starter is unchanged. {finding.happened}"
+        return replace(verdict, finding=replace(finding, slug=Slug.NOT_ATTEMPTED, happened=happened, second=None))
+    if line := line_with_dots(source, exercise.entry):
+        happened = f"Line {line} still has `...` in the place of code."
+        return replace(verdict, finding=Finding(Slug.NOT_ATTEMPTED, happened, advice="write what belongs there."))
+    return verdict
+
+
+def _unsolved_before(finding: Finding, exercise: Exercise, source: str) -> Finding | None:
+    """The finding about the exercise whose answer this one takes, if that is the starter still, or is missing."""
+    before = find(exercise.rests_on)
+    means = f"{exercise.name} uses your answer to {before.name}."
+    missing = re.search(r"name '(\w+)' is not defined", finding.happened)
+    if missing and re.search(rf"^def {missing[1]}\(", before.starter, re.M):
+        happened = f"NameError: name '{missing[1]}' is not defined. It belongs to {before.name}."
+        advice = f"run the cell of {before.name}, then this one. If it has another name there, write that name here."
+        return replace(finding, happened=happened, means=means, advice=advice)
+    if name := unfilled(source, before.starter, exercise.entry):
+        happened = f"{name} is still as in the starter of {before.name}: its blanks are not filled."
+        return Finding(Slug.NOT_ATTEMPTED, happened, means, f"solve {before.name} first. Run its cell, then this one.")
+    return None
+
+
+def _in_words(request: Request, count: int, seconds: float) -> str:
+    """How far a job is, after `count` reports. Learners' code may have sent them: nothing rests on this number."""
+    of = len(getattr(request, "cases", ()))
+    what, each = _STAGES.get(request.kind, "running your code"), "case"
+    if getattr(request, "template", None):
+        what, each = "trying each blank by itself", "trial"
+    where = f", {each} {min(count + 1, of)} of {of}" if of > 1 else ""
+    return f"{what}{where}. A loop is stopped after {seconds:.0f} s of computing."
+
+
+_STAGES = {
+    "plan": "recording your host function's launches",
+    "replay": "running your kernels",
+    "jax-plan": "tracing your function",
+    "jax-replay": "running your kernels",
+}
 _KINDS = {"kernel": KernelJudgement, "value": ValueJudgement, "jax": JaxJudgement}

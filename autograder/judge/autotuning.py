@@ -8,25 +8,43 @@ that it made for the small size.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from dataclasses import replace
 
 from ..box.wire import Report
 from ..box.wire.requests import TuneCase, TuneRequest
-from ..verdict import Finding
+from ..verdict import Finding, Slug
+from .launched import OPTIONS, tuned_launches
 from .trials import Drawn, Trials
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
 MAX_CONFIGURATIONS = 32  # a larger space is not timed
-MAX_ENTRIES = 64  # in one configuration
-# Entries of a configuration that are launch options, not arguments of the kernel.
-OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
 
 def about_autotuning(trials: Trials) -> Finding | None:
     """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
     traces = [trace for i, trace in trials.traces.items() if trials.cases[i].expected.numel()]
     return about_the_space(traces) or (_measured_choice(trials, traces) if trials.on_gpu else None)
+
+
+def about_the_grid(trials: Trials, finding: Finding) -> Finding:
+    """The finding about a wrong answer, explained by a grid that does not follow the configuration, if one does not."""
+    if finding.slug not in (Slug.UNWRITTEN_OUTPUT, Slug.TAIL_WRONG):
+        return finding
+    for i, trace in trials.traces.items():
+        for launch in tuned_launches(trace):
+            programs, block = math.prod(launch.get("grid") or (0,)), launch["args"].get("BLOCK_SIZE")
+            elements = trials.cases[i].expected.numel()
+            if type(block) is int and programs * block < elements:
+                return replace(
+                    finding,
+                    means=f"With BLOCK_SIZE = {block} the grid started {programs} program{'s' * (programs != 1)}: "
+                    f"{programs * block} of {elements} elements ({trials.cases[i].case.name}). The judge tries several "
+                    "configurations of your space, as autotune does, and each has its own number of programs.",
+                    advice="the grid has to be a function, so that it can follow the block size: Triton calls it with "
+                    'a dictionary of the chosen values, such as meta["BLOCK_SIZE"], and it returns the tuple.',
+                )
+    return finding
 
 
 def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
@@ -51,21 +69,6 @@ def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
     half = len(times) // 2
     same_key = key_of(found[0]) == key_of(found[half])
     return about_the_choice(same_key, small.name, large.name, times[:half], times[half:])
-
-
-def tuned_launches(trace: dict) -> Iterator[dict]:
-    """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
-    for step in trace.get("steps", ()):
-        tuned = step.get("tuned") if isinstance(step, dict) else None
-        if not isinstance(tuned, dict) or not isinstance(step.get("args"), dict):
-            continue
-        space, key = tuned.get("space"), tuned.get("key")
-        if isinstance(space, list) and isinstance(key, list) and all(map(_is_configuration, space)):
-            yield step
-
-
-def _is_configuration(value: object) -> bool:
-    return isinstance(value, dict) and len(value) <= MAX_ENTRIES
 
 
 def about_the_space(traces: list[dict]) -> Finding | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..box.wire import Report
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Blanks, Tag
 from ..verdict import Finding, Slug
@@ -11,8 +12,8 @@ from .trials import Trials
 
 # Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
 TELLING = {Tag.RAGGED, Tag.ASCENDING, Tag.DESCENDING, Tag.NEGATIVE, Tag.STRIDED}
-REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.DRAWN}
-_NOT_REACHED = Finding("crash", "The kernel did not end.")
+REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.FAR, Tag.DRAWN, Tag.AGAIN}
+_NOT_TRIED = Finding("timeout", "This blank was not tried: the others used up the time of the answer.")
 
 
 def wrong_blanks(trials: Trials, traces: dict[int, dict]) -> dict[str, Finding] | None:
@@ -26,22 +27,47 @@ def wrong_blanks(trials: Trials, traces: dict[int, dict]) -> dict[str, Finding] 
     seen: dict[tuple[str, int], Observation] = {}
     for names in groups:
         cases = {(name, i): (trials.cases[i], traces[i]) for name in names for i in traces}
-        seen |= trials.replay(trials.source, cases, template=blanks)
+        seen |= trials.replay_blanks(trials.source, cases, blanks)
     if any(o.trouble and o.trouble.kind == "restructured" for o in seen.values()):
         return None
     wrong: dict[str, Finding] = {}
     for name in blanks.names:
-        findings = [diagnose(seen[name, i]) if (name, i) in seen else _NOT_REACHED for i in traces]
-        if finding := next((f for f in findings if f), None):
+        found = [diagnose(seen[name, i]) for i in traces if (name, i) in seen]
+        finding = next((f for f in found if f), None if len(found) == len(traces) else _NOT_TRIED)
+        if finding:
             wrong[name] = replace(finding, advice=blanks.advice.get(name, finding.advice))
     return wrong
 
 
-def traces_of_template(trials: Trials) -> dict[int, dict]:
-    """What the solution's host function does with the telling cases; the same for every learner."""
-    planned = trials.plan(trials.exercise.blanks.template, trials.cases)
-    about = {i: trials.cases[i].case.about for i in planned}
-    return {i: planned[i].trace for i, tags in about.items() if tags & TELLING and not tags & REPEATING}
+class TemplateTraces:
+    """What the solution's host function does with the telling cases: the same for every answer.
+
+    They are planned in the judge's own time, and kept only if they are complete. So no answer changes the next one's.
+    """
+
+    def __init__(self):
+        self._known: dict[str, tuple[tuple, dict[int, dict]]] = {}  # by exercise: the cases as planned, their traces
+
+    def of(self, trials: Trials) -> dict[int, dict] | None:
+        """By the numbers of the telling cases of `trials`; None if they could not be planned."""
+        exercise = trials.exercise
+        telling = [i for i, drawn in enumerate(trials.cases) if _tells(drawn.case.about)]
+        cases = tuple(trials.cases[i].described() for i in telling)
+        known, traces = self._known.get(exercise.name, (None, None))
+        if known == cases:
+            return traces
+        with trials.judge.own_time(exercise):
+            planned = trials.plan(exercise.blanks.template, [trials.cases[i] for i in telling])
+        reports = [planned.get(position) for position in range(len(telling))]
+        if not all(isinstance(report, Report) and "steps" in (report.trace or {}) for report in reports):
+            return None
+        traces = {i: report.trace for i, report in zip(telling, reports)}
+        self._known[exercise.name] = cases, traces
+        return traces
+
+
+def _tells(about: set[Tag]) -> bool:
+    return bool(about & TELLING) and not about & REPEATING
 
 
 def with_blanks(finding: Finding, blanks: Blanks, wrong: dict[str, Finding]) -> Finding:

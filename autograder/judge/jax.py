@@ -1,6 +1,9 @@
 """Judges exercises whose function takes and returns JAX arrays.
 
-JAX cannot be planned on decoys, so the learner's Python runs confined in the process that makes the results.
+As with torch there are two jobs. The first runs the learner's Python: it traces the function on arrays without values,
+and sends what it traced as a program (box/wire/programs.py). `jax_programs` looks at the program. The second job never
+runs the learner's Python: it evaluates the programs on the real inputs, with clean copies of the kernels.
+
 `Exercise.calls` lists the calls of each case. `Exercise.judge_calls` finds what is wrong with the outputs; without it,
 the comparison and the rules for tensors do.
 """
@@ -8,19 +11,24 @@ the comparison and the rules for tensors do.
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 from importlib import metadata
 
 import torch
 
-from ..box.wire import Report
+from ..box.wire import ProtocolError, Report, Trouble
 from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import Array, JaxCall, JaxRequest, Static, Traced
-from ..diagnosis import Observation, diagnose, overall, wrong_program
+from ..box.wire.programs import read
+from ..box.wire.requests import Decoy, JaxPlanRequest, JaxProgram, JaxReplayRequest
+from ..diagnosis import Observation, diagnose, error_map, overall, wrong_program
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import UNUSUAL, Call, Case, Cotangent, Exercise, Strided, Tag, Varying
+from ..exercises.spec import UNUSUAL, Bound, Call, Case, Cotangent, Exercise, Strided, Tag
 from ..tensors import dtype_name, is_poison
-from ..verdict import CaseResult, Finding, Slug, Verdict
+from ..verdict import CaseResult, ErrorMap, Finding, Slug, Verdict, quoted
+from . import compiling
+from .jax_calls import Asked, Made, described, requested, value_of
+from .jax_programs import Seen, look
 
 OLDEST_TRITON = (3, 6)  # the oldest version that jax-triton can launch on a GPU
 
@@ -49,21 +57,6 @@ def _triton() -> str:
     return triton.__version__
 
 
-@dataclass
-class Made:
-    """One call: its arguments as tensors and numbers, and its output or the finding that says why it has none."""
-
-    case: Case
-    call: Call
-    arguments: tuple
-    cotangent: torch.Tensor | None
-    expected: torch.Tensor | None  # float64; None if the exercise does not compare with it
-    like: torch.Tensor  # a tensor of the output's shape and dtype
-    report: Report | None = None
-    got: torch.Tensor | None = None
-    finding: Finding | None = None
-
-
 class JaxJudgement:
     """One answer to an exercise of kind "jax"."""
 
@@ -80,7 +73,7 @@ class JaxJudgement:
 
     def _call(self, case: Case, call: Call, drawn: tuple) -> Made:
         cotangent = next((a.values for a in drawn if isinstance(a, Cotangent)), None)
-        arguments = tuple(_value(a, call.variant) for a in drawn if not isinstance(a, Cotangent))
+        arguments = tuple(value_of(a, call.variant) for a in drawn if not isinstance(a, Cotangent))
         first = next(a for a in arguments if isinstance(a, torch.Tensor))
         exercise = self.exercise
         expected = exercise.reference(*arguments).double() if not call.grad else None
@@ -92,14 +85,17 @@ class JaxJudgement:
     # -- the verdict -------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
-        launched = self._run()
+        self._plan()
+        seen = self._look()
+        self._replay()
+        launched = self._about_launches(seen)
         exercise = self.exercise
         findings = [self._of_case(case) for case in exercise.cases]
         finding = self._with_tail(self._overall(findings))
         if finding is None or finding.slug in (
             Slug.WRONG_VALUE, Slug.WRONG_RATE, Slug.SAME_MASK, Slug.SEED_IGNORED
         ):  # fmt: skip
-            finding = launched or finding or self._without_kernels()
+            finding = launched or finding or self._idle() or self._refused()
         passed = finding is None
         return Verdict(
             exercise=exercise.name,
@@ -107,8 +103,11 @@ class JaxJudgement:
             score=exercise.points if passed else 0,
             points=exercise.points,
             backend=self.judge.backend,
-            finding=finding,
-            cases=tuple(CaseResult(c.name, f) for c, f in zip(exercise.cases, findings)),
+            finding=quoted(finding, self.source),
+            cases=tuple(
+                CaseResult(case.name, quoted(found, self.source), self._map(case) if found else None)
+                for case, found in zip(exercise.cases, findings, strict=True)
+            ),
         )
 
     def _of_case(self, case: Case) -> Finding | None:
@@ -122,6 +121,18 @@ class JaxJudgement:
         if self.exercise.judge_calls:
             return self.exercise.judge_calls([m for m in made if m.got.numel()]) if made[0].got.numel() else None
         return next((f for f in (diagnose(self._observed(m)) for m in made) if f), None)
+
+    def _map(self, case: Case) -> ErrorMap | None:
+        """The map of the first call of a case that is wrong, if it can be drawn."""
+        calls = [made for made in self.made if made.case is case]
+        whole = [made for made in calls if made.got is not None]
+        if whole and len(whole) == len(calls) and self.exercise.nearest:
+            nearest = self.exercise.nearest(whole)
+            drawn = (error_map(self._observed(made, *each)) for made, each in zip(whole, nearest, strict=True))
+        else:
+            known = [made for made in calls if made.map or made.got is not None and made.expected is not None]
+            drawn = (made.map or error_map(self._observed(made)) for made in known)
+        return next(filter(None, drawn), None)
 
     def _overall(self, findings: list[Finding | None]) -> Finding | None:
         cases = self.exercise.cases
@@ -150,29 +161,91 @@ class JaxJudgement:
         blocks = (1 << k for k in range(4, longest.bit_length()))
         return next((block for block in blocks if all(only_the_rest(hole, block) for hole in holes)), None)
 
-    # -- running -----------------------------------------------------------------------------------------
+    # -- the programs ------------------------------------------------------------------------------------
 
-    def _run(self) -> Finding | None:
-        """Runs all calls and stores their outputs. Returns the finding about the launches, if there is one."""
-        outcome, slots = self._box(self.made)
-        reports = outcome.by_case(len(self.made) + 1)
-        for index, made in enumerate(self.made):
-            self._take(made, reports.get(index), outcome.output, slots[index])
-        return self._about_launches(reports.get(len(self.made)))
+    def _plan(self) -> None:
+        """Traces the programs. Calls under jit share one if nothing that is traced differs. Plain calls do not."""
+        self.programs: list[Asked] = []
+        shared: dict[JaxProgram, Asked] = {}
+        for made in self.made:
+            request = requested(made)
+            made.program = shared.get(request) if made.call.jit else None
+            if made.program is None:
+                made.program = Asked(request)
+                self.programs.append(made.program)
+                if made.call.jit:
+                    shared[request] = made.program
+        request = JaxPlanRequest(self.source, self.exercise.entry, tuple(each.request for each in self.programs))
+        reports = self.judge.run(self.exercise, request).by_case(len(self.programs))
+        for number, planned in enumerate(self.programs):
+            case = next(made.case for made in self.made if made.program is planned)
+            self._take_trace(planned, case, reports.get(number))
 
-    def _box(self, calls: list[Made], empty_kernels: bool = False):
+    def _take_trace(self, planned: Asked, case: Case, report) -> None:
+        if report is None:  # an earlier trace ended the process
+            planned.finding = Finding("crash", f"The process ended before this call ({case.name}).")
+        elif not isinstance(report, Report) or report.trace is None:
+            planned.finding = self._trouble(case, report, "plan")
+            planned.finding = planned.finding or Finding("crash", f"No program came back ({case.name}).")
+        else:
+            try:
+                planned.program, planned.trace = read(report.trace.get("program")), report.trace
+            except ProtocolError as error:
+                garbled = Report(0, error=Trouble("garbled", message=str(error)))
+                planned.finding = self._trouble(case, garbled, "plan")
+
+    def _look(self) -> Seen | None:
+        """What the programs do; None if there are none. A program that is not evaluated gets a finding."""
+        seen = None
+        for planned in self.programs:
+            if planned.program is None:
+                continue
+            call = next(made.call for made in self.made if made.program is planned)
+            found = look(planned.program, call.grad, call.needs_kernel)
+            if not planned.program.known or math.isinf(found.arithmetic.total()):  # in a loop it takes long, too
+                planned.finding = found.about_arithmetic()
+            if all(math.prod(a.shape) for a in planned.request.arguments if isinstance(a, Decoy)):
+                seen = seen + found if seen else found
+        return seen
+
+    def _about_launches(self, seen: Seen | None) -> Finding | None:
+        if seen is None:
+            return None
+        if not seen.kernels and all(made.got is not None and not made.got.any() for made in self.made):
+            return Finding(
+                "not-attempted",
+                "The output is zero everywhere, and no Triton kernel is launched.",
+                advice="write the kernel, call it with jt.triton_call(…), and return its result.",
+            )
+        return seen.finding()
+
+    # -- the outputs -------------------------------------------------------------------------------------
+
+    def _replay(self) -> None:
+        """Evaluates the programs of all calls and stores the outputs."""
+        for made in self.made:
+            made.finding = made.program.finding
+        calls = [made for made in self.made if not made.finding]
+        if not calls:
+            return
         packer = Packer()
-        described = tuple(_described(made, packer) for made in calls)
-        request = JaxRequest(self.source, self.exercise.entry, described, empty_kernels)
+        programs = [planned for planned in self.programs if not planned.finding]
+        cases = tuple(described(made, programs.index(made.program), packer) for made in calls)
+        request = JaxReplayRequest(self.source, tuple(planned.trace for planned in programs), cases)
         outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
-        return outcome, [call.slot for call in described]
+        reports = outcome.by_case(len(calls))
+        for number, made in enumerate(calls):
+            self._take(made, reports.get(number), outcome.output, cases[number].slot)
 
     def _take(self, made: Made, report, output: bytes, slot) -> None:
         if report is None:  # an earlier call ended the process
             made.finding = Finding("crash", f"The process ended before this call ({made.case.name}).")
             return
-        made.finding = self._trouble(made.case, report)
+        made.finding = self._trouble(made.case, report, "replay")
         if made.finding:
+            if isinstance(report, Report):
+                seen = Observation(self.exercise, made.case, (), self.judge.backend, trouble=report.error)
+                made.map = error_map(seen)
             return
         made.report = report
         if (wrong := _wrong_form(made)) is not None:
@@ -182,10 +255,10 @@ class JaxJudgement:
         if race := self._about_races(made):
             made.got, made.finding = None, race
 
-    def _observed(self, made: Made, expected: torch.Tensor | None = None) -> Observation:
+    def _observed(self, made: Made, expected: torch.Tensor | None = None, bound: Bound | None = None) -> Observation:
         """A call as an Observation, for the rules for tensors."""
         expected = made.expected if expected is None else expected
-        bound = self.exercise.bounds[made.like.dtype]
+        bound = bound or self.exercise.bounds[made.like.dtype]
         return Observation(
             self.exercise,
             made.case,
@@ -201,11 +274,11 @@ class JaxJudgement:
         seen = self._observed(made, expected=made.got.double())
         return wrong_program(seen) or diagnose(replace(seen, comparison=None))
 
-    def _trouble(self, case: Case, report) -> Finding | None:
+    def _trouble(self, case: Case, report, stage: str) -> Finding | None:
         """The diagnosis of a call that ended with an error."""
         seen = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**seen, exceeded=report.exceeded, death=report.death))
+            return diagnose(Observation(**seen, stage=stage, exceeded=report.exceeded, death=report.death))
         if report.error is None:
             return None if report.result else Finding("crash", f"No result came back ({case.name}).")
         trouble = report.error
@@ -214,47 +287,14 @@ class JaxJudgement:
         in_kernel = trouble.construct == "kernel"
         finding = diagnose(Observation(**seen, stage="replay" if in_kernel else "plan", trouble=trouble))
         return _explained(finding, trouble)
-    def _about_launches(self, report) -> Finding | None:
-        if not isinstance(report, Report):
-            return None
-        if report.error:
-            return self._trouble(self.exercise.cases[0], report) if report.error.kind == "not-allowed" else None
-        traced = report.value if isinstance(report.value, dict) else {}
-        kernels, arithmetic = traced.get("kernels"), traced.get("arithmetic")
-        if not kernels:
-            return Finding(
-                "no-triton-kernel",
-                "No Triton kernel is launched between the input and the output.",
-                "A Triton kernel must compute the result.",
-                "call your kernel with jt.triton_call(…), and return its result.",
-            )
-        if arithmetic and isinstance(arithmetic, list):
-            return Finding(
-                "no-triton-kernel",
-                f"JAX computes part of the result outside of the kernel: {', '.join(map(str, arithmetic[:4]))}.",
-                "The kernel must do all the arithmetic: each operation outside of it can cost one more pass over "
-                "memory.",
-                "keep reshapes, casts and the call, and move the arithmetic into the kernel.",
-            )
-        return None
 
-    def _without_kernels(self) -> Finding | None:
-        """Runs the answer with empty kernels. If the result is still right, the kernels did not contribute to it.
+    def _idle(self) -> Finding | None:
+        """The finding about kernels whose result is not used.
 
         The GPU does not repeat this check, because the interpreter did it before.
         """
-        if self.judge.backend != "interpreter":
-            return None
-        first = [m for m in self.made if m.case is self.exercise.cases[0]]
-        tried = [replace(m) for m in (first[-2:] if first[-1].call.grad else first[-1:])]
-        outcome, slots = self._box(tried, empty_kernels=True)
-        reports = {r.case: r for r in outcome.reports if r.case is not None}
-        for index, made in enumerate(tried):
-            report = reports.get(index)
-            if report is None or report.result is None:
-                return None
-            self._take(made, report, outcome.output, slots[index])
-        if any(m.got is None for m in tried) or self._about(tried):
+        first = [made for made in self.made if made.case is self.exercise.cases[0]]
+        if not any(made.report and made.report.evidence.idle for made in first):
             return None
         return Finding(
             "no-triton-kernel",
@@ -263,27 +303,10 @@ class JaxJudgement:
             "return the result of jt.triton_call.",
         )
 
-
-def _described(made: Made, packer: Packer) -> JaxCall:
-    """A call for the box. Integers are traced under jit, such as the course's seeds. Other numbers are static."""
-    call = made.call
-    return JaxCall(
-        arguments=tuple(
-            Array(packer.tensor(a)) if isinstance(a, torch.Tensor) else Traced(a) if type(a) is int else Static(a)
-            for a in made.arguments
-        ),
-        slot=packer.slot(made.like.nbytes),
-        jit=call.jit,
-        grad=call.grad,
-        cotangent=packer.tensor(made.cotangent) if call.grad else None,
-        needs_kernel=call.needs_kernel,
-    )
-
-
-def _value(argument, variant: int):
-    if isinstance(argument, Varying):
-        return argument.values[variant]
-    return argument.values if isinstance(argument, Strided) else argument
+    def _refused(self) -> Finding | None:
+        """What a compiler refuses, of the kernels that JAX launched."""
+        special = [each for m in self.made if m.report for each in m.report.evidence.specialisations]
+        return compiling.refusal(self.judge, self.exercise, self.source, special, ())
 
 
 def _gradient(reference, arguments: tuple, cotangent: torch.Tensor) -> torch.Tensor:

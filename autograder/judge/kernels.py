@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from ..diagnosis import diagnose, overall
+from ..diagnosis import diagnose, error_map, overall
 from ..exercises.spec import Exercise
-from ..verdict import CaseResult, Finding, Verdict
-from .autotuning import about_autotuning
-from .blanks import traces_of_template, with_blanks, wrong_blanks
+from ..verdict import CaseResult, Finding, Verdict, quoted
+from . import compiling
+from .autotuning import about_autotuning, about_the_grid
+from .blanks import with_blanks, wrong_blanks
 from .trials import Trials
+from .tuned_constants import about_the_constants
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 
@@ -24,46 +24,57 @@ class KernelJudgement:
     def verdict(self) -> Verdict:
         observations = self.trials.observe()
         findings = [diagnose(o) for o in observations]
-        finding = overall(observations, findings)
-        if finding is None and self.exercise.timing_cases:
-            finding = about_autotuning(self.trials)
-        passed = finding is None
-        exercise = self.exercise
-        score, blanks, blank_findings = (exercise.points if passed else 0), {}, None
+        special = [each for o in observations for each in o.evidence.specialisations]
+        answer = (self.judge, self.exercise, self.source, special)
+        finding = overall(observations, findings) or compiling.refusal(*answer, self.trials.traces.values())
+        refused = finding is not None and not any(findings)
+        if self.exercise.timing_cases and finding:
+            finding = about_the_grid(self.trials, finding)
+        elif self.exercise.timing_cases:
+            finding = about_autotuning(self.trials) or about_the_constants(self.trials)
+        blank_findings = None if finding is None else self._wrong_blanks()
+        if blank_findings is not None and refused:
+            blank_findings |= compiling.refused_blanks(*answer, self.exercise.blanks)
+        if blank_findings is not None:
+            finding = with_blanks(finding, self.exercise.blanks, blank_findings)
         note = next((o.evidence.unchecked for o in observations if o.evidence.unchecked), "")
-        if exercise.blanks:
-            blanks = dict.fromkeys(exercise.blanks.names, passed)
-            if not passed and exercise.blanks.kernel in self.trials.launched:
-                blank_findings = wrong_blanks(self.trials, self._template_traces())
-            if blank_findings is not None:
-                blanks = {name: name not in blank_findings for name in exercise.blanks.names}
-                # every blank may be right and the whole still wrong: that is not full marks
-                score = exercise.points * min(sum(blanks.values()), len(blanks) - 1) / len(blanks)
-                finding = with_blanks(finding, exercise.blanks, blank_findings)
-            elif not passed:
-                note = note or NOT_ONE_BY_ONE
+        if finding is None:
+            note = note or self.exercise.remark(self.source, list(self.trials.traces.values()))
+        elif self.exercise.blanks and blank_findings is None:
+            note = note or NOT_ONE_BY_ONE
         return Verdict(
-            exercise=exercise.name,
-            passed=passed,
-            score=score,
-            points=exercise.points,
+            exercise=self.exercise.name,
+            passed=finding is None,
+            score=self._score(finding, blank_findings),
+            points=self.exercise.points,
             backend=self.judge.backend,
-            finding=self._quoted(finding),
-            cases=tuple(CaseResult(o.case.name, self._quoted(f)) for o, f in zip(observations, findings)),
-            blanks=blanks,
+            finding=quoted(finding, self.source),
+            cases=tuple(
+                CaseResult(o.case.name, quoted(f, self.source), error_map(o) if f else None)
+                for o, f in zip(observations, findings)
+            ),
+            blanks=self._blanks(finding, blank_findings),
             blank_findings=blank_findings or {},
             note=note,
         )
 
-    def _template_traces(self) -> dict[int, dict]:
-        known = self.judge.template_traces
-        if self.exercise.name not in known:
-            known[self.exercise.name] = traces_of_template(self.trials)
-        return known[self.exercise.name]
+    def _wrong_blanks(self) -> dict[str, Finding] | None:
+        """The blanks that are wrong; None if they cannot be judged one by one."""
+        blanks = self.exercise.blanks
+        if not blanks or blanks.kernel not in self.trials.launched:
+            return None
+        traces = self.judge.template_traces.of(self.trials)
+        return None if traces is None else wrong_blanks(self.trials, traces)
 
-    def _quoted(self, finding: Finding | None) -> Finding | None:
-        """With the line as the learner wrote it; the box has seen the clean copy."""
-        lines = self.source.splitlines()
-        if finding is None or not finding.line or finding.line > len(lines):
-            return finding
-        return replace(finding, code=lines[finding.line - 1].strip()[:200])
+    def _blanks(self, finding: Finding | None, wrong: dict[str, Finding] | None) -> dict[str, bool]:
+        names = self.exercise.blanks.names if self.exercise.blanks else ()
+        return {name: finding is None if wrong is None else name not in wrong for name in names}
+
+    def _score(self, finding: Finding | None, wrong: dict[str, Finding] | None) -> float:
+        if finding is None:
+            return self.exercise.points
+        if wrong is None:
+            return 0
+        names = self.exercise.blanks.names
+        # every blank may be right and the whole still wrong: that is not full marks
+        return self.exercise.points * min(len(names) - len(wrong), len(names) - 1) / len(names)

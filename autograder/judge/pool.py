@@ -1,17 +1,26 @@
-"""Runs several judges in parallel, each with its own box, for batches of answers."""
+"""Runs several judges in parallel, each with its own box, for batches of answers.
+
+Without a GPU the judges are threads: a judge waits for its box most of the time. With several cards each judge is a
+process that sees one card only, so that no two answers are timed on the same card.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import multiprocessing
+import os
 import queue
-from collections.abc import Callable, Iterable, Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from ..exercises import UnknownExercise
 from ..verdict import GRADER_ERROR, Verdict
-from . import Judge
+from . import BoxError, Judge, this_backend
 from .jax import JaxMissing
 
 Item, Result = TypeVar("Item"), TypeVar("Result")
@@ -73,11 +82,119 @@ class SturdyJudge:
         self._stack.close()
 
 
-class JudgePool:
-    """A context manager that owns `size` judges. If one does not start, all are closed and its error is raised."""
+Card = dict[str, str]  # the environment of a process that sees this card only
 
-    def __init__(self, size: int, new_judge: NewJudge = Judge) -> None:
-        self._judges = [SturdyJudge(new_judge) for _ in range(max(size, 1))]
+
+def cards() -> list[Card]:
+    """The cards that judges can be bound to here; empty where kernels run on the interpreter."""
+    backend = this_backend()
+    if backend == "interpreter":
+        return []
+    import torch
+
+    name = "HIP_VISIBLE_DEVICES" if backend == "hip" else "CUDA_VISIBLE_DEVICES"
+    chosen = [device.strip() for device in os.environ.get(name, "").split(",") if device.strip()]
+    return [{name: device} for device in chosen or map(str, range(torch.cuda.device_count()))]
+
+
+def size_here(bound: Sequence[Card]) -> int:
+    """How many judges work side by side unless somebody says it: one per card, or one per processor without cards."""
+    return len(bound) or os.cpu_count() or 1
+
+
+class BoundJudge:
+    """A judge in a process of its own, which sees one card. A context manager with the method `judge`."""
+
+    def __init__(self, new_judge: NewJudge, card: Card) -> None:
+        self._new_judge, self._card = new_judge, card
+
+    def __enter__(self) -> BoundJudge:
+        spawn = multiprocessing.get_context("spawn")
+        self._pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_serve, args=(theirs, self._new_judge))
+        with _environment(self._card):  # it must be there before the first import asks for a card
+            self._process.start()
+        theirs.close()
+        try:
+            self._receive()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._pipe.close()  # the process ends itself, and its boxes
+        self._process.join(30)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def judge(self, exercise: str, source: str, seed: int | None = None) -> Verdict:
+        try:
+            self._pipe.send((exercise, source, seed))
+        except OSError:
+            raise BoxError(f"the judge's process ended, with status {self._process.exitcode}") from None
+        return self._receive()
+
+    def _receive(self) -> Verdict:
+        try:
+            good, found = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join(5)
+            raise BoxError(f"the judge's process ended, with status {self._process.exitcode}") from None
+        if not good:
+            raise found
+        return found
+
+
+_one_change = threading.Lock()
+
+
+@contextlib.contextmanager
+def _environment(changed: dict[str, str]) -> Iterator[None]:
+    """Another environment for a process that starts meanwhile."""
+    with _one_change:
+        before = {name: os.environ.get(name) for name in changed}
+        os.environ.update(changed)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _serve(pipe, new_judge: NewJudge) -> None:
+    """The other end of a BoundJudge: answers until the pipe is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the batch's own process hears Ctrl-C, and closes the pipe
+    with contextlib.suppress(EOFError, OSError):
+        try:
+            with new_judge() as judge:
+                pipe.send((True, None))
+                while True:
+                    question = pipe.recv()
+                    try:
+                        pipe.send((True, judge.judge(*question)))
+                    except (EOFError, OSError):
+                        raise
+                    except Exception as error:
+                        pipe.send((False, error))
+        except Exception as error:
+            pipe.send((False, error))
+
+
+class JudgePool:
+    """A context manager that owns `size` judges. If one does not start, all are closed and its error is raised.
+
+    Where there are several `cards` each judge is bound to one of them, and there are no more judges than cards; where
+    there is one there is one judge.
+    """
+
+    def __init__(self, size: int, new_judge: NewJudge = Judge, cards: Sequence[Card] = ()) -> None:
+        size = max(min(size, len(cards)) if cards else size, 1)
+        makers = [new_judge] * size
+        if len(cards) > 1:
+            makers = [functools.partial(BoundJudge, new_judge, card) for card in cards[:size]]
+        self._judges = [SturdyJudge(maker) for maker in makers]
         self._idle: queue.SimpleQueue[SturdyJudge] = queue.SimpleQueue()
         self._stack = contextlib.ExitStack()
 

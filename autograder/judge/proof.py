@@ -22,6 +22,7 @@ from workshop.syllabus import Lesson
 
 from ..box import BoxError
 from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
+from . import compiling
 
 PACKAGES = {  # a verdict depends on their versions; with the distributions that may contain them
     "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
@@ -161,10 +162,12 @@ _ROWS_EXERCISE = Exercise(
 def _kernels() -> list[Known]:
     unmasked = _ROWS.replace("total, mask=columns < n_cols)", "total)")
     doubled = _ROWS.replace("tl.exp(x - top) / total", "2 * tl.exp(x - top) / total")
+    retyped = _ROWS.replace("total = 0.0", "total = 0")  # the interpreter accepts it, the compiler does not
     return [
         Known(_ROWS_EXERCISE, _ROWS, None),
         Known(_ROWS_EXERCISE, unmasked, "out-of-bounds-store"),
         Known(_ROWS_EXERCISE, doubled, "constant-factor"),
+        *([Known(_ROWS_EXERCISE, retyped, "compile-error")] if compiling.TARGETS else []),
     ]
 
 
@@ -224,6 +227,7 @@ def _jax() -> list[Known]:
     exercise = Exercise(
         lesson=Lesson("twice", "", 1),
         kind="jax",
+        limit_seconds=15.0,
         entry="twice",
         signature="twice(x)",
         cases=(Case("3 × 21, ragged", _drawn(21), "ragged"),),

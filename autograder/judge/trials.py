@@ -12,8 +12,13 @@ from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot, TemplateRequest
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Blanks, Case, Exercise, Strided
+from ..exercises.spec import Blanks, Case, Exercise, Planned, Strided, Tag
 from ..tensors import dtype_name
+from .launched import block, constants, planned
+from .repeats import calls_again
+
+# Of the exercise's time. All blanks together take milliseconds on the interpreter; a GPU compiles each one.
+BLANK_SHARE = {False: 0.25, True: 0.5}
 
 
 @dataclass
@@ -25,6 +30,7 @@ class Drawn:
     expected: torch.Tensor | None
     poison: str = "nan"
     backwards: bool = False  # every other case: an answer that needs an order of its programs fails in one of them
+    configuration: int | None = None  # of autotuned kernels, see PlanCase
 
     @property
     def tensors(self) -> list[Strided]:
@@ -46,8 +52,10 @@ class Trials:
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
         self.seed = seed
-        cases = [case for case in exercise.cases if self.on_gpu or not case.gpu_only]
+        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The interpreter has judged those.
+        cases = [c for c in exercise.cases if (Tag.FAR not in c.about if self.on_gpu else not c.gpu_only)]
         self.cases = [self._draw(case, seed + i, backwards=i % 2 == 1) for i, case in enumerate(cases)]
+        self.cases += [self._draw(case, seed + 400 + i) for i, case in enumerate(calls_again(exercise, self.cases))]
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
         generator = torch.Generator().manual_seed(seed)
@@ -63,7 +71,7 @@ class Trials:
 
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
-        plans = self.plan(self.source, self.cases)
+        plans = self._plans()
         replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
         self.traces = replayable
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
@@ -72,7 +80,8 @@ class Trials:
         else:
             seen = self._without_poison(self.replay(self.source, cases), cases)
         seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
-        order = [i for i in range(len(self.cases)) if i in seen or i in plans]
+        # a case that was planned and not reached is no case: an earlier one used up the time
+        order = [i for i in range(len(self.cases)) if i in seen or i in plans.keys() - replayable.keys()]
         launches = any((p.trace or {}).get("launches") for p in plans.values() if isinstance(p, Report))
         return [seen[i] if i in seen else self._unplanned(i, plans[i], launches) for i in order]
 
@@ -80,9 +89,26 @@ class Trials:
 
     def plan(self, source: str, cases: list[Drawn]) -> dict[int, Report | Outcome]:
         """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        described = tuple(PlanCase(drawn.described()) for drawn in cases)
+        described = tuple(PlanCase(drawn.described(), drawn.configuration) for drawn in cases)
         outcome = self.judge.run(self.exercise, PlanRequest(source, self.exercise.entry, described))
         return outcome.by_case(len(cases))
+
+    def _plans(self) -> dict[int, Report | Outcome]:
+        """The plans of all cases, and of those beyond what the answer launches for the probes; the latter are added."""
+        exercise, count = self.exercise, len(self.cases)
+        # in one configuration: in two, a grid that follows the block and the size may look like a fixed one
+        probes = [Drawn(probe, probe.make(None), None, configuration=0) for probe in exercise.probes]
+        plans = self.plan(self.source, self.cases + probes)
+        seen = tuple(_launched(plans.get(count + i)) for i in range(len(probes)))
+        plans = {i: plan for i, plan in plans.items() if i < count}
+        if any(seen) and (beyond := exercise.beyond(seen)):
+            drawn = [case and self._draw(case, self.seed + 500 + i) for i, case in enumerate(beyond)]
+            more = self.plan(self.source, [each or self.cases[0] for each in drawn])
+            for i, each in enumerate(drawn):
+                if each and i in more:
+                    plans[len(self.cases)] = more[i]
+                    self.cases.append(each)
+        return plans
 
     def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
         drawn = self.cases[index]
@@ -94,28 +120,48 @@ class Trials:
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def replay(self, source: str, cases: dict, template: Blanks | None = None) -> dict:
+    def replay(self, source: str, cases: dict) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
 
-        With a template, a key is a blank and a number, and that blank is tried in the template. A case that kills
-        its process does not take the others along.
+        A case that kills its process does not take the others along, except if it used up the time.
         """
         seen = {}
         waiting = dict(cases)
         for _ in range(4):
             if not waiting:
                 break
-            order = list(waiting)
-            blanks = [key[0] for key in order] if template else None
-            job, slots = self._replay_job(source, [waiting[key] for key in order], template, blanks)
-            outcome = self.judge.run(self.exercise, *job)
-            reports = outcome.by_case(len(order))
-            for position, report in reports.items():
-                drawn, trace = waiting.pop(order[position])
-                seen[order[position]] = self._seen(drawn, trace, report, outcome, slots[position])
-            if outcome.exceeded or not reports:
+            reported, exceeded = self._replay_once(source, waiting)
+            seen |= reported
+            if exceeded or not reported:
                 break
+            waiting = {key: case for key, case in waiting.items() if key not in seen}
         return seen
+
+    def replay_blanks(self, source: str, cases: dict, blanks: Blanks) -> dict:
+        """The same for the blanks of a template, one by one. A key is the name of a blank and a number.
+
+        A blank that kills its process or uses up its time is not tried again. The others are.
+        """
+        seen = {}
+        waiting = dict(cases)
+        while waiting and self.judge.seconds_left:
+            reported, _ = self._replay_once(source, waiting, blanks, share=BLANK_SHARE[self.on_gpu])
+            if not reported:
+                break
+            seen |= reported
+            last, _ = list(reported)[-1]  # its process ended here, or it is the last one
+            waiting = {key: case for key, case in waiting.items() if key not in seen and key[0] != last}
+        return seen
+
+    def _replay_once(self, source: str, cases: dict, blanks: Blanks | None = None, **how) -> tuple[dict, bool]:
+        """What one process saw of `cases`, in their order, and whether it used too much time or memory."""
+        order = list(cases)
+        names = [key[0] for key in order] if blanks else None
+        job, slots = self._replay_job(source, list(cases.values()), blanks, names)
+        outcome = self.judge.run(self.exercise, *job, **how)
+        reports = sorted(outcome.by_case(len(order)).items())
+        seen = {order[i]: self._seen(*cases[order[i]], report, outcome, slots[i]) for i, report in reports}
+        return seen, bool(outcome.exceeded)
 
     def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list[Slot]]:
         """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
@@ -137,18 +183,18 @@ class Trials:
         return (request, packer.tensors, packer.output_size), [case.slot for case in described]
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        constants = _constants(trace)
+        launched = {"constants": constants(trace), "block": block(trace)}
         if isinstance(report, Outcome):
-            return self._observation(drawn, exceeded=report.exceeded, death=report.death, constants=constants)
+            return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
-            return self._observation(drawn, trouble=report.error, constants=constants)
+            return self._observation(drawn, trouble=report.error, **launched)
         if report.result is None:
             return self._observation(drawn, trouble=Trouble("exception", message="no result came back"))
         return self._observation(
             drawn,
             result=report.result,
             evidence=report.evidence,
-            constants=constants,
+            **launched,
             comparison=self._compare(drawn, report, outcome.output, slot),
         )
 
@@ -180,12 +226,12 @@ class Trials:
         wrong = {
             i: (replace(cases[i][0], poison="zero"), cases[i][1])
             for i, o in seen.items()
-            if o.comparison and not o.comparison.right
+            if o.comparison and not o.comparison.right and o.evidence.poisoned
         }
         again = self.replay(self.source, wrong)
         for i, other in again.items():
-            if other.comparison and other.comparison.right and other.result == seen[i].result:
-                seen[i] = replace(seen[i], right_without_poison=True)
+            if other.comparison and other.result == seen[i].result and _changed(seen[i], other):
+                seen[i] = replace(seen[i], from_masked_lanes=True)
         return seen
 
     def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
@@ -203,6 +249,13 @@ class Trials:
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
 
 
+def _changed(first: Observation, other: Observation) -> bool:
+    """Whether another poison makes the result right, or changes every element that is wrong."""
+    one, two = first.comparison, other.comparison
+    same = (one.value == two.value) | (one.value.isnan() & two.value.isnan())
+    return two.right or bool(one.bad.any()) and not bool((same & one.bad).any())
+
+
 def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
     kind = str((trace or {}).get("returned", "nothing"))[:80]
     if kind == "NoneType" and not launches:
@@ -211,10 +264,5 @@ def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble
     return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
 
 
-def _constants(trace: dict) -> tuple[int, ...]:
-    """Integers among the launch arguments: block sizes are among them."""
-    found = []
-    for step in trace.get("steps", ()):
-        if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
-            found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
-    return tuple(dict.fromkeys(found))[:8]
+def _launched(plan: Report | Outcome | None) -> Planned | None:
+    return planned(plan.trace) if isinstance(plan, Report) else None

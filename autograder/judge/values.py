@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import asdict, is_dataclass, replace
 
+import torch
+
 from ..box.wire import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict
+
+# What else these findings say is about kernels. Here is none.
+_WITHOUT_KERNELS = {
+    "timeout": {
+        "means": "A loop that never reaches its end runs forever.",
+        "advice": "check that every loop advances towards its end.",
+    },
+    "crash": {"means": "", "advice": "return the result, and do not end the process yourself."},
+}
 
 
 class ValueJudgement:
@@ -16,15 +27,19 @@ class ValueJudgement:
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
-        self.arguments = [case.make(None) for case in exercise.cases]
+        generator = torch.Generator().manual_seed(seed)
+        self.cases = (*exercise.cases, *exercise.drawn(generator))
+        self.arguments = [case.make(generator) for case in self.cases]
+        self.values = {}  # what the function returned, by the index of the case
 
     def verdict(self) -> Verdict:
         cases = tuple(ValueCase(tuple(map(_described, arguments))) for arguments in self.arguments)
         outcome = self.judge.run(self.exercise, ValueRequest(self.source, self.exercise.entry, cases))
-        reports = outcome.by_case(len(self.exercise.cases))
-        findings = [self._finding(i, reports[i]) for i in range(len(self.exercise.cases)) if i in reports]
-        finding = self._one_mistake(reports) or next((f for f in findings if f), None)
-        passed = finding is None and len(findings) == len(self.exercise.cases)
+        reports = outcome.by_case(len(self.cases))
+        self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
+        findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
+        finding = self._one_mistake() or next((f for f in findings if f), None)
+        passed = finding is None and len(findings) == len(self.cases)
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
@@ -32,44 +47,82 @@ class ValueJudgement:
             points=self.exercise.points,
             backend=self.judge.backend,
             finding=finding,
-            cases=tuple(CaseResult(c.name, f) for c, f in zip(self.exercise.cases, findings)),
+            cases=tuple(CaseResult(c.name, f) for c, f in zip(self.cases, findings)),
+            note=self._remark(reports) if passed else "",
         )
 
+    def _remark(self, reports) -> str:
+        """About a right answer: a float where a whole number is meant."""
+        values = [r.value for r in reports.values()]
+        numbers = [n for v in values for n in (v.values() if isinstance(v, dict) else [v])]
+        found = next((n for n in numbers if type(n) is float), None)
+        if found is None or self.exercise.accept:
+            return ""
+        return f"Right, but {found} is a float, and this counts whole things: // divides without leaving the integers."
+
     def _finding(self, index: int, report) -> Finding | None:
-        case = self.exercise.cases[index]
+        case = self.cases[index]
         observe = {"exercise": self.exercise, "case": case, "arguments": (), "backend": self.judge.backend}
         if not isinstance(report, Report):
-            return diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.death))
+            found = diagnose(Observation(**observe, stage="plan", exceeded=report.exceeded, death=report.death))
+            return replace(found, **_WITHOUT_KERNELS.get(found.slug, {}))
         if report.error:
             return diagnose(Observation(**observe, stage="plan", trouble=report.error))
         if not report.has_value:
             return diagnose(Observation(**observe, trouble=Trouble("exception", message="no value came back")))
-        if report.value is None or report.value is ...:
+        if report.value is None:
             return Finding("not-attempted", f"{self.exercise.entry} returned None.", advice="return the answer.")
-        if isinstance(report.value, dict) and "not a plain value" in report.value:
-            kind = report.value["not a plain value"]
-            return Finding("wrong-value", f"{self.exercise.entry} returned a {kind}.", advice="return plain numbers.")
+        if kind := _no_plain_value(report.value):
+            if kind == "ellipsis":
+                return Finding("not-attempted", "There is still a ... in the result.", advice="write a number there.")
+            where = "returned a" if "not a plain value" in report.value else "returned something that holds a"
+            return Finding("wrong-dtype", f"{self.exercise.entry} {where} {kind}.", advice="return plain numbers.")
         if self.exercise.accept:
             return self.exercise.accept(report.value)
         expected = self.exercise.reference(*self.arguments[index])
         return None if same(report.value, expected) else self._wrong(index, report.value, expected)
 
     def _wrong(self, index: int, got, expected) -> Finding:
-        happened = f"{_difference(got, expected)} ({self.exercise.cases[index].name})."
+        difference = _difference(got, expected, self.exercise.untold)
+        happened = f"{difference} ({self.cases[index].name})."
         if advice := _other_form(got, expected):
-            return Finding("wrong-value", happened, advice=advice)
-        got, expected, *computed = _where_they_differ(
+            return Finding(_slug_of_form(got, expected), happened, advice=advice)
+        key, got, expected, *computed = _where_they_differ(
             got, expected, *(mistake.compute(*self.arguments[index]) for mistake in self.exercise.mistakes)
         )
+        if type(got) not in (int, float):
+            return Finding("wrong-dtype", happened, advice="return numbers.")
         for mistake, value in zip(self.exercise.mistakes, computed, strict=True):
-            if same(got, value) and not same(value, expected):
+            if same(got, value) and not same(value, expected) and self._likely(mistake):
                 return Finding(mistake.slug, happened, mistake.explanation, _lower(mistake.advice))
-        return Finding("wrong-value", happened, advice="calculate this case by hand, step by step.")
+        means, advice = "", "calculate this case by hand, step by step."
+        if self.exercise.explain and type(got) in (int, float):
+            means, advice = self.exercise.explain(self.arguments[index], key, got, expected)
+        return Finding("wrong-value", happened, means, advice)
 
-    def _one_mistake(self, reports) -> Finding | None:
+    def _likely(self, mistake) -> bool:
+        """Whether the mistake explains most of the answer: where it is wrong, and where the mistake would be wrong.
+
+        By chance a mistake gives the same number in one case.
+        """
+        explained = unexplained = 0
+        for index, got in self.values.items():
+            expected = self.exercise.reference(*self.arguments[index])
+            mistaken = mistake.compute(*self.arguments[index])
+            if same(got, expected) and same(mistaken, expected):
+                continue
+            if isinstance(expected, dict) and _other_form(got, expected) == "" and not same(got, expected):
+                _, got, expected, mistaken = _where_they_differ(got, expected, mistaken)
+            if same(got, mistaken):
+                explained += 1
+            else:
+                unexplained += 1
+        return explained >= unexplained
+
+    def _one_mistake(self) -> Finding | None:
         """The known mistake that explains every case, reported for the first case that is wrong."""
-        values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
-        if self.exercise.accept or len(values) < len(self.exercise.cases):
+        values = self.values
+        if self.exercise.accept or len(values) < len(self.cases):
             return None
         wrong = [i for i, got in values.items() if not same(got, self.exercise.reference(*self.arguments[i]))]
         for mistake in self.exercise.mistakes:
@@ -93,6 +146,16 @@ def same(got, expected) -> bool:
     return got == expected
 
 
+def _no_plain_value(value) -> str:
+    """The type of the first part that the box could not send; empty if there is none."""
+    if not isinstance(value, (dict, list)):
+        return ""
+    if isinstance(value, dict) and "not a plain value" in value:
+        return str(value["not a plain value"])
+    parts = value.values() if isinstance(value, dict) else value
+    return next(filter(None, map(_no_plain_value, parts)), "")
+
+
 def _other_form(got, expected) -> str:
     """Advice if the value is not a number, or not a dict with the right keys; otherwise empty."""
     if isinstance(expected, dict):
@@ -101,15 +164,22 @@ def _other_form(got, expected) -> str:
     return "" if type(got) in (int, float) else "return one number."
 
 
+def _slug_of_form(got, expected) -> str:
+    """Several values for one, or one for several, have another shape; a text or a truth value has another type."""
+    if isinstance(expected, dict) and isinstance(got, dict):
+        return "wrong-value"
+    return "wrong-shape" if isinstance(got, (list, dict)) or type(got) in (int, float) else "wrong-dtype"
+
+
 def _where_they_differ(got, expected, *others) -> tuple:
-    """The values at the first key that differs, if they are dicts; otherwise the values themselves."""
+    """The first key that differs, and the values there, if they are dicts; otherwise None and the values themselves."""
     if not isinstance(expected, dict):
-        return got, expected, *others
+        return None, got, expected, *others
     key = next(k for k in expected if not same(got[k], expected[k]))
-    return tuple(value[key] for value in (got, expected, *others))
+    return key, *(value[key] for value in (got, expected, *others))
 
 
-def _difference(got, expected) -> str:
+def _difference(got, expected, untold: bool = False) -> str:
     if isinstance(expected, dict) and not isinstance(got, dict):
         return f"The answer is {_short(got)}, not a dict"
     if isinstance(expected, dict):
@@ -120,6 +190,10 @@ def _difference(got, expected) -> str:
         if surplus:
             return f"The answer has an unexpected key, {surplus[0]!r}"
         key = next(k for k in expected if not same(got[k], expected[k]))
+        if untold:
+            right = [k for k in expected if same(got[k], expected[k])]
+            others = f"; right: {', '.join(right)}" if right else ""
+            return f"{key} is not {_short(got[key])}{others}"
         return f"{key} is {_short(got[key])}, expected {_short(expected[key])}"
     return f"The answer is {_short(got)}, expected {_short(expected)}"
 

@@ -55,11 +55,17 @@ def _module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     while stack:
         statement = stack.pop()
         yield statement
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        stack += [
-            child for child in ast.walk(statement) if child is not statement and isinstance(child, ast.stmt)
-        ][::-1]
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            stack += list(_blocks(statement))[::-1]
+
+
+def _blocks(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements in the blocks of `node`, not those in blocks of blocks."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
+            yield from _blocks(child)
 
 
 @dataclass(frozen=True)

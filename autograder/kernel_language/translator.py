@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import difflib
 
+from . import prints
 from .module import Module, is_infinity, literal, shorten
 from .page import Page
 from .records import Kernel, NotAllowed
 from .words import (
     ADVICE,
+    ATTRIBUTE_ADVICE,
     ATTRIBUTES,
     BUILTINS,
     DROPPED_CALLS,
@@ -118,6 +121,14 @@ class Translator:
         return node
 
     def statement_Assert(self, node):
+        return self.dropped(node)
+
+    def dropped(self, node: ast.Call | ast.Assert) -> ast.Pass:
+        """A print or an assertion is left out, if a compiler accepts it."""
+        constants = {p.arg for p in self.parameters if self.annotation(p.annotation) == "constexpr"}
+        constants |= set(self.module.constants) - self.locals
+        if found := prints.refused(node, self.function, constants, self.callee):
+            self.refuse(node, *found)
         return ast.Pass()
 
     def statement_Return(self, node):
@@ -128,7 +139,7 @@ class Translator:
         if isinstance(call, ast.Constant):
             return ast.Pass()
         if isinstance(call, ast.Call) and self.callee(call.func) in DROPPED_CALLS:
-            return ast.Pass()
+            return self.dropped(call)
         return ast.Expr(self.expression(call))
 
     def statement_Assign(self, node):
@@ -225,14 +236,18 @@ class Translator:
             construct = f"`{name}`, which is not a variable of this kernel,"
             advice = "pass it as a parameter (`tl.constexpr` if it is fixed), or make it a plain number"
             self.refuse(node, construct, advice)
-        self.refuse(node, f"the unknown name `{name[:40]}`", "assign it first, or pass it as a parameter")
+        known = [*self.locals, *self.module.functions, *LOOPS, *(f"tl.{word}" for word in TL_FUNCTIONS)]
+        similar = difflib.get_close_matches(name, known, 1, 0.75)
+        advice = f"write `{similar[0]}`" if similar else "assign it first, or pass it as a parameter"
+        self.refuse(node, f"the unknown name `{name[:40]}`", advice)
 
     def expression_Attribute(self, node):
         path = None if self.root(node) in self.locals else self.module.path(node)
         if path:
             return self.language_value(node, path)
         if node.attr not in ATTRIBUTES:
-            self.refuse(node, f"the attribute `.{node.attr[:40]}`", "use the functions of `tl`")
+            advice = ATTRIBUTE_ADVICE.get(node.attr, "use the functions of `tl`")
+            self.refuse(node, f"the attribute `.{node.attr[:40]}`", advice)
         return ast.Attribute(self.expression(node.value), node.attr, ast.Load())
 
     def language_value(self, node: ast.expr, path: str) -> ast.expr:
@@ -312,7 +327,8 @@ class Translator:
 
     def expression_Call(self, node):
         if self.callee(node.func) in LOOPS:
-            self.refuse(node, f"`{shorten(node)}` outside a `for`", "loop over it: `for i in range(…)`")
+            advice = "to loop, write `for i in range(…)`; a block of numbers is `tl.arange(0, BLOCK_SIZE)`"
+            self.refuse(node, f"`{shorten(node)}` outside a `for`", advice)
         return self.call(node)
 
     # -- calls

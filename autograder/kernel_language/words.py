@@ -17,14 +17,16 @@ def _words(text: str) -> frozenset[str]:
 
 
 TL_FUNCTIONS = _words(
-    """abs add advance arange argmax argmin associative_scan assume atomic_add atomic_and atomic_cas
-    atomic_max atomic_min atomic_or atomic_xchg atomic_xor broadcast broadcast_to cast cat cdiv ceil
-    clamp constexpr cos cumprod cumsum debug_barrier div_rn dot erf exp exp2 expand_dims fdiv flip
-    floor fma full gather histogram interleave join load log log2 make_block_ptr max max_constancy
+    """abs add advance arange argmax argmin associative_scan assume atomic_add atomic_and
+    atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor broadcast broadcast_to cast
+    cat cdiv ceil clamp constexpr cos cumprod cumsum debug_barrier div_rn dot erf exp exp2
+    expand_dims fdiv flip floor fma full gather histogram interleave join load
+    load_tensor_descriptor log log2 make_block_ptr make_tensor_descriptor max max_constancy
     max_contiguous maximum min minimum mul multiple_of num_programs pair_uniform_to_normal permute
     philox program_id rand rand4x randint randint4x randn randn4x range ravel reduce reduce_or
-    reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn squeeze static_range store sub sum
-    swizzle2d topk trans uint_to_uniform_float umulhi unsqueeze view where xor_sum zeros zeros_like"""
+    reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn squeeze static_range store
+    store_tensor_descriptor sub sum swizzle2d topk trans uint_to_uniform_float umulhi unsqueeze
+    view where xor_sum zeros zeros_like"""
 )
 TL_TYPES = _words(
     """bfloat16 float16 float32 float64 float8e4b15 float8e4b8 float8e4nv float8e5 float8e5b16 int1 int16
@@ -39,11 +41,11 @@ LIBDEVICE = _words(
 )
 TRITON_FUNCTIONS = frozenset({"cdiv", "next_power_of_2"})
 METHODS = _words(
-    """abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_max atomic_min
-    atomic_or atomic_xchg atomic_xor broadcast_to cast ceil cos cumprod cumsum erf exp exp2
-    expand_dims flip floor gather histogram is_bf16 is_floating is_fp16 is_fp32 is_fp64 is_int log
-    log2 logical_and logical_or max min permute ravel reduce reshape rsqrt sigmoid sin softmax sort
-    split sqrt sqrt_rn store sum to trans view xor_sum"""
+    """abs advance argmax argmin associative_scan atomic_add atomic_and atomic_cas atomic_max
+    atomic_min atomic_or atomic_xchg atomic_xor broadcast_to cast ceil cos cumprod cumsum erf exp
+    exp2 expand_dims flip floor gather histogram is_bf16 is_floating is_fp16 is_fp32 is_fp64
+    is_int load log log2 logical_and logical_or max min permute ravel reduce reshape rsqrt sigmoid
+    sin softmax sort split sqrt sqrt_rn store sum to trans view xor_sum"""
 )
 ATTRIBUTES = _words("""T dtype element_ty ndim numel primitive_bitwidth scalar shape type value""")
 BUILTINS = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range", "tuple"})
@@ -127,10 +129,15 @@ METHOD_ADVICE = {
     "mean": "divide the sum by the number of elements: `tl.sum(x, axis=0) / n`",
 }
 
+ATTRIBUTE_ADVICE = {
+    "values": "leave it out: `tl.max(block, axis=0)` is the largest value itself",
+    "indices": "use `tl.argmax(block, axis=0)`",
+    "device": "kernels have no devices: the host function allocates on `x.device`",
+}
+
 TL_ADVICE = {
     "inline_asm_elementwise": "write it with the operators and functions of `tl`",
     "map_elementwise": "write it with `tl.where` and arithmetic on whole blocks",
-    "make_tensor_descriptor": "use pointers with a mask",
     "dot_scaled": "use `tl.dot`",
     "extra": "use the functions of `tl`, or `from triton.language.extra import libdevice`",
     "tensor": "create blocks with `tl.zeros`, `tl.full` or `tl.arange`",

@@ -1,0 +1,136 @@
+"""What a compiler refuses and the interpreter runs: what the compiler's message means, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+
+from ..box.wire import Trouble
+from ..verdict import Finding
+
+_VENDORS = {"cuda": "NVIDIA", "hip": "AMD"}
+_ON_A_CARD = "On a GPU the launch ends with this error."
+
+# The compiler's message is the name of its own object, or goes on with what a learner cannot use.
+_REWORDED = (
+    (r"^answer\.(\w+?)__\w+$", r"it calls itself: \1"),
+    (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
+    (r"instantiated as constexpr.*", "tl.constexpr"),
+    (r" \(note that this also applies.*", ""),
+)
+# (pattern of the compiler's message, what it means, what to try)
+_MEANINGS = (
+    (r"^Loop-carried variable (?P<name>\w+) has",
+     "A variable keeps one type and one shape in a loop. Here the first value of `{name}` has another one than the "
+     "values that the loop gives to it.",
+     "start `{name}` with the type and shape that the loop gives to it: 0.0 for a float32 number, "
+     "tl.zeros((BLOCK_SIZE,), tl.float32) for a block. Or convert the new value with .to(…)."),
+    (r"^(Mismatched type for|initial value for) `?(?P<name>\w+)`?",
+     "After an `if`, a variable has one type and one shape, whichever branch was taken. Here the branches give "
+     "different ones to `{name}`.",
+     "give `{name}` the same type in both branches, such as 0.0 and 1.0, or choose with tl.where."),
+    (r"^(Inconsistent return types|Return type mismatch)",
+     "A function under @triton.jit returns one type and one shape, whichever `return` is taken.",
+     "return the same type everywhere, or choose with tl.where before a single `return`."),
+    (r"^Cannot access global variable (?P<name>\w+)",
+     "A kernel sees a global variable only if it is a tl.constexpr, because its value is compiled into the code.",
+     "write `{name} = tl.constexpr(…)`, or pass the value as a parameter: {name}: tl.constexpr."),
+    (r"^(?P<name>abs|bool|len|min|max|sum|pow|round|tuple) is not defined",
+     "Python's `{name}` does not exist in compiled code.",
+     "use the functions of `tl`: tl.abs(x), x != 0, a shape that you know as a constexpr."),
+    (r"^(?P<name>\w+) is not defined",
+     "A variable that gets its first value inside a loop or inside one branch does not exist after it.",
+     "give `{name}` a value before the loop or the `if`."),
+    (r"^(?P<name>int|float)\(\) argument must be",
+     "Python's `{name}` needs a number while the kernel is compiled. A kernel's values are known only when it runs.",
+     "leave it out, or convert with .to(tl.int32) or .to(tl.float32)."),
+    (r"has no len\(\)",
+     "Python's `len` does not know the values of a kernel.",
+     "use the constexpr that the block was made with, or pass the length as a parameter."),
+    (r"`return` statements inside",
+     "A compiled loop always goes to its end.",
+     "put the rest of the loop's body under an `if`, or write a `while` with the condition."),
+    (r"^it calls itself|maximum recursion depth",
+     "A function that calls itself cannot be compiled: a GPU has no stack of calls for it.",
+     "write a loop."),
+    (r"^a list or tuple",
+     "Lists and tuples exist only while the kernel is compiled, so their index must be a constant.",
+     "loop over them with tl.static_range, or load the values from memory."),
+    (r"static_range .*not a constexpr|constexpr.*static_range",
+     "tl.static_range writes its body once for each step, so its bounds must be known when the kernel is compiled.",
+     "use range, or declare the bound as a parameter with tl.constexpr."),
+    (r"^Input shapes should have",
+     "tl.dot uses the matrix units of a GPU, which multiply tiles of at least these sizes.",
+     "make the tiles larger and mask them, or write tl.sum(a[:, None] * b[None, :], axis=…)."),
+    (r"^arange's range must be a power of 2",
+     "The number of elements of a block is a power of two.",
+     "choose powers of two for every block size, and mask the lanes that have no element."),
+    (r"'constexpr' object has no attribute '(?P<name>\w+)'",
+     "Triton compiles an integer argument whose value is 1 as a constant, which has no method `{name}`.",
+     "use a function of `tl` that takes numbers too: tl.cast(n, tl.int64) for n.to(tl.int64)."),
+    (r"exceeds triton maximum tensor numel",
+     "A block has a largest size, because all its elements are in registers.",
+     "go through the data block by block."),
+)  # fmt: skip
+
+
+def refused(t: Trouble, constants: dict[str, object]) -> Finding:
+    """The finding about a kernel that a compiler does not accept, for an answer that the interpreter runs.
+
+    constants: the parameters that were compiled as constants, with their values.
+    """
+    target = _VENDORS.get(t.construct, "GPU")
+    if t.kind == "compile-time":
+        return Finding(
+            "timeout",
+            "The kernel runs on the interpreter, but the compiler needs too much time or memory for it.",
+            "tl.static_range and constexpr recursion write their body once for each step.",
+            "use range for long loops, and a smaller block.",
+        )
+    if t.kind == "compile-crash":
+        return Finding(
+            "compile-error",
+            f"The kernel runs on the interpreter, but the compiler for {target} GPUs crashes on it.",
+            _ON_A_CARD,
+            "simplify the kernel until it compiles: workshop.xray shows what the compiler makes of it.",
+        )
+    message = _readable(t.message)
+    shown = ", ".join(f"{k} = {value}" for k, value in constants.items() if type(value) in (int, bool, float, str))
+    shown = f" ({shown})" if shown else ""
+    means, advice = _meaning(message)
+    return Finding(
+        "compile-error",
+        f"The kernel runs on the interpreter, but the compiler for {target} GPUs refuses it: {message}{shown}",
+        f"{means} {_ON_A_CARD}".strip(),
+        advice or "compare the message with the line: which value is not what you expected?",
+        t.line,
+        t.code,
+    )
+
+
+def bad_option(t: Trouble) -> Finding:
+    """The finding about a launch option that no GPU can use."""
+    return Finding(
+        "compile-error",
+        f"The launch options do not fit a GPU: {t.message}.",
+        "The interpreter ignores launch options. A GPU refuses the launch.",
+        "use 1, 2, 4, 8 or 16 warps, and leave out options that you do not need.",
+        t.line,
+        t.code,
+    )
+
+
+def _readable(message: str) -> str:
+    """Types as the learner writes them: <['128'], fp32> is a block of 128 float32."""
+    message = re.sub(r"<\['?([\d', x]+?)'?\], (\w+)>", lambda m: f"{m[2]}[{m[1]}]".replace("'", ""), message)
+    message = re.sub(r"constexpr\[(\w+)\]", r"\1", message).replace("instanstiated", "instantiated")
+    for pattern, said in _REWORDED:
+        message = re.sub(pattern, said, message, flags=re.S)
+    return message if len(message) < 400 else message[:400] + " …"
+
+
+def _meaning(message: str) -> tuple[str, str]:
+    for pattern, means, advice in _MEANINGS:
+        if found := re.search(pattern, message):
+            names = found.groupdict()
+            return means.format(**names) if names else means, advice.format(**names) if names else advice
+    return "", ""

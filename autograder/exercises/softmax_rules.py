@@ -1,0 +1,149 @@
+"""The rules that only a softmax needs: what its errors mean, case by case and for the whole answer."""
+
+from __future__ import annotations
+
+from ..verdict import Finding
+from .spec import Tag
+
+
+def overflowed(o) -> Finding | None:
+    """NaN because exp overflows, or because a whole block is -inf."""
+    c = o.comparison
+    if c is None or c.right or not c.made_not_finite.any():
+        return None
+    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
+    if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
+        return Finding(
+            "overflow",
+            where,
+            "exp overflows (exp(89) is inf in float32), or a row is divided by a sum that lacks its largest term.",
+            "subtract the maximum of the whole row before exp, and add every block to the sum: tl.sum, and +=.",
+        )
+    if Tag.MASKED in o.case.about:
+        return Finding(
+            "nan",
+            where,
+            "If all elements of a block are -inf, the running maximum stays -inf. Then -inf - (-inf) is NaN, in the "
+            "rescale factor and in the exponentials of the block.",
+            "subtract tl.where(maximum == -float('inf'), 0.0, maximum) in both places.",
+        )
+    return None
+
+
+def lost_low_rows(o) -> Finding | None:
+    """Only rows of low numbers are wrong, and what is wrong there is NaN or 0."""
+    c = o.comparison
+    if c is None or c.right or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
+        return None
+    highest = o.arguments[0].values.double().amax(1)
+    if not c.bad_rows.any() or not bool((highest[c.bad_rows] < -150.0).all()):
+        return None
+    wrong = c.value[c.bad]
+    if not bool((wrong.isnan() | (wrong == 0)).all()):
+        return None
+    nan = c.value[c.bad_rows].isnan()
+    if bool((nan.any(1) & ~nan.all(1)).any()):  # 0 / 0 makes a whole row NaN; here single exponentials overflowed
+        return None
+    return Finding(
+        "wrong-other-value",
+        f"{o.worst_in_words} Only rows of low numbers are wrong; the largest number of such a row is "
+        f"{float(highest[c.bad_rows].max()):.4g}.",
+        "The maximum of a row came out larger than every number in it, so all exponentials are 0: it begins at too "
+        "large a number, or masked-off lanes hold one.",
+        "begin with -float('inf'), and load with other=-float('inf'), also where partial results are merged.",
+    )
+
+
+def misses_a_column(o) -> Finding | None:
+    """The sum of every row lacks the exponential of one column: rounding would not know which."""
+    c = o.comparison
+    if c is None or c.right or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
+        return None
+    missing = 1 - 1 / c.row_ratios.double()
+    exactly = ((c.expected - missing[:, None]).abs() <= 1e-5 + 1e-3 * missing[:, None]).all(0).nonzero().flatten()
+    if len(exactly) != 1 or bool((missing < 1e-4).any()):
+        return None
+    column = int(exactly[0])
+    return Finding(
+        "not-normalised",
+        f"The rows do not sum to 1: the sum of every row lacks column {column} ({o.case.name}).",
+        "The exponentials are right. One lane is masked off that should not be, or the blocks have a gap between them.",
+        "check where each block begins, and that a lane is masked off only if its column is not below n_cols.",
+    )
+
+
+def not_normalised(o) -> Finding | None:
+    """Each row is a multiple of the right row."""
+    c = o.comparison
+    if c is None or c.right or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
+        return None
+    factors = c.row_ratios
+    return Finding(
+        "not-normalised",
+        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
+        "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def only_ragged_rows(cases, o, finding: Finding) -> Finding | None:
+    """Rows that fill their blocks are right, ragged rows are wrong, and no other rule explains it."""
+    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
+    full = [(o, f) for o, f in judged if o.comparison.columns % max(o.constants) == 0]
+    if not full or any(f for _, f in full):
+        return None
+    if all(Tag.SHORT in o.case.about for o, f in judged if f):  # only rows that are shorter than a block
+        return None
+    infinite = finding.slug == "wrong-value" and not bool(o.comparison.value.any())  # the sum is: all are 0
+    if not infinite and finding.slug not in ("nan", "not-normalised", "constant-factor", "low-precision"):
+        return None
+    passed = sum(not f for _, f in judged)
+    if finding.slug in ("nan", "low-precision") and passed > len(full):  # a ragged row is right
+        return None  # a lane that makes one ragged row NaN, or changes its sum, does so in all of them
+    if all(Tag.HALF in o.case.about for o, f in judged if f):  # the masked lanes are right in float32
+        return None
+    rounded = (o.comparison.row_sum_error > 0.1 * o.comparison.bound.row_sum for o, _ in full)
+    if finding.slug == "low-precision" and any(rounded):
+        return None  # full rows are rounded too, within the bound
+    return Finding(
+        "wrong-other-value",
+        o.worst_in_words,
+        "Rows that fill their blocks are right, but ragged rows are wrong: masked-off lanes take part in the maximum "
+        "or in the sum.",
+        "load with other=-float('inf'): -inf does not change the maximum, and exp(-inf) adds 0 to the sum.",
+    )
+
+
+def only_long_rows(cases, o, finding: Finding) -> Finding | None:
+    """Rows of one block are right and longer rows are wrong, in a kernel that keeps a sum from block to block."""
+    if finding.slug not in ("not-normalised", "constant-factor") or misses_a_column(o):
+        return None
+    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
+    block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)
+    short = [f for o, f in judged if o.comparison.columns <= block]
+    if not short or any(short):
+        return None
+    return Finding(
+        "missing-rescale",
+        finding.happened,
+        "Rows of one block are right, but longer rows are wrong: the sum is wrong from the second block on.",
+        "when the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
+        second="not-normalised",
+    )
+
+
+def lanes_without_elements(cases, o, finding: Finding) -> Finding | None:
+    """NaN in ragged rows of a kernel whose lanes have maxima of their own."""
+    judged = [(o, f) for o, f in cases if o.comparison and o.constants]
+    full = [f for o, f in judged if o.comparison.columns % max(o.constants) == 0]
+    if finding.slug != "nan" or not full or any(full):
+        return None
+    return Finding(
+        "nan",
+        finding.happened,
+        "Rows that fill their blocks are right, and ragged rows are NaN. A lane that saw no element still has -inf as "
+        "its maximum, and -inf - (-inf) is NaN: in the lane's rescale, or in the exponential of a masked-off lane.",
+        "where a lane's maximum is -inf, subtract 0 instead: tl.where(maximum == -float('inf'), 0.0, maximum).",
+        second="wrong-other-value",
+    )

@@ -1,0 +1,58 @@
+"""What an answer launches, read off its traces. The traces are not trusted: they come from the learner's process."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..exercises.spec import Planned
+
+MAX_ENTRIES = 64  # in one configuration
+# Entries of a configuration that are launch options, not arguments of the kernel.
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
+
+
+def planned(trace: dict | None) -> Planned | None:
+    """What a trace says about its launches; None without a launch."""
+    launches = [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
+    programs = [math.prod(s["grid"]) for s in launches if _is_grid(s.get("grid"))]
+    if not programs:
+        return None
+    space = next((s["tuned"]["space"] for s in tuned_launches(trace)), ())
+    arguments = [{k: v for k, v in c.items() if k not in OPTIONS and type(v) is int} for c in space]
+    return Planned(max(programs), max(constants(trace), default=1), tuple(arguments))
+
+
+def _is_grid(grid: object) -> bool:
+    return isinstance(grid, list) and all(type(n) is int and n >= 0 for n in grid)
+
+
+def constants(trace: dict) -> tuple[int, ...]:
+    """Integers among the launch arguments: block sizes are among them."""
+    found = []
+    for step in trace.get("steps", ()):
+        if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
+            found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
+    return tuple(dict.fromkeys(found))[:8]
+
+
+def block(trace: dict) -> int:
+    """Elements of a program's block: the largest argument of the last launch that is called BLOCK…; 0 if none is."""
+    steps = [s for s in trace.get("steps", ()) if isinstance(s, dict) and isinstance(s.get("args"), dict)]
+    args = steps[-1]["args"] if steps else {}
+    return max((v for k, v in args.items() if "BLOCK" in k.upper() and type(v) is int and 1 < v <= 1 << 20), default=0)
+
+
+def tuned_launches(trace: dict) -> Iterator[dict]:
+    """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
+    for step in trace.get("steps", ()):
+        tuned = step.get("tuned") if isinstance(step, dict) else None
+        if not isinstance(tuned, dict) or not isinstance(step.get("args"), dict):
+            continue
+        space, key = tuned.get("space"), tuned.get("key")
+        if isinstance(space, list) and isinstance(key, list) and all(map(_is_configuration, space)):
+            yield step
+
+
+def _is_configuration(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= MAX_ENTRIES
