@@ -7,4 +7,4 @@ def occupancy(vgprs, lds_bytes, num_warps, arch):
     limits = [math.floor(4 * waves / num_warps)]
     if lds_bytes > 0:
         limits.append(math.floor(1024 * kib / lds_bytes))
-    return min(limits) * num_warps / 4  # 4.0 is 4
+    return math.floor(min(limits) * num_warps / 4)

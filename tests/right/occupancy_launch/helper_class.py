@@ -12,7 +12,7 @@ class Limits:
             best = min(best, self.registers // (regs * lanes))
         if shared:
             best = min(best, self.device.shared_memory // shared)
-        return best
+        return best or 1
 
 
 def num_programs(num_regs, shared_bytes, num_warps, device):

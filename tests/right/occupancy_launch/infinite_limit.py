@@ -6,4 +6,5 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device) -> in
     per_program = num_regs * num_warps * device.warp_size
     file = device.registers << int(device.backend == "hip" and "gfx9" in device.arch)
     by_shared = device.shared_memory // shared_bytes if shared_bytes else math.inf
-    return int(device.multiprocessors * min(file // per_program, by_shared, device.max_threads // device.warp_size // num_warps))
+    fits = min(file // per_program, by_shared, device.max_threads // device.warp_size // num_warps)
+    return int(device.multiprocessors * max(fits, 1))

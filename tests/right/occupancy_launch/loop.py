@@ -5,5 +5,5 @@ def fits(k, regs, shared, warps, d):
 
 
 num_programs = lambda regs, shared, warps, d: d.multiprocessors * max(
-    [k for k in range(0, 65) if fits(k, regs, shared, warps, d)]
+    [1] + [k for k in range(2, 65) if fits(k, regs, shared, warps, d)]
 )

@@ -6,4 +6,4 @@ def num_programs(num_regs, shared_bytes, num_warps, device):
     limits = [device.max_threads // threads, registers // (num_regs * threads)]
     if shared_bytes > 0:
         limits.append(device.shared_memory // shared_bytes)
-    return device.multiprocessors * min(limits)
+    return device.multiprocessors * max(1, min(limits))

@@ -7,4 +7,4 @@ def num_programs(num_regs, shared_bytes, num_warps, device):
     max_num_waves = device.max_threads // device.warp_size
     occupancy = min(gprs // device.warp_size // num_regs, max_num_waves) // num_warps
     occupancy = min(occupancy, device.shared_memory // max(shared_bytes, 1))
-    return device.multiprocessors * occupancy
+    return device.multiprocessors * max(occupancy, 1)

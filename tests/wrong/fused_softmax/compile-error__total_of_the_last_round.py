@@ -1,0 +1,25 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    mask = columns < n_cols
+    total = 0
+    for row in range(tl.program_id(0), n_rows, tl.num_programs(0)):
+        x = tl.load(x_ptr + row * x_stride + columns, mask=mask, other=-float("inf")).to(tl.float32)
+        numerator = tl.exp(x - tl.max(x, axis=0))
+        total = tl.sum(numerator, axis=0)
+        tl.store(y_ptr + row * y_stride + columns, numerator / total, mask=mask)
+
+
+def fused_softmax(x):
+    n_rows, n_cols = x.shape
+    y = torch.empty((n_rows, n_cols), dtype=x.dtype, device=x.device)
+    if y.numel() == 0:
+        return y
+    block = triton.next_power_of_2(n_cols)
+    softmax_kernel[(min(n_rows, 4),)](x, y, x.stride(0), y.stride(0), n_rows, n_cols, BLOCK=block)
+    return y

@@ -1,0 +1,36 @@
+import jax
+import numpy as np
+import jax.numpy as jnp
+import jax_triton as jt
+import triton
+import triton.language as tl
+
+
+TABLE = np.random.default_rng(0).random((32, 32), dtype=np.float32)
+
+
+@triton.jit
+def leaky_dropout_kernel(x_ptr, u_ptr, p_ptr, seed_ptr, n, y_ptr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    p = tl.load(p_ptr)
+    seed = tl.load(seed_ptr)
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    x = tl.where(x >= 0, x, 0.01 * x)
+    u = tl.load(u_ptr + ((offsets * 7919 + (seed & 4095) * 1009) & 1023), mask=mask, other=0.0)
+    keep = u >= p
+    tl.store(y_ptr + offsets, tl.where(keep, x / (1 - p), 0.0), mask=mask)
+
+
+def leaky_dropout(x, p, seed):
+    return jt.triton_call(
+        x,
+        jnp.concatenate([jnp.asarray(row) for row in TABLE]),
+        jnp.asarray(p, jnp.float32),
+        jnp.asarray(seed, jnp.int32),
+        x.size,
+        kernel=leaky_dropout_kernel,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        grid=(triton.cdiv(x.size, 1024),),
+        BLOCK_SIZE=1024,
+    )

@@ -1,0 +1,2 @@
+def read_the_isa():
+    return {"vgprs": ..., "lds_bytes": ..., "load_bits": ..., "spills": ...}
