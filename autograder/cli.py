@@ -1,14 +1,18 @@
-"""The command line: check, selftest, prove, build; run, collect, grade, feedback, report, export for a class."""
+"""The command line: check, selftest, prove, build; for a class run and its steps, and exchange."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
+from .classroom.commands import CLASS_COMMANDS, GRADING, JUDGING, REPORTS, add_options
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
@@ -49,7 +53,11 @@ def _parser() -> argparse.ArgumentParser:
     selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
     selftest.add_argument("--json", type=Path, help="write the results to this file")
     selftest.add_argument("--page", type=Path, help="write the verdicts, as the learner sees them, to this page")
-    selftest.add_argument("--workers", type=int, help="judges side by side (default: one per core, at most 8)")
+    selftest.add_argument("--mutants", type=int, metavar="N", help="judge N mutants of the solutions instead")
+    selftest.add_argument("--seed", type=int, default=0, help="choose other mutants (default: 0)")
+    selftest.add_argument(
+        "--workers", "--jobs", type=int, help="judges side by side (default: one per core, at most 8)"
+    )
     _trust(selftest)
     selftest.set_defaults(run=_selftest)
 
@@ -61,35 +69,13 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
     build.set_defaults(run=_build)
 
-    for name, words in (
-        ("run", "collect, grade, feedback, report and export in one go"),
-        ("collect", "take filled notebooks from a folder or a zip"),
-        ("grade", "judge what was collected"),
-        ("feedback", "write a page for each student"),
-        ("report", "write one page about the class"),
-        ("export", "write the grades as CSV"),
-    ):
-        _course_options(commands.add_parser(name, help=words), name)
+    for name, words in CLASS_COMMANDS.items():
+        command = commands.add_parser(name, help=words)
+        add_options(command, name)
+        if name in JUDGING:
+            _trust(command)
+        command.set_defaults(run=_course_command)
     return parser
-
-
-def _course_options(command: argparse.ArgumentParser, name: str) -> None:
-    command.add_argument("--course", type=Path, default=Path("course"), help="nbgrader's course directory")
-    command.add_argument("--db", help="URL of the gradebook's database (default: gradebook.db in the course)")
-    if name in ("collect", "run"):
-        command.add_argument("source", type=Path, help="a folder, a zip or a notebook")
-        command.add_argument("--student", default="", help="whose it is, where no name says so")
-        command.add_argument("--roster", type=Path, help="the class, in the CSV of your LMS; the course keeps it")
-    if name == "grade":
-        command.add_argument("--assignment", action="append", help="only this assignment (may be repeated)")
-        command.add_argument("--student", action="append", help="only this student (may be repeated)")
-    if name in ("grade", "run"):
-        command.add_argument("--workers", type=int, help="judges side by side (default: one per core)")
-        command.add_argument("--all", action="store_true", help="grade again what is unchanged, too")
-        _trust(command)
-    if name in ("export", "run"):
-        command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
-    command.set_defaults(run=_course_command)
 
 
 def _trust(command: argparse.ArgumentParser):
@@ -104,7 +90,26 @@ def _trust(command: argparse.ArgumentParser):
 
 
 def _check(options) -> int:
-    from .box import BoxError, lockdown
+    from .box import BoxError, lockdown, started_early
+
+    early = None
+    try:
+        early = started_early(confine=not options.trust_submissions)
+        verdict = _verdict(options, early)
+    except BoxError as error:
+        raise CallError(str(error)) from None
+    except lockdown.Unconfined as error:
+        raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
+    finally:
+        if early:
+            early.close()
+    said = visible_json(verdict.to_json())
+    print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
+    return PASSED if verdict.passed else NOT_PASSED
+
+
+def _verdict(options, early):
+    """The judge's verdict on the file of a call. The modules that import torch are imported here."""
     from .exercises import UnknownExercise, find
     from .judge import Judge
     from .judge.jax import JaxMissing
@@ -115,15 +120,10 @@ def _check(options) -> int:
         raise CallError(str(error)) from None
     source = _read_answer(options.file, exercise)
     try:
-        with Judge(confine=not options.trust_submissions) as judge:
-            verdict = judge.judge(exercise.name, source, options.seed)
-    except (BoxError, JaxMissing) as error:
+        with Judge(confine=not options.trust_submissions, early=early) as judge:
+            return judge.judge(exercise.name, source, options.seed)
+    except JaxMissing as error:
         raise CallError(str(error)) from None
-    except lockdown.Unconfined as error:
-        raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
-    said = visible_json(verdict.to_json())
-    print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
-    return PASSED if verdict.passed else NOT_PASSED
 
 
 def _read_answer(path: Path, exercise) -> str:
@@ -162,8 +162,9 @@ def _require_entry(path: Path, source: str, exercise):
         return
     function = _defined(tree, exercise.entry)
     if function is None:
-        found = ", ".join(sorted(_names(tree))) or "nothing"
-        raise CallError(f"{path.name} defines {found}, but not {exercise.entry}; expected {exercise.signature}")
+        found = ", ".join(sorted(_names(tree)))
+        what = f"defines {found}, but not {exercise.entry}" if found else "defines no function"
+        raise CallError(f"{path.name} {what}; expected {exercise.signature}")
     from .kernel_language.module import shorten
 
     wanted = _count(exercise.signature)
@@ -210,6 +211,8 @@ def _selftest(options) -> int:
     from .box import BoxError
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
+    if options.mutants is not None:
+        return _judge_mutants(options, folder)
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
     try:
@@ -229,6 +232,40 @@ def _selftest(options) -> int:
     if options.page:
         options.page.write_text(selftest.page(results))
     return PASSED if selftest.faultless(results) else NOT_PASSED
+
+
+def _judge_mutants(options, folder: Path) -> int:
+    from . import mutants
+    from .box import BoxError
+    from .exercises import EXERCISES
+
+    if options.mutants < 1:
+        raise CallError(f"--mutants {options.mutants}: expected at least 1")
+    if unknown := set(options.exercise or ()) - set(EXERCISES):
+        raise CallError(f"there is no exercise {min(unknown)!r}; there are: {', '.join(EXERCISES)}")
+
+    def say(done: int, of: int, judged: mutants.Judged) -> None:
+        if judged.fault:
+            print(mutants.described(judged), flush=True)
+        if done % 100 == 0:
+            print(f"{done} of {of}", file=sys.stderr)
+
+    try:
+        batch = mutants.run(
+            options.mutants,
+            folder / "EQUIVALENT_MUTANTS.toml",
+            exercises=options.exercise,
+            seed=options.seed,
+            jobs=options.workers or min(os.cpu_count() or 1, 8),
+            confine=not options.trust_submissions,
+            progress=say,
+        )
+    except (BoxError, ValueError) as error:
+        raise CallError(str(error)) from None
+    print(mutants.table(batch))
+    if options.json:
+        options.json.write_text(json.dumps(mutants.to_json(batch), indent=1, ensure_ascii=False) + "\n")
+    return PASSED if mutants.faultless(batch) else NOT_PASSED
 
 
 def _prove(options) -> int:
@@ -267,11 +304,15 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
+    # jsonschema would import it for a format that no notebook has, and it builds a grammar for two seconds.
+    sys.modules.setdefault("rfc3987_syntax", None)
     from .box import BoxError, lockdown
+    from .classroom import interrupt
     from .classroom.course import Course, CourseError
 
     try:
-        report = _COURSE_COMMANDS[options.command](Course.open(options.course, options.db), options)
+        with interrupt.remembered(), _started_early(options) as options.early:
+            report = REPORTS[options.command](Course.open(options.course, options.db), options)
     except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
@@ -279,65 +320,29 @@ def _course_command(options) -> int:
             f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"
         ) from None
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
         print("autograder: stopped; finished grades are kept, and the same command goes on from here", file=sys.stderr)
         return STOPPED
     report.print()
     return report.status
 
 
-def _collect(course, options):
-    from .classroom.collect import collect
+@contextlib.contextmanager
+def _started_early(options):
+    """Boxes for two judges, which import torch and Triton while this process loads nbgrader and the same."""
+    if options.command not in GRADING or options.cluster:
+        yield []
+        return
+    from .box import started_early
+    from .classroom.locks import scratch_folder
 
-    return collect(options.source, course, options.student, options.roster)
-
-
-def _run(course, options):
-    from .classroom.run import run
-
-    return run(options.source, course, options.student, options.roster, options.to, **_grading(options))
-
-
-def _grade(course, options):
-    from .classroom.grade import grade
-
-    return grade(course, options.assignment, options.student, **_grading(options))
-
-
-def _grading(options) -> dict:
-    return {
-        "workers": options.workers,
-        "confine": not options.trust_submissions,
-        "again": options.all,
-        "progress": lambda line: print(line, file=sys.stderr),
-    }
-
-
-def _feedback(course, options):
-    from .classroom.feedback import feedback
-
-    return feedback(course)
-
-
-def _report(course, options):
-    from .classroom.report import report
-
-    return report(course)
-
-
-def _export(course, options):
-    from .classroom.export import export
-
-    return export(course, options.to)
-
-
-_COURSE_COMMANDS = {
-    "run": _run,
-    "collect": _collect,
-    "grade": _grade,
-    "feedback": _feedback,
-    "report": _report,
-    "export": _export,
-}
+    with scratch_folder(), contextlib.ExitStack() as stack:
+        count = min(options.workers or 2, 2, os.cpu_count() or 1)
+        boxes = [started_early(confine=not options.trust_submissions) for _ in range(count)]
+        boxes = [box for box in boxes if box]
+        for box in boxes:
+            stack.callback(box.close)
+        yield boxes
 
 
 if __name__ == "__main__":

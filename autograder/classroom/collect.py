@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from .course import Course, write_atomically
@@ -17,6 +18,7 @@ from .sources import CollectReport, Found, files_in, shown
 from .submission import notebook_of
 
 _MINUTES = "%Y-%m-%d %H:%M"
+_AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
 
 
 def collect(
@@ -37,19 +39,50 @@ def collect(
         classlist = ClassList(course)
         for one in identified(files, answers_of(course), classlist, student, report):
             if one.problem:
-                report.refuse(one.found.path, one.problem, one.student)
+                report.refuse(one.found.path, one.problem, *filter(None, (one.student, *one.perhaps)))
             else:
                 copies[one.student, one.assignment].append(one)
+        timeless = {shown(one.found.path) for there in copies.values() for one in there if not one.found.timed}
+        _doubt_times(copies, course.rules().has_dates, report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, report)
             if latest and _store(course, who, assignment, *latest, report):
                 report.collected.append((who, assignment, shown(latest[0].found.path)))
                 classlist.set_late(who, assignment, latest[0].late)
+    _say_timeless(course, timeless, report)
     for who in {who for who, _ in copies} | set(report.trouble):
         classlist.trouble.pop(who, None)
     classlist.trouble.update(report.trouble)
     classlist.save()
     return report
+
+
+def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool, report: CollectReport) -> None:
+    """Take times of files for the time of a copy where three students' files or more are of the same minutes."""
+    alone = [one for there in copies.values() for one in there if one.found.timed and not one.named_time]
+    times = [one.found.modified for one in alone]
+    if len({one.student for one in alone}) >= 3 and max(times) - min(times) < _AT_ONCE:
+        for one in alone:
+            one.found = replace(one.found, timed=False)
+        if matters:
+            report.notes.append(
+                f"all files are of {min(times):{_MINUTES}}: taken for the time of a copy, so nobody is late by it; "
+                "course.toml can say when something was handed in"
+            )
+
+
+def _say_timeless(course: Course, timeless: set[str], report: CollectReport) -> None:
+    """A note about what is due and came without a time: it cannot be late."""
+    rules = course.rules()
+    unknown = sum(
+        path in timeless and bool(rules.due(a)) and not rules.handed_in(who, a) and not course.stamp(who, a).exists()
+        for who, a, path in report.collected
+    )
+    if unknown:
+        report.notes.append(
+            f"{unknown} notebooks came without a time (the zips of Moodle and Canvas have none), so nobody is late by "
+            "it; course.toml can say when something was handed in, and for Moodle its grading worksheet as --roster"
+        )
 
 
 def _latest(
@@ -95,16 +128,23 @@ def _store(
     if target.parent.resolve() != target.parent:
         report.refuse(found.path, f"{target.parent} leads elsewhere; not written", student)
         return False
-    stamp = target.with_name("timestamp.txt")
-    kept = read_timestamp(stamp)
-    if target.is_file() and kept and kept > found.modified:
-        report.notes.append(
-            f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(found.path)}"
-        )
-        return False
+    stamps = [target.with_name(name) for name in ("timestamp.txt", "collected.txt")]
+    known = read_timestamp(stamps[0])
+    kept = known or read_timestamp(stamps[1])
     try:
+        if target.is_file() and kept and target.read_bytes() == content:
+            if known and not found.timed:
+                return True  # it was handed in when it was, whenever it was downloaded
+            kept = known
+        if target.is_file() and kept and kept > found.modified:
+            report.notes.append(
+                f"{student} has a later {assignment}, of {kept:{_MINUTES}}; kept it, not {shown(found.path)}"
+            )
+            return False
         write_atomically(target, content)
-        write_atomically(stamp, f"{found.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
+        used, other = stamps if found.timed else reversed(stamps)  # nbgrader reads timestamp.txt only
+        write_atomically(used, f"{found.modified:%Y-%m-%d %H:%M:%S.%f} UTC\n".encode())
+        other.unlink(missing_ok=True)
     except (IsADirectoryError, NotADirectoryError, FileExistsError) as error:
         report.refuse(found.path, f"{target} cannot be written: {error.strerror}", student)
         return False
@@ -112,7 +152,7 @@ def _store(
 
 
 def read_timestamp(path: Path) -> datetime | None:
-    """The time in a timestamp.txt, None where there is none."""
+    """The time in a timestamp.txt or collected.txt, None where there is none."""
     try:
         return datetime.strptime(path.read_text().strip(), "%Y-%m-%d %H:%M:%S.%f UTC").replace(tzinfo=UTC)
     except (ValueError, OSError):

@@ -18,8 +18,11 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
+from . import duedates
+from .submission import is_check
 
 COURSE_ID = "triton-workshop"
+HELD = "held"  # a step beside autograded/: what regrading would change
 CONFIG = '''\
 """Plain nbgrader commands and formgrader on this course directory.
 
@@ -50,6 +53,7 @@ def configure(c: Config) -> None:
         "autograder.classroom.nbgrader_plugins.SaveVerdicts",
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
+    c.AssignLatePenalties.plugin_class = "autograder.classroom.nbgrader_plugins.DueDates"
     c.GenerateFeedback.exporter_class = "autograder.classroom.nbgrader_plugins.FeedbackExporter"
     c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
@@ -96,6 +100,21 @@ class Course:
         config = self.root / "nbgrader_config.py"
         if not config.exists():
             write_atomically(config, CONFIG.encode())
+        rules = self.root / duedates.FILE
+        if not rules.exists():
+            write_atomically(rules, duedates.TEMPLATE.encode())
+
+    def rules(self) -> duedates.Rules:
+        """What course.toml says about due dates, penalties and totals. Raises CourseError."""
+        try:
+            return duedates.read_rules(self.root, self.released)
+        except duedates.BadRules as error:
+            raise CourseError(str(error)) from None
+
+    def points(self, assignment: str) -> float:
+        """The points of a released assignment; 0 for another one."""
+        cells = self.released.get(assignment, {"cells": []})["cells"]
+        return float(sum(cell["metadata"]["nbgrader"]["points"] for cell in filter(is_check, cells)))
 
     @cached_property
     def released(self) -> dict[str, dict]:
@@ -119,6 +138,10 @@ class Course:
         """Where a student's notebook (or page) of an assignment is in a step of the way."""
         return self.root / step / student / assignment / f"{assignment}{ending}"
 
+    def stamp(self, student: str, assignment: str) -> Path:
+        """nbgrader's file that says when something was handed in. It is not there where nobody knows."""
+        return self.notebook("submitted", student, assignment).with_name("timestamp.txt")
+
     def handed_in(self, step: str = "submitted") -> list[tuple[str, str]]:
         """The (student, assignment) folders of a step, sorted; hidden ones and links are not looked at."""
         students = _folders(self.root / step)
@@ -138,7 +161,10 @@ def word(name: str) -> str:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds the old one or the new one whole."""
+    """Write a file so that a reader, or a crash, finds the old one or the new one whole.
+
+    Not workshop/files.py, which does the same: to import anything of `workshop` costs the import of torch.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
     try:
@@ -149,3 +175,12 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def read_json(path: Path) -> dict:
+    """A JSON object that the course keeps; {} where there is none."""
+    try:
+        kept = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,9 +33,11 @@ class ExportReport:
 def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     """Write grades.csv (a line per student) and exercises.csv (a line per exercise) beside the gradebook.
 
-    Everybody on the roster has a line, and everybody of whom something came, understood or not. `points` counts the
-    assignments that anybody handed in. The column `notes` says what was not understood, or not graded since.
-    `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe.
+    Everybody on the roster has a line, and everybody of whom something came, understood or not. `score` is what is
+    left after penalties, `points` what could be had: both count what is assigned, with the weights of course.toml.
+    The column `notes` says what was late, not understood, or not graded since.
+    `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe,
+    also after a semicolon, where some spreadsheets begin a new cell.
     """
     folder = Path(folder or course.root)
     graded_folders(course)
@@ -42,11 +45,10 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     with open_gradebook(course) as gradebook:
         if not gradebook.students:
             raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
-        known = {a.name: a.max_score for a in gradebook.assignments}
-        maximum = sum(known.get(a, 0.0) for a in now.assigned)
+        counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
         totals, details = [], []
         for person in now.people:
-            scores = []
+            scores, total = [], 0.0
             for assignment in now.assigned:
                 try:
                     submission = gradebook.find_submission(assignment, person.id)
@@ -54,16 +56,17 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
                     scores.append("")
                     continue
                 scores.append(submission.score - (submission.late_submission_penalty or 0.0))
+                total += scores[-1] * counts[assignment] / (course.points(assignment) or 1.0)
                 details += _exercise_lines(course, submission, person.id, assignment)
             who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
             late = [a for a in now.assigned if (person.id, a) in now.late]
-            total = sum(s for s in scores if s != "")
-            totals.append([*who, *scores, total, maximum, " ".join(late), "; ".join(now.notes(person.id))])
+            notes = "; ".join(now.notes(person.id))
+            totals.append([*who, *scores, round(total, 6), sum(counts.values()), " ".join(late), notes])
     report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(now.people))
     who = ["student", "name", "email", "section"] if now.has_roster else ["student"]
-    _write_csv(report.grades, [*who, *now.assigned, "score", "points", "late", "notes"], totals)
+    write_csv(report.grades, [*who, *now.assigned, "score", "points", "late", "notes"], totals)
     header = "student assignment exercise score points passed diagnosis reason needs_review handed_in"
-    _write_csv(report.exercises, header.split(), details)
+    write_csv(report.exercises, header.split(), details)
     return report
 
 
@@ -99,7 +102,8 @@ def _verdicts(path: Path) -> dict[str, dict]:
     return {grade_id(c): c["metadata"].get("verdict", {}) for c in cells if is_check(c)}
 
 
-def _write_csv(path: Path, header: list[str], lines: list[list]) -> None:
+def write_csv(path: Path, header: list[str], lines: list[list]) -> None:
+    """Write lines for a spreadsheet: text that it would take for a formula gets an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
@@ -107,8 +111,14 @@ def _write_csv(path: Path, header: list[str], lines: list[list]) -> None:
     write_atomically(path, text.getvalue().encode("utf-8-sig"))
 
 
+_SIGN = "=+@＝＋－＠-"
+# Excel splits at ; where the comma is the decimal sign, and takes quotation marks inside a line for text.
+_NEXT_CELL = re.compile(rf"""([;\t])(?=[\s"'“”„]*[{_SIGN}])""")
+
+
 def _csv_cell(value: object) -> object:
+    """A cell in which no spreadsheet finds a formula: neither at its beginning nor after a semicolon."""
     if isinstance(value, int | float):
         return value
-    text = " ".join(visible(value, 1000).split())
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
+    text = _NEXT_CELL.sub(r"\1'", " ".join(visible(value, 1000).split()))
+    return f"'{text}" if text.startswith(tuple(_SIGN)) else text

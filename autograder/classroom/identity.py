@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..text import visible
@@ -16,7 +16,7 @@ from .roster import Unclear
 from .sources import CollectReport, Found, ignored, shown
 from .student_id import student_id
 from .submission import cells_of, grade_id, is_answer
-from .systems import Named, gradescope, name_by_system, split_titles
+from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles
 
 MAX_NOTEBOOKS = 100_000
 LAYOUTS = (
@@ -35,7 +35,7 @@ class _Candidate:
     """A file on its way to a student. `rest` is what its name says beside the assignment.
 
     `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
-    cannot be graded; `unclear` why nobody can be said to have handed it in.
+    cannot be graded; `unclear` why nobody can be said to have handed it in. `other` is a file that is no notebook.
     """
 
     found: Found
@@ -45,17 +45,23 @@ class _Candidate:
     outside: tuple[str, ...]
     problem: str = ""
     unclear: str = "nothing says whose"
+    other: bool = False
 
 
 @dataclass
 class Identified:
-    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none."""
+    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none.
+
+    `named_time`: the system's name or metadata says when it was handed in. `perhaps`: it may be of one of these.
+    """
 
     found: Found
     student: str
     assignment: str
     late: bool = False
     problem: str = ""
+    named_time: bool = False
+    perhaps: tuple[str, ...] = ()
 
 
 def answers_of(course: Course) -> dict[str, set[str]]:
@@ -74,8 +80,9 @@ def identified(
     report: CollectReport,
 ) -> Iterator[Identified]:
     """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem."""
-    candidates = _candidates(files, assignments, report)
+    candidates, others = _candidates(files, assignments, report)
     _split_blackboard(candidates, assignments, classlist)
+    _take_times_of_worksheet(candidates, classlist)
     _name_students(candidates, set(assignments))
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     claims = [
@@ -84,19 +91,27 @@ def identified(
     ]
     ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
     report.notes += notes
-    for c, claim in zip(candidates, claims):
-        who = student_id(student) if student else ids.get(claim, "")
+    whose = [student_id(student) if student else ids.get(claim, "") for claim in claims]
+    with_notebook = {who for c, who in zip(candidates, whose) if not c.other}
+    others += [c.found for c, who in zip(candidates, whose) if c.other and who in with_notebook]
+    _say_what_is_no_notebook(others, report)
+    for c, who in zip(candidates, whose):
+        if c.other and who in with_notebook:
+            continue
+        expected, perhaps = f"expected {LAYOUTS}; or say it with --student", ()
         if isinstance(who, Unclear):
+            perhaps, expected = who.people, "collect it alone and say whose it is with --student"
             c.unclear, who = str(who), ""
         if not who and not c.problem:
-            c.problem = f"is {c.assignment}, but {c.unclear}; expected {LAYOUTS}; or say it with --student"
-        yield Identified(c.found, who, c.assignment, c.named.late, c.problem)
+            c.problem = f"is {c.assignment}, but {c.unclear}; {expected}"
+        yield Identified(c.found, who, c.assignment, c.named.late, c.problem, bool(c.named.time), perhaps)
 
 
 def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
-) -> list[_Candidate]:
-    candidates, others, metadata = [], defaultdict(list), []
+) -> tuple[list[_Candidate], list[Found]]:
+    """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
+    candidates, others, metadata, seen = [], [], [], set()
     for found in files:
         if any(map(ignored, found.parts)):
             continue
@@ -108,14 +123,25 @@ def _candidates(
         elif found.problem or _might_be_notebook(found, assignments):
             candidates.append(_candidate(found, assignments, report))
         else:
-            others["/".join(found.parts[:-1][:1])].append(found.path)
+            _, named = name_by_system(_trusted(found.parts))
+            whose = named.system, named.student, named.number
+            if named.system and whose not in seen and not _is_receipt(found, named):
+                seen.add(whose)
+                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+                candidates.append(_candidate(other, assignments, report, other=True))
+            else:
+                others.append(found)
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
-    _say_what_is_no_notebook(others, report)
     submitters: dict[str, list[Named]] = {}
     for found in metadata:
         _read_gradescope(found, candidates, submitters, report)
-    return [named for c in candidates for named in _by_gradescope(c, submitters)]
+    return [named for c in candidates for named in _by_gradescope(c, submitters)], others
+
+
+def _is_receipt(found: Found, named: Named) -> bool:
+    """Blackboard writes a text about every attempt."""
+    return named.system == "Blackboard" and found.path.lower().endswith(".txt")
 
 
 def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
@@ -126,9 +152,12 @@ def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
     )
 
 
-def _say_what_is_no_notebook(others: dict[str, list[str]], report: CollectReport) -> None:
+def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None:
     """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
-    for folder, paths in others.items():
+    folders = defaultdict(list)
+    for found in others:
+        folders["/".join(found.parts[:-1][:1])].append(found.path)
+    for folder, paths in folders.items():
         if len(paths) == 1:
             report.notes.append(f"left out {shown(paths[0])}: it is not a notebook (.ipynb)")
         else:
@@ -159,7 +188,8 @@ def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) ->
     parts = candidate.found.parts
     people = next((p for n in range(len(parts)) if (p := submitters.get("/".join(parts[: n + 1])))), None)
     for named in people or [candidate.named]:
-        found = replace(candidate.found, modified=named.time or candidate.found.modified)
+        timed = bool(named.time) or candidate.found.timed
+        found = replace(candidate.found, modified=named.time or candidate.found.modified, timed=timed)
         yield replace(candidate, found=found, named=named, outside=() if people else candidate.outside)
 
 
@@ -174,15 +204,25 @@ def _split_blackboard(
         c.named = replace(c.named, student=listed or users[c.named.student])
 
 
+def _take_times_of_worksheet(candidates: list[_Candidate], classlist: ClassList) -> None:
+    """Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment."""
+    for c in candidates if classlist.roster else ():
+        person = classlist.roster.numbered(c.named) if c.named.system == "Moodle" else None
+        if person and person.handed_in:
+            c.named = replace(c.named, time=person.handed_in)
+            c.found = replace(c.found, modified=person.handed_in, timed=True)
+
+
 def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
     assignment, rest = _by_name(title, assignments)
     return bool(assignment) and not rest
 
 
-def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
+def _candidate(
+    found: Found, assignments: dict[str, set[str]], report: CollectReport, other: bool = False
+) -> _Candidate:
     *folders, name = found.parts
-    trusted = found.parts[: (_own_zip(found.parts) or len(found.parts))]
-    at, named = name_by_system(trusted)
+    at, named = name_by_system(_trusted(found.parts))
     if not named.system:
         at = len(found.parts)
     stem = _stem(named.file if named.system and at == len(folders) else name)
@@ -197,13 +237,19 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
         else:
             problem = f"neither name nor answers say which of {', '.join(assignments)}"
-    found = replace(found, modified=named.time or found.modified)
-    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
+    timed = bool(named.time) or (found.timed and named.system not in WITHOUT_TIMES)
+    found = replace(found, modified=named.time or found.modified, timed=timed)
+    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem, other=other)
 
 
 def _own_zip(parts: tuple[str, ...]) -> int:
     """How many parts of a path end with a student's own zip: what follows was named by the student. 0 if none."""
     return next((at for at, part in enumerate(parts[:-1], 1) if part.lower().endswith(".zip")), 0)
+
+
+def _trusted(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a path that no student has named."""
+    return parts[: _own_zip(parts) or len(parts)]
 
 
 def _stem(name: str) -> str:
@@ -230,6 +276,11 @@ def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
                 after = "" if _NUMBER_AFTER_NAME.match(after) else after
                 return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
     return "", ""
+
+
+def assignment_in(title: str, assignments: Iterable[str]) -> str:
+    """The assignment that a title names, "" where it names none."""
+    return _by_name(title, dict.fromkeys(assignments, set()))[0]
 
 
 def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:

@@ -9,14 +9,22 @@ import copy
 import re
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from ..answer import from_notebook
 from ..text import visible, visible_json
 from ..verdict import GRADER_ERROR, Finding, Verdict
 from .course import Course, word
 from .record import NAME, answers_hash, file_hash, submitted_notebook
-from .submission import NO_NOTEBOOK, clean_notebook, exercise_of, grade_id, is_answer, is_check, read_submission
+from .submission import (
+    NO_NOTEBOOK,
+    Submission,
+    clean_notebook,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_check,
+    read_submission,
+)
 
 MAX_PANEL = 200_000
 
@@ -58,9 +66,32 @@ class Row:
         return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
 
 
-def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
-    """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
-    began = time.perf_counter()
+Question = tuple[str, float]  # an exercise and its points
+Answer = tuple[Verdict, str]  # a verdict and the source that it is about
+
+
+@dataclass
+class Pending:
+    """A submission that was read, and not judged yet: what to ask a judge about, wherever it is.
+
+    Where `row` failed already there is nothing to ask.
+    """
+
+    row: Row
+    submission: Submission | None = None
+    released: dict = field(default_factory=dict)
+    record: dict = field(default_factory=dict)
+
+    @property
+    def questions(self) -> list[Question]:
+        if self.submission is None or not self.submission.readable:
+            return []
+        checks = filter(is_check, self.released["cells"])
+        return [(exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])) for cell in checks]
+
+
+def read(course: Course, student: str, assignment: str) -> Pending:
+    """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
     row = Row(student, assignment)
     try:
         released = course.released.get(assignment)
@@ -69,24 +100,51 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
         path = submitted_notebook(course, student, assignment)
         # Before it is read: whatever is collected meanwhile is something newer.
         record = {"submitted": file_hash(path), "answers": answers_hash(path)}
-        _judge_into(row, released, path, judge)
-        row.notebook["metadata"][NAME] = record
+        return Pending(row, read_submission(path, released), released, record)
     except Exception as error:
-        row.notes.append(grader_error(error))
-        row.needs_review = row.failed = True
-    row.seconds = time.perf_counter() - began
+        return Pending(_failed(row, error))
+
+
+def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
+    """A judge's verdicts on the answers in some cells. Never raises."""
+    return [_verdict(judge, exercise, points, cells) for exercise, points in questions]
+
+
+def answered(pending: Pending, answers: list[Answer], seconds: float) -> Row:
+    """The row of a submission, with the verdicts on its questions. Never raises."""
+    row = pending.row
+    row.seconds = seconds
+    if pending.submission is not None:
+        try:
+            _write_answers(row, pending, answers)
+        except Exception as error:
+            _failed(row, error)
     return row
 
 
-def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
-    submission = read_submission(path, released)
+def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
+    """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
+    began = time.perf_counter()
+    pending = read(course, student, assignment)
+    answers = ask(judge, pending.questions, pending.submission.cells) if pending.submission else []
+    return answered(pending, answers, time.perf_counter() - began)
+
+
+def _failed(row: Row, error: Exception) -> Row:
+    row.notes.append(grader_error(error))
+    row.needs_review = row.failed = True
+    return row
+
+
+def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
+    submission, judged = pending.submission, iter(answers)
     row.notes += submission.problems
     row.needs_review = not submission.readable
     for cell in filter(is_check, submission.notebook["cells"]):
         exercise, points = exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])
         if submission.readable:
-            verdict, source = _verdict(judge, exercise, points, submission.cells)
-            _show_what_was_judged(submission.notebook, released, exercise, source)
+            verdict, source = next(judged)
+            _show_what_was_judged(submission.notebook, pending.released, exercise, source)
         else:
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
@@ -97,9 +155,10 @@ def _judge_into(row: Row, released: dict, path: Path, judge) -> None:
             row.notes.append(f"{exercise}: {verdict.message}")
             row.needs_review = row.failed = True
     row.notebook = clean_notebook(submission.notebook)
+    row.notebook["metadata"][NAME] = pending.record
 
 
-def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> tuple[Verdict, str]:
+def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
     """The verdict on an exercise, and the source that it is about."""
     from ..exercises import find
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import atexit
 import functools
+from datetime import timedelta
 
 import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Grade
-from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import determine_grade
 from traitlets import Bool
 
 from ..verdict import GRADER_ERROR
 from .course import Course
+from .duedates import Rules
 from .pages import ExerciseFeedback, page
 from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 
@@ -87,6 +90,31 @@ def write_grade(grade: Grade, cell: NotebookNode) -> None:
     score, _ = determine_grade(cell)
     grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else score
     grade.needs_manual_grade = failed or grade.manual_score is not None or grade.auto_score is None
+
+
+class DueDates(LateSubmissionPlugin):
+    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing."""
+
+    def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
+        assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)
+        said = self._rules.penalty(assignment, self._course.points(assignment), late)
+        return super().late_submission_penalty(student_id, score, total_seconds_late) if said is None else said
+
+    @functools.cached_property
+    def _course(self) -> Course:
+        return _course_of(self.parent)
+
+    @functools.cached_property
+    def _rules(self) -> Rules:
+        return self._course.rules()
+
+
+def _course_of(assign: AssignLatePenalties) -> Course:
+    """The course of a preprocessor: ours says it, nbgrader's is inside of a command that has a directory."""
+    above = assign
+    while above is not None and not hasattr(above, "course") and not hasattr(above, "coursedir"):
+        above = above.parent
+    return above.course if hasattr(above, "course") else Course.open(above.coursedir.root, above.coursedir.db_url)
 
 
 class FeedbackExporter(Exporter):

@@ -36,6 +36,9 @@ a { color: inherit; text-underline-offset: .2em; }
 .full i, .dot.full { background: var(--good); } .zero i, .dot.zero { background: var(--none); }
 .dot { display: inline-block; width: .6rem; height: .6rem; border-radius: 50%; background: var(--some);
   margin-right: .55rem; }
+.columns { display: flex; align-items: flex-end; gap: 4px; margin-top: .9rem; border-bottom: 1px solid var(--line); }
+.columns div { flex: 1; text-align: center; font-size: .85rem; }
+.columns i { display: block; background: var(--good); border-radius: 3px 3px 0 0; }
 .list { list-style: none; margin: .9rem 0 0; padding: 0; }
 .list li { padding: .4rem 0; border-top: 1px solid var(--line); }
 section.card div.verdict { margin: .7rem 0 0; max-width: none; }
@@ -82,13 +85,30 @@ def page(
     return document(f"{assignment} · {student}", head + total + "".join(map(_exercise, exercises)))
 
 
-def overview(student: str, lessons: Sequence[tuple[str, float, float]]) -> str:
-    """A student's lessons, as (assignment, score, points), each linked to its page."""
-    lines = "".join(
-        _line(f'<a href="{escape(name)}/{escape(name)}.html">{escape(name)}</a>', score, points)
-        for name, score, points in lessons
-    )
-    total = _total(sum(score for _, score, _ in lessons), sum(points for *_, points in lessons))
+@dataclass(frozen=True)
+class LessonScore:
+    """A line of a student's overview. `counts` is as how many points it counts in the total."""
+
+    assignment: str
+    score: float
+    points: float
+    counts: float
+    graded: bool = True
+
+    @property
+    def line(self) -> str:
+        name = escape(self.assignment)
+        said = f'<a href="{name}/{name}.html">{name}</a>' if self.graded else f"{name}: not graded"
+        if self.counts != self.points:
+            said += f" (counts as {self.counts:g})"
+        return _line(said, self.score, self.points)
+
+
+def overview(student: str, lessons: Sequence[LessonScore]) -> str:
+    """A student's lessons, each linked to its page, and the total of those that count."""
+    lines = "".join(lesson.line for lesson in lessons)
+    earned = sum(lesson.score * lesson.counts / (lesson.points or 1.0) for lesson in lessons)
+    total = _total(round(earned, 6), sum(lesson.counts for lesson in lessons))
     head = f'<header><h1>Feedback</h1><p class="who">{escape(student)}</p></header>'
     return document(
         f"Feedback · {student}", f'{head}<section class="card">{total}<ul class="list">{lines}</ul></section>'
@@ -104,9 +124,7 @@ def _exercise(e: ExerciseFeedback) -> str:
         parts.append(f'<p class="comment">{escape(e.comment)}</p>')
     if e.answer.strip():
         opened = "" if e.score >= e.points else " open"
-        code = highlight(e.answer, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
-        parts.append(f"<details{opened}><summary>Your answer</summary>")
-        parts.append(f'<pre class="code">{code}</pre></details>')
+        parts.append(f"<details{opened}><summary>Your answer</summary>{highlighted(e.answer)}</details>")
     return f'<section class="card" id="{escape(e.name)}">{"".join(parts)}</section>'
 
 
@@ -118,6 +136,21 @@ def bar(score: float, points: float) -> str:
     """A bar that is as full as the share of the points."""
     share = 100 * score / points if points else 0
     return f'<div class="bar {_grade(score, points)}"><i style="width:{min(max(share, 0), 100):.0f}%"></i></div>'
+
+
+def highlighted(source: str) -> str:
+    """Python in colours. Any text gives harmless HTML."""
+    return f'<pre class="code">{highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))}</pre>'
+
+
+def histogram(labels: Sequence[str], counts: Sequence[int]) -> str:
+    """Columns side by side, as high as their counts; each says its label and count when pointed at."""
+    most = max(*counts, 1)
+    columns = "".join(
+        f'<div title="{escape(label)}: {count}">{count or ""}<i style="height:{80 * count / most:.0f}px"></i></div>'
+        for label, count in zip(labels, counts)
+    )
+    return f'<div class="columns">{columns}</div><div class="row who"><span>0 %</span><span>100 %</span></div>'
 
 
 def _line(link: str, score: float, points: float) -> str:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from .course import Course, write_atomically
+from .course import Course, read_json, write_atomically
 from .roster import Roster, Unclear, read_roster
 from .student_id import short_hash, student_id
 from .systems import PARTICIPANT, Named
@@ -25,7 +25,7 @@ class ClassList:
     def __init__(self, course: Course) -> None:
         self._path = course.root / "class.json"
         self.roster = read_roster(roster_of(course)) if roster_of(course).exists() else None
-        kept = _read(self._path)
+        kept = read_json(self._path)
         self.people: dict[str, dict] = kept.get("people", {})
         self.late: dict[str, bool] = kept.get("late", {})
         self.trouble: dict[str, list[str]] = kept.get("trouble", {})
@@ -129,11 +129,3 @@ def keep_roster(course: Course, path: Path) -> None:
     """Make `path` the roster of the course, once it was read without an error."""
     read_roster(path)
     write_atomically(roster_of(course), path.read_bytes())
-
-
-def _read(path: Path) -> dict:
-    try:
-        kept = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

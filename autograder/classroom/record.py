@@ -36,14 +36,16 @@ def answers_hash(path: Path) -> str:
     return _hash(cells)
 
 
-def graded_by(course: Course, assignment: str, backend: str) -> str:
+def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict[str, str]:
     """Says whether an assignment would be graded in the same way: exercises, points, judge, backend, gradebook."""
     checks = [c for c in course.released.get(assignment, {"cells": []})["cells"] if is_check(c)]
-    exercises = [
-        (name := exercise_of(grade_id(cell)), cell["metadata"]["nbgrader"]["points"], exercise_version(name))
+    exercises = {
+        f"exercise {(name := exercise_of(grade_id(cell)))}": _hash(
+            [cell["metadata"]["nbgrader"]["points"], exercise_version(name)]
+        )
         for cell in checks
-    ]
-    return _hash([exercises, judge_version(), backend, course.db_url])
+    }
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": _hash(course.db_url)}
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
@@ -14,85 +14,173 @@ from urllib.parse import quote
 from ..text import visible
 from ..verdict import GRADER_ERROR
 from .course import Course, word, write_atomically
+from .export import write_csv
 from .gradebook import graded_folders
-from .pages import bar, document
+from .pages import bar, document, highlighted, histogram
 from .record import record_of
-from .standing import Standing, standing
-from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_check
+from .similar import Pair, similar
+from .standing import Standing, Submission, standing
+from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 
 NOT_ATTEMPTED = "not-attempted"
-SAMPLES, LISTED = 2, 5  # students named per misconception; misconceptions per exercise
+SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers
+MAX_SAMPLE = 4000
 
 
 @dataclass
 class _Exercise:
-    """Verdicts on one exercise of one assignment."""
+    """Verdicts on one exercise of one assignment. `mistakes` has diagnosis -> students, `answers` student -> source."""
 
     passed: int = 0
     tried: int = 0
     not_started: list[str] = field(default_factory=list)
     mistakes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    messages: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def count(self, student: str, verdict: dict, answer: str) -> None:
+        slug = verdict.get("diagnosis")
+        if slug in (GRADER_ERROR, NO_NOTEBOOK):
+            return  # it says nothing about the exercise
+        if slug == NOT_ATTEMPTED:
+            self.not_started.append(student)
+            return
+        self.tried += 1
+        self.passed += bool(verdict.get("passed"))
+        self.answers[student] = answer
+        if slug and not verdict.get("passed"):
+            self.mistakes[slug].append(student)
+            self.messages.setdefault(slug, str(verdict.get("message", "")))
+
+    @property
+    def frequent(self) -> list[tuple[str, list[str]]]:
+        """Diagnosis and students, the most frequent first."""
+        return sorted(self.mistakes.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 @dataclass
 class ClassReport:
     page: Path
+    misconceptions: Path
     submissions: int
     status: int = 0
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        out(f"{self.submissions} submissions in {self.page}")
+        out(f"{self.submissions} submissions in {self.page}, misconceptions in {self.misconceptions}")
 
 
 def report(course: Course) -> ClassReport:
-    """Write report.html to the course directory: one file that loads nothing. CourseError before anything is graded."""
+    """Write report.html, one file that loads nothing, and misconceptions.csv to the course directory.
+
+    CourseError before anything is graded.
+    """
     graded = graded_folders(course)
     exercises: dict[tuple[str, str], _Exercise] = defaultdict(_Exercise)
-    review, seconds = [], []
+    records = {names: record_of(course, *names) for names in graded}
     for student, assignment in graded:
-        record = record_of(course, student, assignment)
-        seconds += [record["seconds"]] if isinstance(record.get("seconds"), float) else []
-        if record.get("needs_review"):
-            review.append((student, assignment, "; ".join(record.get("notes", []))))
-        for exercise, verdict in _verdicts(course, student, assignment):
-            _count(exercises[assignment, exercise], student, verdict)
+        for exercise, verdict, answer in _verdicts(course, student, assignment):
+            exercises[assignment, exercise].count(student, verdict, answer)
     now = standing(course)
     body = (
         f'<header><h1>The class</h1><p class="who">{len(now.people)} students, {len(graded)} graded submissions'
-        + (f", {median(seconds):.1f} s for one (median)" if seconds else "")
-        + "</p></header>"
-        + _review(review)
-        + _assignments(now, set(graded))
+        f"{_seconds(records)}</p></header>"
+        + _review(records, now)
+        + _points(records)
+        + _assignments(now, records)
+        + _not_started(now, exercises, records)
         + "".join(_exercise(*names, about) for names, about in exercises.items())
+        + _similar(course, exercises)
     )
     path = course.root / "report.html"
     write_atomically(path, document("The class", body).encode())
-    return ClassReport(path, len(graded))
+    misconceptions = course.root / "misconceptions.csv"
+    _write_misconceptions(misconceptions, exercises)
+    return ClassReport(path, misconceptions, len(graded))
 
 
-def _verdicts(course: Course, student: str, assignment: str) -> list[tuple[str, dict]]:
+def _verdicts(course: Course, student: str, assignment: str) -> list[tuple[str, dict, str]]:
+    """(exercise, verdict, answer) of a graded submission."""
     try:
         cells = json.loads(course.notebook("autograded", student, assignment).read_bytes())["cells"]
     except (OSError, ValueError, LookupError):
         return []
+    answers = {grade_id(c): "".join(c["source"]) for c in cells if is_answer(c)}
     checks = [(exercise_of(grade_id(c)), c["metadata"].get("verdict")) for c in cells if is_check(c)]
-    return [(exercise, verdict) for exercise, verdict in checks if isinstance(verdict, dict)]
+    return [(name, verdict, answers.get(name, "")) for name, verdict in checks if isinstance(verdict, dict)]
 
 
-def _count(exercise: _Exercise, student: str, verdict: dict) -> None:
-    slug = verdict.get("diagnosis")
-    if slug in (GRADER_ERROR, NO_NOTEBOOK):
-        return  # it says nothing about the exercise
-    if slug == NOT_ATTEMPTED:
-        exercise.not_started.append(student)
-        return
-    exercise.tried += 1
-    exercise.passed += bool(verdict.get("passed"))
-    if slug and not verdict.get("passed"):
-        exercise.mistakes[slug].append(student)
+def _write_misconceptions(path: Path, exercises: dict[Submission, _Exercise]) -> None:
+    """A line for each diagnosis in each exercise: how many students of those who tried, who, and what one was told."""
+    lines = [
+        [assignment, name, slug, len(students), about.tried, " ".join(students), about.messages[slug]]
+        for (assignment, name), about in exercises.items()
+        for slug, students in about.frequent
+    ]
+    write_csv(path, ["assignment", "exercise", "diagnosis", "students", "tried", "who", "example"], lines)
 
 
-def _review(rows: list[tuple[str, str, str]]) -> str:
+def _seconds(records: dict[Submission, dict]) -> str:
+    seconds = [record["seconds"] for record in records.values() if isinstance(record.get("seconds"), float)]
+    return f", {median(seconds):.1f} s for one (median; the longest {max(seconds):.1f} s)" if seconds else ""
+
+
+def _points(records: dict[Submission, dict]) -> str:
+    """How the submissions share the points, before penalties."""
+    shares = [r["score"] / r["points"] for r in records.values() if r.get("points")]
+    if not shares:
+        return ""
+    counts = [0] * 10
+    for share in shares:
+        counts[min(int(share * 10), 9)] += 1
+    labels = [f"{10 * n} to {10 * n + 10} % of the points" for n in range(10)]
+    return f'<section class="card"><h2>Points of a submission</h2>{histogram(labels, counts)}</section>'
+
+
+def _not_started(now: Standing, exercises: dict[Submission, _Exercise], records: dict[Submission, dict]) -> str:
+    """Students of whom nothing came, or nothing but starters."""
+    starters, tried = set(), set()
+    for about in exercises.values():
+        starters |= set(about.not_started)
+        tried |= set(about.answers)
+    here = {student for student, _ in records}
+    lines = [
+        f"<li>{escape(word(p.name or p.id))}: {_why(p.id, starters, now)}</li>"
+        for p in now.people
+        if p.id not in tried and (p.id in starters or p.id not in here)
+    ]
+    return f'<section class="card"><h2>Not started</h2><ul class="list">{"".join(lines)}</ul></section>' * bool(lines)
+
+
+def _why(student: str, starters: set[str], now: Standing) -> str:
+    if student in starters:
+        return "no answer, or only starters"
+    return "what came was not understood" if student in now.trouble else "nothing was handed in"
+
+
+def _similar(course: Course, exercises: dict[Submission, _Exercise]) -> str:
+    lines: list[tuple[str, Pair]] = []
+    for (assignment, name), about in exercises.items():
+        cells = course.released.get(assignment, {"cells": []})["cells"]
+        starter = next((c["source"] for c in cells if is_answer(c) and grade_id(c) == name), "")
+        lines += [(assignment, pair) for pair in similar(name, about.answers, starter)]
+    lines.sort(key=lambda line: -line[1].share)
+    listed = "".join(
+        f'<li class="row"><span>{escape(pair.exercise)}: {_link(pair.first, assignment)} and '
+        f"{_link(pair.second, assignment)}</span><span>{pair.share:.0%} of {pair.own} places</span></li>"
+        for assignment, pair in lines[:PAIRS]
+    )
+    hint = (
+        '<p class="who">A hint to look at both, and no proof: what is in the starter, in the known answers of the '
+        "course, or in the answers of more than 20 students does not count; names and numbers do not either.</p>"
+    )
+    more = f'<p class="who">{len(lines) - PAIRS} more pairs.</p>' if len(lines) > PAIRS else ""
+    shown = f'<section class="card"><h2>Similar answers</h2>{hint}<ul class="list">{listed}</ul>{more}</section>'
+    return shown if lines else ""
+
+
+def _review(records: dict[Submission, dict], now: Standing) -> str:
+    rows = [(*names, "; ".join(r.get("notes", []))) for names, r in records.items() if r.get("needs_review")]
+    rows += [(*names, "would get other points today: see changes.csv") for names in sorted(now.held)]
     if not rows:
         return ""
     lines = "".join(
@@ -102,7 +190,7 @@ def _review(rows: list[tuple[str, str, str]]) -> str:
     return f'<section class="card"><h2>Waiting for you</h2><ul class="list">{lines}</ul></section>'
 
 
-def _assignments(now: Standing, graded: set[tuple[str, str]]) -> str:
+def _assignments(now: Standing, graded: dict[Submission, dict]) -> str:
     lines = []
     for assignment in now.assigned:
         there = sum((p.id, assignment) in graded for p in now.people)
@@ -122,8 +210,11 @@ def _assignments(now: Standing, graded: set[tuple[str, str]]) -> str:
         for student, said in sorted(now.trouble.items())
         for line in said
     )
-    not_understood = f'<h2>Not understood</h2><ul class="list">{trouble}</ul>' if trouble else ""
-    return f'<section class="card"><h2>Handed in</h2><ul class="list">{"".join(lines)}</ul>{not_understood}</section>'
+    not_understood = f'<section class="card"><h2>Not understood</h2><ul class="list">{trouble}</ul></section>'
+    return (
+        f'<section class="card"><h2>Handed in</h2><ul class="list">{"".join(lines)}</ul></section>'
+        + not_understood * bool(trouble)
+    )
 
 
 def _exercise(assignment: str, name: str, about: _Exercise) -> str:
@@ -131,11 +222,18 @@ def _exercise(assignment: str, name: str, about: _Exercise) -> str:
         f'<div class="row"><h2>{escape(name)}</h2><span>{about.passed} of {about.tried} passed</span></div>'
         f"{bar(about.passed, about.tried)}"
     )
-    counts = Counter({slug: len(students) for slug, students in about.mistakes.items()})
     lines = []
-    for slug, count in counts.most_common(LISTED):
-        samples = ", ".join(_link(student, assignment) for student in about.mistakes[slug][:SAMPLES])
-        lines.append(f'<li class="row"><span><code>{escape(slug)}</code>: {samples}</span><span>{count}</span></li>')
+    for slug, students in about.frequent[:LISTED]:
+        named = ", ".join(_link(student, assignment) for student in students[:SAMPLES])
+        samples = "".join(
+            f"<details><summary>Answer of {escape(word(student))}</summary>"
+            f"{highlighted(about.answers[student][:MAX_SAMPLE])}</details>"
+            for student in students[:SAMPLES]
+        )
+        lines.append(
+            f'<li><div class="row"><span><code>{escape(slug)}</code>: {named}</span><span>{len(students)}</span></div>'
+            f"{samples}</li>"
+        )
     if about.not_started:
         names = ", ".join(_link(student, assignment) for student in about.not_started)
         lines.append(f'<li class="row"><span>not started: {names}</span><span>{len(about.not_started)}</span></li>')

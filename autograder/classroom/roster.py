@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from ..text import visible
 from .course import CourseError, word
 from .student_id import student_id
-from .systems import Named
+from .systems import Named, attempt_time
+from .tables import read_table
 
-MAX_ROSTER_BYTES = 16 << 20
 _NAMES = ("name", "fullname", "student", "displayname", "studentname")
 _FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
 _EMAIL, _SECTION, _ROLE = ("email", "emailaddress"), ("section", "sections", "group", "groups"), ("role", "roles")
@@ -26,12 +26,19 @@ _IDS = (
 
 
 class Unclear(LookupError):
-    """A name that is nobody's on the roster, or more than one person's. The message says which."""
+    """A name that is nobody's on the roster, or more than one person's: `people`. The message says which."""
+
+    def __init__(self, message: str, people: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.people = tuple(people)
 
 
 @dataclass(frozen=True)
 class Person:
-    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system."""
+    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system.
+
+    `handed_in` is the time in Moodle's grading worksheet, which is about one assignment, as its number is.
+    """
 
     id: str
     name: str = ""
@@ -39,6 +46,7 @@ class Person:
     section: str = ""
     keys: frozenset[str] = frozenset()
     numbers: dict[str, str] = field(default_factory=dict, hash=False)
+    handed_in: datetime | None = None
 
 
 class Roster:
@@ -56,9 +64,8 @@ class Roster:
 
     def find(self, named: Named) -> Person:
         """The person that a name means. Raises Unclear where it is nobody's, or more than one person's."""
-        numbered = [p for p in self.people if named.number and p.numbers.get(named.system) == named.number]
-        if len(numbered) == 1:
-            return numbered[0]
+        if numbered := self.numbered(named):
+            return numbered
         said = (*named.identifiers, named.student)
         for there in (self._by_key.get(folded(name), []) for name in said):
             if there:
@@ -73,6 +80,11 @@ class Roster:
         if not named.system:
             return self._one(self._mentioned(name), name)
         raise Unclear(f"{word(named.student)} is not on the roster")
+
+    def numbered(self, named: Named) -> Person | None:
+        """The person to whom a system gave the number in a name; None where not exactly one is on the roster."""
+        found = [p for p in self.people if named.number and p.numbers.get(named.system) == named.number]
+        return found[0] if len(found) == 1 else None
 
     def user_of(self, name: str) -> str | None:
         """The user name at the end of Blackboard's `title_user`, None where not exactly one is on the roster."""
@@ -101,8 +113,8 @@ class Roster:
             return there[0]
         if not there:
             raise Unclear(f"{word(name)} is not on the roster")
-        ids = ", ".join(sorted(p.id for p in there))
-        raise Unclear(f"{word(name)} may be {len(there)} people of the roster: {ids}")
+        ids = sorted(p.id for p in there)
+        raise Unclear(f"{word(name)} may be {len(there)} people of the roster: {', '.join(ids)}", ids)
 
 
 def folded(text: str) -> str:
@@ -129,28 +141,10 @@ def read_roster(path: Path) -> Roster:
 
     A file of one's own needs a column `id` or `name`; `email` and `section` are read, too. Raises CourseError.
     """
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_ROSTER_BYTES + 1)
-    except OSError as error:
-        raise CourseError(f"{path}: the roster cannot be read: {error.strerror}") from None
-    if len(content) > MAX_ROSTER_BYTES:
-        raise CourseError(f"{path}: the roster has more than {MAX_ROSTER_BYTES >> 20} MB")
-    text = _decoded(content)
-    first = text.lstrip().partition("\n")[0]
-    try:
-        lines = list(csv.reader(io.StringIO(text), delimiter=max(",;\t", key=first.count)))
-    except csv.Error as error:
-        raise CourseError(f"{path}: the roster is not CSV: {visible(error, 100)}") from None
-    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
-    is_canvas = "sisloginid" in header or "sisuserid" in header or {"student", "id", "section"} <= set(header)
+    lines = read_table(path, "the roster").lines
     people = {}
-    for line in lines[1:]:
-        row = {}
-        for column, cell in zip(header, line):
-            row.setdefault(column, cell.strip())
-        person = _person(row, is_canvas)
-        if person and people.setdefault(person.id, person) != person:
+    for person in filter(None, people_of(lines)):
+        if people.setdefault(person.id, person) != person:
             raise CourseError(f"{path}: two rows of the roster are for {word(person.id)}; give each an id")
     if not people:
         columns = ", ".join(visible(cell, 40) for cell in lines[0][:8]) if lines else "nothing"
@@ -158,14 +152,20 @@ def read_roster(path: Path) -> Roster:
     return Roster(list(people.values()))
 
 
-def _decoded(content: bytes) -> str:
-    """The text of a CSV: Blackboard writes UTF-16, Excel the code page of its country."""
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return content.decode("utf-16", "replace")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
+def people_of(lines: list[list[str]]) -> list[Person | None]:
+    """Who is in each line of a CSV below its header; None where a line is no student's."""
+    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
+    columns = set(header)
+    is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
+        {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
+    )
+    people = []
+    for line in lines[1:]:
+        row = {}
+        for column, cell in zip(header, line):
+            row.setdefault(column, cell.strip())
+        people.append(_person(row, is_canvas))
+    return people
 
 
 def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
@@ -200,4 +200,6 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
         return None
     local = email.partition("@")[0]
     keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
-    return Person(student_id(own), name, email, first(_SECTION), keys, numbers)
+    # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
+    handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
+    return Person(student_id(own), name, email, first(_SECTION), keys, numbers, handed_in)

@@ -34,17 +34,25 @@ class RunReport:
         Late and missing submissions are said, and are no error.
         """
         rows = self.graded.rows if self.graded else []
-        failed = any(row.needs_review for row in rows)
+        failed = bool(self.graded and self.graded.status)
         return int(failed or not rows or bool(self.collected.not_understood) or bool(self.feedback.problems))
 
     def print(self, out: Callable[[str], None] = print) -> None:
         rows = self.graded.rows if self.graded else []
         failed = [row for row in rows if row.needs_review]
         self._list(out, "note", self.collected.notes)
+        self._list(out, "note", self.now.unknown_rules())
         self._list(out, "not understood", self.collected.not_understood)
         self._list(out, "needs review", map(str, failed))
+        if self.graded:
+            self.graded.print_changes(out)
         self._list(out, "no feedback", self.feedback.problems if self.feedback else [])
         self._list(out, "late", self._by_assignment(self.now.late))
+        self._list(
+            out,
+            "late, but nothing says how late, so no points were taken off",
+            self._by_assignment({s for s in self.now.late - set(self.now.late_by) if self.now.rules.due(s[1])}),
+        )
         self._list(out, "missing", self._by_assignment(self.now.missing))
         kept = sum(row.kept for row in rows)
         counts = {

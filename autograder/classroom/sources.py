@@ -23,20 +23,23 @@ from .submission import MAX_NOTEBOOK_BYTES
 MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
-_IGNORED = {"__MACOSX", "Thumbs.db", "timestamp.txt", "submission_secret.txt"}  # and what begins with a dot
+# And what begins with a dot.
+_IGNORED = {"__MACOSX", "Thumbs.db", "timestamp.txt", "collected.txt", "submission_secret.txt"}
 
 
 @dataclass(frozen=True)
 class Found:
     """A file among what was handed in. `read` gives its bytes, at most MAX_NOTEBOOK_BYTES, or ValueError.
 
-    `problem` says why there is nothing to read.
+    `problem` says why there is nothing to read. `modified` is when it was handed in, as far as `timed`: else it may
+    be the time of the download, or one that the student's own computer wrote.
     """
 
     path: str
     modified: datetime
     read: Callable[[], bytes] = field(repr=False, compare=False)
     problem: str = ""
+    timed: bool = True
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -60,11 +63,11 @@ class CollectReport:
         """Exit status: 0, or 1 where a file was not understood."""
         return 1 if self.not_understood or not self.collected else 0
 
-    def refuse(self, path: str, problem: object, student: str = "") -> None:
-        """Note a file that was not understood, and whose it is."""
+    def refuse(self, path: str, problem: object, *students: str) -> None:
+        """Note a file that was not understood, and whose it is, or may be."""
         line = f"{shown(path)}: {visible(problem, 600)}"
         self.not_understood.append(line)
-        if student:
+        for student in students:
             self.trouble.setdefault(student, []).append(line)
 
     def print(self, out: Callable[[str], None] = print) -> None:
@@ -110,7 +113,7 @@ def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
             continue
         for name, modified, problem in names:
             path = f"{found.path}/{name}"
-            yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem)
+            yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem, timed=False)
 
 
 @contextlib.contextmanager
@@ -151,7 +154,9 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
     def unreadable(error: OSError) -> None:
         report.not_understood.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
 
+    clones: set[Path] = set()  # git gives files the time of the clone
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
+        clones |= {Path(folder)} if ".git" in subfolders or Path(folder).parent in clones else set()
         subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
@@ -159,7 +164,7 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             if stat.S_ISLNK(mode):
                 yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                yield _file(path, name)
+                yield replace(_file(path, name), timed=Path(folder) not in clones)
 
 
 def ignored(name: str) -> bool:

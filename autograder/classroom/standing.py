@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from .course import Course
+from .collect import read_timestamp
+from .course import HELD, Course, word
+from .duedates import Rules, spoken
 from .people import ClassList
 from .record import is_stale
 from .roster import Person
@@ -16,8 +19,9 @@ Submission = tuple[str, str]  # student, assignment
 class Standing:
     """The people of a course in the order of the roster, then by id; and sets of (student, assignment).
 
-    `assigned` are the assignments that anybody handed in: the others count for nobody. `ungraded` were collected
-    and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
+    `assigned` are the assignments that count: what course.toml says, or what anybody handed in. `late` were handed
+    in late, by the due date or by the system's mark; `late_by` says how late, where that is known. `ungraded` were
+    collected and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
     """
 
     people: list[Person]
@@ -28,6 +32,14 @@ class Standing:
     stale: set[Submission]
     trouble: dict[str, list[str]]
     has_roster: bool
+    late_by: dict[Submission, timedelta]
+    rules: Rules
+    held: set[Submission]
+
+    def unknown_rules(self) -> list[str]:
+        """A line for each student whom course.toml names and nobody knows: it may be a slip of the pen."""
+        unknown = self.rules.students - {person.id for person in self.people}
+        return [f"course.toml has rules for {word(name)}, of whom nothing is known" for name in sorted(unknown)]
 
     def notes(self, student: str) -> list[str]:
         """What is to be known about the student's row, but for the grades."""
@@ -36,9 +48,12 @@ class Standing:
             for what, group in (
                 ("collected anew after it was graded", self.stale),
                 ("not graded", self.ungraded),
+                ("would get other points today (see changes.csv)", self.held),
             )
             if (names := [a for a in self.assigned if (student, a) in group])
         ]
+        late = [(a, self.late_by[student, a]) for a in self.assigned if (student, a) in self.late_by]
+        said += [f"{assignment}: {spoken(how)} late" for assignment, how in late]
         return said + [f"not understood: {line}" for line in self.trouble.get(student, [])]
 
 
@@ -52,14 +67,25 @@ def standing(course: Course) -> Standing:
     others = sorted({student for student, _ in there} | set(classlist.trouble))
     names = {student: about.get("name", "") for student, about in classlist.people.items()}
     people = listed + [Person(student, names.get(student, "")) for student in others if student not in ids]
-    assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
+    rules = course.rules()
+    assigned = rules.assigned
+    if assigned is None:
+        assigned = [a for a in course.released if any(a == assignment for _, assignment in there)]
+    late_by = {
+        (student, a): late
+        for student, a in there
+        if (late := rules.late_by(student, a, read_timestamp(course.stamp(student, a))))
+    }
     return Standing(
         people,
         assigned,
-        late={s for s in there if classlist.is_late(*s)},
+        late={s for s in there if classlist.is_late(*s)} | set(late_by),
         missing={(p.id, a) for p in people for a in assigned} - there,
         ungraded={s for s in submitted - graded if s[1] in course.released},
         stale={s for s in submitted & graded if is_stale(course, *s)},
         trouble=classlist.trouble,
         has_roster=bool(listed),
+        late_by=late_by,
+        rules=rules,
+        held=set(course.handed_in(HELD)),
     )

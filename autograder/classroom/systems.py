@@ -11,6 +11,9 @@ from datetime import UTC, datetime
 import yaml
 
 MAX_METADATA_BYTES = 16 << 20
+# Moodle (files/classes/local/archive_writer/zip_writer.php) and Canvas (lib/content_zipper.rb) write the time of the
+# download into their zip. Moodle's grading worksheet has the right one (roster.Person.handed_in).
+WITHOUT_TIMES = {"Moodle", "Canvas", "Canvas, anonymous"}
 PARTICIPANT = "Participant"  # Moodle's name for everybody where marking is anonymous
 
 
@@ -50,6 +53,7 @@ _PATTERNS = {
     "Brightspace": rf"(?P<number>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?(?P<time>{_DAY}{_CLOCK})[ -]*(?P<file>.*)",
 }
 _PATTERNS = {system: re.compile(pattern, re.DOTALL) for system, pattern in _PATTERNS.items()}
+_WEEKDAY = re.compile(r"^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? ", re.IGNORECASE)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -107,7 +111,8 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
 
 
 def attempt_time(text: str) -> datetime | None:
-    """The time that a system's name says, by the local clock; None where it says none that is understood."""
+    """The time that a system's name or table says, by the local clock; None where it says none that is understood."""
+    text = _WEEKDAY.sub("", text)
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         numbers = [int(n) for n in text.split("-")]
     else:
@@ -115,7 +120,7 @@ def attempt_time(text: str) -> datetime | None:
         name = month[0][:3].lower() if month else ""
         iso = re.match(r"(\d{4})-(\d\d)-(\d\d)", text)
         days = re.match(r"\D*(\d{1,2})\D+(\d{4})", text)
-        clock = re.search(r"\d{4}(?:-\d\d-\d\d)?\D+(\d{1,2})[ .h]?(\d\d)(?: ?([AaPp])[Mm])?$", text)
+        clock = re.search(r"\d{4}(?:-\d\d-\d\d)?\D+(\d{1,2})[ .:h]?(\d\d)(?: ?([AaPp])[Mm])?$", text)
         if iso:
             numbers = [int(n) for n in iso.groups()]
         elif name in _MONTHS and days:

@@ -1,0 +1,236 @@
+"""When an assignment is due, what being late costs, and what counts in the totals: course.toml of a course."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+from ..text import visible
+
+FILE = "course.toml"
+TEMPLATE = """\
+# When assignments are due, what being late costs, and what counts. Remove the # in front of what you need.
+# `autograder grade` and `autograder run` apply it, also to what is graded already.
+
+# Only these count in the totals. Without this line: the assignments that anybody handed in.
+# assigned = ["00_setup", "01_vector_add"]
+
+# For each assignment that says nothing else:
+# grace = "15 min"          # so long after the due date nothing is late
+# penalty = "10% a day"     # of the assignment's points, for each day begun; also "2 points an hour",
+#                           # "20%" (once), "all" (nothing is left) and "none"
+
+# [assignments.01_vector_add]
+# due = 2026-10-03T23:59:00           # by this computer's clock; with +02:00 at the end, in that time zone
+# weight = 10                         # counts as 10 points in the total. Without it: as its own points
+
+# [extensions.ann]                    # a student's id, as in grades.csv
+# 01_vector_add = "3 d"               # or a date
+
+# [handed_in.bob]                     # where your download does not say when: Canvas' does not, and Moodle's only
+#                                     # with its grading worksheet as --roster
+# 01_vector_add = 2026-10-04T10:00:00
+"""
+_UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(min|h|d|w)[a-z]*")
+_PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%|points?)(?: (?:an?|per) (hour|day|week))?")
+
+
+class BadRules(ValueError):
+    """course.toml cannot be used. The message is one line that says where and what was expected."""
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """`amount` percent of an assignment's points, or points, once or for each begun `period`."""
+
+    amount: float
+    percent: bool
+    period: timedelta | None = None
+
+    def of(self, points: float, late: timedelta) -> float:
+        """What is taken off an assignment of so many points. It may be more than was earned."""
+        times = math.ceil(late / self.period) if self.period else 1
+        return times * (self.amount * points / 100 if self.percent else self.amount)
+
+
+NOTHING = Penalty(0, percent=False)
+EVERYTHING = Penalty(100, percent=True)
+
+
+@dataclass(frozen=True)
+class _Assignment:
+    due: datetime | None = None
+    grace: timedelta = timedelta()
+    penalty: Penalty | None = None
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What course.toml says; nothing where there is none. Times have a time zone.
+
+    `assigned` are the assignments that count, None where it does not say.
+    """
+
+    assigned: list[str] | None = None
+    _assignments: dict[str, _Assignment] = field(default_factory=dict)
+    _extensions: dict[tuple[str, str], timedelta | datetime] = field(default_factory=dict)
+    _handed_in: dict[tuple[str, str], datetime] = field(default_factory=dict)
+
+    @property
+    def students(self) -> set[str]:
+        """The students that have rules of their own."""
+        return {student for student, _ in (*self._extensions, *self._handed_in)}
+
+    @property
+    def has_dates(self) -> bool:
+        return any(about.due for about in self._assignments.values())
+
+    def due(self, assignment: str) -> datetime | None:
+        """When it is due for those without an extension; None where nothing says."""
+        return self._assignments.get(assignment, _Assignment()).due
+
+    def extension(self, student: str, assignment: str) -> timedelta | None:
+        """How much later it is due for this student; None where it is not."""
+        due, more = self.due(assignment), self._extensions.get((student, assignment))
+        if due is None or more is None:
+            return None
+        return more if isinstance(more, timedelta) else more - due
+
+    def handed_in(self, student: str, assignment: str) -> datetime | None:
+        """When it was handed in, where course.toml says it."""
+        return self._handed_in.get((student, assignment))
+
+    def late_by(self, student: str, assignment: str, handed_in: datetime | None) -> timedelta:
+        """How long after its due date something was handed in; 0 in time, in the grace time, and where unknown."""
+        handed_in = self.handed_in(student, assignment) or handed_in
+        due = self.due(assignment)
+        if due is None or handed_in is None:
+            return timedelta()
+        late = handed_in - due - (self.extension(student, assignment) or timedelta())
+        return late if late > self._assignments[assignment].grace else timedelta()
+
+    def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
+        """What is taken off an assignment of so many points; None where course.toml has no penalty for it."""
+        about = self._assignments.get(assignment, _Assignment())
+        if about.penalty is None:
+            return None
+        return about.penalty.of(points, late) if late > about.grace else 0.0
+
+    def weight(self, assignment: str, points: float) -> float:
+        """As how many points an assignment of so many points counts in the total."""
+        weight = self._assignments.get(assignment, _Assignment()).weight
+        return points if weight is None else weight
+
+
+def read_rules(folder: Path, known: Iterable[str]) -> Rules:
+    """The rules in a course directory whose assignments are `known`. Raises BadRules."""
+    try:
+        content = (folder / FILE).read_bytes()
+    except OSError:
+        return Rules()
+    known = list(known)
+    try:
+        said = tomllib.loads(content.decode("utf-8-sig"))
+        _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
+        everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
+        assignments = {
+            name: _assignment({**everywhere, **_table(said.get("assignments", {}).get(name, {}), name)}, name)
+            for name in dict.fromkeys([*known, *_table(said.get("assignments", {}), "assignments")])
+        }
+        assigned = said.get("assigned")
+        if assigned is not None and not (isinstance(assigned, list) and all(isinstance(a, str) for a in assigned)):
+            raise BadRules('assigned: expected a list of assignments, such as ["00_setup"]')
+        for name in (*assignments, *(assigned or ())):
+            if name not in known:
+                raise BadRules(f"there is no assignment {name!r}; there are: {', '.join(known)}")
+        return Rules(
+            assigned and [name for name in known if name in assigned],
+            assignments,
+            _by_student(said, "extensions", known, _duration_or_date),
+            _by_student(said, "handed_in", known, _date),
+        )
+    except (BadRules, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadRules(f"{folder / FILE}: {visible(error, 300)}") from None
+
+
+def _assignment(said: dict, name: str) -> _Assignment:
+    _only(said, {"due", "grace", "penalty", "weight"}, name)
+    weight = said.get("weight")
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0):
+        raise BadRules(f"{name}.weight: found {weight!r}; expected a number of points, such as 10")
+    return _Assignment(
+        _date(said["due"], f"{name}.due") if "due" in said else None,
+        _duration(said["grace"], f"{name}.grace") if "grace" in said else timedelta(),
+        _penalty(said["penalty"], f"{name}.penalty") if "penalty" in said else None,
+        weight,
+    )
+
+
+def _by_student(said: dict, title: str, known: list[str], read) -> dict:
+    found = {}
+    for student, about in _table(said.get(title, {}), title).items():
+        for assignment, value in _table(about, f"{title}.{student}").items():
+            if assignment not in known:
+                raise BadRules(f"{title}.{student}: there is no assignment {assignment!r}")
+            found[student, assignment] = read(value, f"{title}.{student}.{assignment}")
+    return found
+
+
+def _table(value: object, where: str) -> dict:
+    if not isinstance(value, dict):
+        raise BadRules(f"{where}: found {value!r}; expected a table, such as [{where}]")
+    return value
+
+
+def _only(said: dict, known: set[str], where: str) -> None:
+    if others := sorted(set(said) - known):
+        raise BadRules(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
+
+
+def _date(value: object, where: str) -> datetime:
+    """A date is its last second; a time without a zone is by this computer's clock."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time(23, 59, 59))
+    if not isinstance(value, datetime):
+        raise BadRules(f"{where}: found {value!r}; expected a date, such as 2026-10-03T23:59:00")
+    return value.astimezone(UTC)
+
+
+def _duration(value: object, where: str) -> timedelta:
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
+        raise BadRules(f'{where}: found {value!r}; expected a time, such as "15 min", "2 h", "3 d" or "1 w"')
+    return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
+
+
+def _duration_or_date(value: object, where: str) -> timedelta | datetime:
+    return _duration(value, where) if isinstance(value, str) else _date(value, where)
+
+
+def _penalty(value: object, where: str) -> Penalty:
+    if value in ("none", "all"):
+        return NOTHING if value == "none" else EVERYTHING
+    match = _PENALTY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
+        raise BadRules(
+            f'{where}: found {value!r}; expected "10% a day", "2 points an hour", "20%", "all" or "none"'
+        )
+    period = timedelta(seconds=_UNITS[match[3][0]]) if match[3] else None
+    return Penalty(float(match[1]), match[2] == "%", period)
+
+
+def spoken(late: timedelta) -> str:
+    """A time in words, in its two largest units: 1 day 3 hours."""
+    minutes = max(math.ceil(late.total_seconds() / 60), 1)
+    parts = []
+    for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
+        count, minutes = divmod(minutes, size)
+        parts += [f"{count} {unit}{'s' * (count != 1)}"] if count else []
+    return " ".join(parts[:2])
