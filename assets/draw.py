@@ -171,7 +171,7 @@ def memory_hierarchy() -> Canvas:
             ["512 KiB per CU", "304 CUs"],
             GREEN,
         ),
-        ("shared memory, LDS", "one program's own", ["227 KiB per SM"], ["64 KiB per CU"], SKY),
+        ("shared memory, LDS", "one program's own", ["228 KiB per SM"], ["64 KiB per CU"], SKY),
         ("L2 cache", "many programs", ["60 MB"], ["4 MB per XCD", "8 XCDs"], PURPLE),
         ("Infinity Cache", "all programs", ["none"], ["256 MB"], ORANGE),
         (
@@ -391,10 +391,42 @@ def dataflow_fused() -> Canvas:
 
 
 @figure
+def hero() -> Canvas:
+    """Softmax in four ways, each as the bytes that cross the memory's wall for one float32 element."""
+    ways = [
+        ("five torch operations", "lesson 2, the start", 5, 3),
+        ("naive: three passes", "lesson 2", 3, 1),
+        ("online: two passes", "lesson 3", 2, 1),
+        ("fused: one pass", "lesson 4", 1, 1),
+    ]
+    canvas = Canvas(
+        96 + 58 * len(ways),
+        "What you will build: the same softmax with a quarter of the bytes",
+        "Bytes that are read and written for each float32 element of a large matrix: 32 in five torch operations, 16 "
+        "in a naive kernel, 12 with online softmax, 8 in a fused kernel, as many as a plain copy.",
+    )
+    for index, (name, lesson, reads, writes) in enumerate(ways):
+        y = 62 + 58 * index
+        canvas.text(MARGIN, y + 15, name, 14, weight=600)
+        canvas.text(MARGIN, y + 34, lesson, 13, fill=MUTED)
+        for place in range(reads + writes):
+            canvas.cell(204 + place * 54, y, 50, 34, "4 B", READ if place < reads else WRITE)
+        total = 4 * (reads + writes)
+        words = f"= {total} bytes" + (", a copy's" if total == 8 else "")
+        canvas.text(204 + (reads + writes) * 54 + 8, y + 22, words, 14, weight=600)
+    y = 62 + 58 * len(ways)
+    canvas.cell(204, y - 2, 22, 18, "", READ)
+    canvas.text(234, y + 12, "read from memory", 13)
+    canvas.cell(374, y - 2, 22, 18, "", WRITE)
+    canvas.text(404, y + 12, "written to memory", 13)
+    return canvas
+
+
+@figure
 def five_ops_traffic() -> Canvas:
     # Each operation: elements read and written, as (multiples of M·N, multiples of M).
     steps = [
-        ("m = x.max(dim=1)", (1, 0), (0, 1)),
+        ("m = x.amax(dim=1)", (1, 0), (0, 1)),
         ("z = x − m", (1, 1), (1, 0)),
         ("e = exp(z)", (1, 0), (1, 0)),
         ("d = e.sum(dim=1)", (1, 0), (0, 1)),

@@ -3,6 +3,8 @@
 #
 # You will write GPU kernels in Python, see what a compiler makes of them, and measure what they cost.
 #
+# ![Bytes that are read and written for each float32 element of a large matrix: 32 in five torch operations, 16 in a naive softmax kernel, 12 with online softmax, 8 in a fused kernel, as many as a copy](../assets/hero.svg)
+#
 # | lesson | minutes, about | what you will have built |
 # |---|---|---|
 # | **0 Setup** (this one) | 15 | a kernel that runs, and its first verdict |
@@ -13,10 +15,11 @@
 # | [5 Dropout in JAX](05_jax_dropout.ipynb) | 60 | random numbers in a kernel, and its gradient |
 # | [6 AMD](06_amd_optimization.ipynb) | 60 | assembly read, occupancy computed, a configuration for the MI300X |
 #
-# Run a cell with **Shift+Enter**. The first one looks at this machine:
+# Run a cell with **Shift+Enter**. (Is the page too narrow? **Ctrl+B** hides the list of files.) The first cell shows where
+# you are, the second one looks at this machine:
 
 # %%
-from workshop import DEVICE, count_bytes, device, doctor, explore, progress, xray
+from workshop import DEVICE, count_bytes, device, doctor, explore, here, progress, xray
 
 import torch
 import triton
@@ -24,6 +27,9 @@ import triton.language as tl
 
 from autograder import check
 
+here("00_setup")
+
+# %%
 device()
 
 # %% [markdown]
@@ -41,13 +47,16 @@ doctor()
 #
 # ![Where a number can live, from fastest and smallest to slowest and biggest: registers, shared memory, L2 cache, Infinity Cache, HBM](../assets/memory_hierarchy.svg)
 #
+# A GPU has many equal parts that run programs. NVIDIA calls such a part a *streaming multiprocessor* (SM), AMD a *compute
+# unit* (CU). An *XCD* is one of the eight chips that an MI300X is made of, with its share of the CUs.
+#
 # Your tensors live at the bottom, in the GPU's main memory, *HBM*. Arithmetic happens at the top, in registers.
 # Most of this course is about one question: **how often must a number make that trip?**
 
 # %% [markdown]
 # ## Idea
 #
-# Three words, and you can read any Triton code:
+# Three words to begin with:
 #
 # - A **kernel** is a function that runs on the GPU. `@triton.jit` above a Python function makes it one.
 # - A **launch** starts it many times at once: `kernel[(7,)](…)` starts 7 copies. The tuple is the **launch grid**.
@@ -108,8 +117,9 @@ check("first_kernel")
 #
 # The time is harder. **A launch is asynchronous**: Python goes on before the kernel has run. A clock in Python
 # that does not wait measures how long it takes to *ask* for the kernel. So wait, with `synchronize()`, or let the
-# GPU note the time itself, with two *events* in its queue. `triton.testing.do_bench` uses events, many times over,
-# and takes the median. On a GPU the next cell shows all three. Which of them do not measure your kernel?
+# GPU note the time itself, with two *events* in its queue. `triton.testing.do_bench` uses events, many times over;
+# it returns the mean, or the median if you ask for it. On a GPU the next cell shows all three. Which of them do not
+# measure your kernel?
 
 # %%
 if device().interpreting:
@@ -135,8 +145,8 @@ else:
     print(f"{device().copy_gbps().median:.0f} GB/s when this card copies a gigabyte")
 
 # %% [markdown]
-# Only the events measure the kernel. Python's two clocks also count the way to the GPU and back, which takes
-# longer than writing 4000 bytes. That is why one program per element only makes sense in a first lesson.
+# Only the events measure the kernel. The first clock stops before the kernel has run. The second one also counts the
+# way to the GPU and back, which takes longer than writing 4000 bytes.
 
 # %% [markdown]
 # ## Look inside
@@ -162,7 +172,8 @@ xray(first_kernel_programs, "*i32")
 #   is the long form. (Take it out again before you check.)
 # - Read next: [01_vector_add.ipynb](01_vector_add.ipynb), where one program works on a thousand elements.
 #
-# Your points so far are kept in a file beside this notebook and are sent nowhere:
+# Your points so far are kept in a file on this machine. Nobody else sees them, unless you choose in a workshop's room
+# to share your progress with the instructor:
 
 # %%
 progress()

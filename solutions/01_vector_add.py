@@ -5,13 +5,15 @@
 # You will meet these five lines again in nearly every kernel.
 
 # %%
-from workshop import DEVICE, compare, device, explore, matches, progress, xray
+from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
 
 import torch
 import triton
 import triton.language as tl
 
 from autograder import check
+
+here("01_vector_add")
 
 # %% [markdown]
 # ## Picture
@@ -31,7 +33,8 @@ explore.launch_grid()
 #   **lane**, and `+`, `*` and `<` work on all lanes at once.
 # - **Offsets** say which elements are mine: where my block starts, plus `[0, 1, 2, …]`.
 # - A **mask** says which lanes have an element at all. A block's size is a power of two, and N rarely is a multiple
-#   of it, so in the last program some lanes point behind the end. They must not touch memory.
+#   of it, so in the last program some lanes point behind the end. They must not touch memory. A lane that is masked
+#   off still holds something after a load: `other`, if you say one, and anything if you do not.
 # - `BLOCK_SIZE` is a **constexpr**: a number that the compiler knows. Another value means another compiled kernel.
 #
 # ![The last program's eight lanes: offsets 16 to 23, mask true for the first five, so only x[16] to x[20] are read](../assets/masked_tail.svg)
@@ -39,14 +42,11 @@ explore.launch_grid()
 # %% [markdown]
 # ## Predict
 #
-# There are 98,432 elements, and a block has 1024. How many programs does the launch need? How many lanes of the last
-# program are masked off?
+# The launch needs so many programs that every element has one. `triton.cdiv(a, b)` counts them: it is a / b *rounded
+# up*.
 
 # %%
 explore.predict("programs and lanes")
-
-# %% [markdown]
-# `triton.cdiv` is the quotient *rounded up*. Rounded down, the last 128 elements would have no program.
 
 # %% [markdown]
 # ## Write
@@ -87,6 +87,9 @@ print("x + y: ", (x + y)[-4:])
 # %% [markdown]
 # Does the starter print strange numbers? `torch.empty_like` hands out memory as the last user left it, and nobody
 # has written these elements since.
+#
+# **To see what a line holds**, write `print(offsets)` below it and run both cells again. On the interpreter every program
+# prints its vector. (On a GPU every lane prints a line of its own, so try it on a few elements only.)
 
 # %% [markdown] hints="vector_add"
 
@@ -102,8 +105,8 @@ check("vector_add")
 # %% [markdown]
 # ## Measure
 #
-# Adding is nearly free; moving is not. Each element costs 12 bytes in float32: two reads and one write of 4 bytes.
-# So speed is counted in **GB/s**, beside what a plain copy reaches on the same card.
+# An addition takes almost no time, and moving the numbers takes nearly all of it. Each element costs 12 bytes in float32:
+# two reads and one write of 4 bytes. So speed is counted in **GB/s**, beside what a plain copy reaches on the same card.
 
 # %%
 explore.predict("size and speed")
@@ -129,20 +132,20 @@ curves.plot()
 # What to see, in recorded numbers ({{h200_vector_add_float32; about}}):
 #
 # | | GB/s | of the copy |
-# |---|---|---|
+# |---|---:|---:|
 # | n = 98,432, torch | {{h200_vector_add_float32; 98432; torch; GB/s}} | {{h200_vector_add_float32; 98432; torch; of copy}} |
 # | n = 98,432, this lesson's `add` | {{h200_vector_add_float32; 98432; add; GB/s}} | {{h200_vector_add_float32; 98432; add; of copy}} |
 # | n = 2²⁸, this lesson's `add` | {{h200_vector_add_float32; 268435456; add; GB/s}} | {{h200_vector_add_float32; 268435456; add; of copy}} |
 # | n = 2²⁸, the same with BLOCK_SIZE 4 | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; GB/s}} | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; of copy}} |
 #
-# - At 98,432 elements a call takes two microseconds, and most of that goes into starting it, although the recording put many
-#   calls into one CUDA graph. Called one by one from Python, it is slower still: then you measure the **launch**. (Triton's
-#   own tutorial tests its kernel at this size and times it from 2¹² to 2²⁷; others time it here.) A number about
-#   bandwidth needs a gigabyte of traffic.
+# - At 98,432 elements a call takes two microseconds, and most of that goes into starting it. The recording even put many
+#   calls into one *CUDA graph*, which starts them together. Called one by one from Python, each takes longer: then you
+#   measure the **launch**. (Triton's own tutorial tests its kernel at this size and times it from 2¹² to 2²⁷; others time
+#   it here.) A number about bandwidth needs a gigabyte of traffic.
 # - More than 100 % of a copy is no mistake here. A copy writes half of the bytes it moves, `add` only a third, and
 #   another mix of reads and writes has another limit. A copy is a **ceiling** only for kernels with its own mix, as
 #   the softmax kernels of the next lessons are.
-# - One timing is no timing. `compare` runs your function and the others in turn, and shows the median with its spread.
+# - One timing says little, because the next one differs. `compare` runs your function and the others in turn, and shows the median with its spread.
 # - `triton.testing.do_bench(rep=10)` repeats for 10 **milliseconds**, not 10 times.
 # - `torch.cuda.empty_cache()` gives memory back to the driver. It does not empty the GPU's caches, although the published
 #   workshop *Kernel Development & Optimizations with Triton* calls it for that. `do_bench` does that job: it overwrites
@@ -182,12 +185,13 @@ else:
 # %% [markdown]
 # ### Let Triton choose
 #
-# Which block size is best? Nobody knows before measuring, so `@triton.autotune` measures. It gets a **space**, a list of
-# configurations, tries each one the first time it sees a new `key`, and remembers the fastest.
+# Which block size is best? Nobody knows before measuring, so `@triton.autotune` measures. You give it a **space**, which is
+# a list of configurations, and a **key**, the names of some arguments (here the number of elements). The first time that
+# the key has a new value, autotune times every configuration. It remembers the fastest one for this value.
 #
-# The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices. On the H200
-# above a block of 1024 is {{h200_vector_add_float32; 268435456; add; × BLOCK_SIZE=4}} times as fast as a block of 4. **A
-# search is only as good as its space.**
+# The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices: in the numbers
+# above, a block of 1024 is {{h200_vector_add_float32; 268435456; add; × BLOCK_SIZE=4}} times as fast as a block of 4.
+# **Autotune never tries a size that is not in its space.**
 #
 # Two things in the starter are wrong:
 #
@@ -254,7 +258,8 @@ check("vector_add_autotuned")
 
 # %% [markdown]
 # **How often does it measure?** Once for each value of the key, and `n_elements` has millions of values: a program whose
-# sizes change all the time would tune all the time. A *bucketed* key is the cure. Run this, and count:
+# sizes change all the time would tune all the time. A *bucketed* key is the cure: a number that many sizes share, such
+# as the next power of two. Run this, and count:
 
 # %%
 @triton.autotune(configs=[triton.Config({"BLOCK_SIZE": 512}), triton.Config({"BLOCK_SIZE": 1024})], key=["bucket"])
@@ -270,7 +275,7 @@ for n in (3000, 3001, 3500, 4096, 5000):
     bucketed_kernel[lambda meta, n=n: (triton.cdiv(n, meta["BLOCK_SIZE"]),)](
         numbers, torch.empty_like(numbers), n, triton.next_power_of_2(n)
     )
-    print(f"n = {n}: {len(bucketed_kernel.cache)} choices made so far")
+    print(f"n = {n}: choices made so far: {len(bucketed_kernel.cache)}")
 
 # %% [markdown]
 # ## Look inside
@@ -279,16 +284,17 @@ for n in (3000, 3001, 3500, 4096, 5000):
 # block sizes, and look at how wide its loads are:
 
 # %%
-n_elements = 2**28
+length = 2**28
 pointers = ["*fp32"] * 3  # x_ptr, y_ptr, output_ptr: the types are enough to compile
 
 for block_size in (4, 256, 1024, 4096):
-    report = xray(add_kernel, *pointers, n_elements, BLOCK_SIZE=block_size)["gfx942"]
+    report = xray(add_kernel, *pointers, length, BLOCK_SIZE=block_size)["gfx942"]
     loads = ", ".join(f"{count} × {width} bits" for width, count in report.loads.items())
     print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads or 'none'}")
 
 # %% [markdown]
-# A program here has 4 wavefronts of 64 lanes: 256 in all. These are the hardware's lanes; the compiler shares a block's
+# (No loads at all? The starter has none: solve `vector_add` first.) A program here has 4 wavefronts of 64 lanes: 256 in all.
+# These are the hardware's lanes; the compiler shares a block's
 # elements out among them.
 #
 # - With a block of 4, four lanes have an element of their own, and 252 do not.
@@ -296,12 +302,13 @@ for block_size in (4, 256, 1024, 4096):
 # - With 1024, each lane owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
 # - With 4096, each lane has four such loads under way for each input, and needs more registers.
 #
-# Does it matter above 256? On the H200 above, at 2²⁸ elements: {{h200_vector_add_float32; 268435456; BLOCK_SIZE=256; GB/s}}
+# Does it matter above 256? On the recorded H200, at 2²⁸ elements: {{h200_vector_add_float32; 268435456; BLOCK_SIZE=256; GB/s}}
 # GB/s with 256, {{h200_vector_add_float32; 268435456; add; GB/s}} with 1024,
 # {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4096; GB/s}} with 4096. No: with 256 lanes at work in each program
 # the memory is busy already.
 #
-# Now set `n_elements` to `98_431`, which is not a multiple of 16. What becomes of the loads, and why must it be so?
+# Now set `length` in the cell above to `98_431`, which is not a multiple of 16, and run the cell again. What becomes of
+# the loads, and why must it be so?
 #
 # <details><summary>Answer</summary>
 #
@@ -319,7 +326,7 @@ for block_size in (4, 256, 1024, 4096):
 #
 # `scale(x, a)` should return `a * x` for a matrix. Its launch grid has two dimensions: program `(row, block)` works on one
 # block of one row. **It has two bugs.** (`.to(tl.float32)` is not one: half-precision inputs are computed in float32, and
-# the store converts back.) First collect evidence:
+# the store converts back.) First collect evidence: run the next two cells unchanged.
 
 # %% answer="bug_hunt"
 # Two bugs: what is wrong here?

@@ -7,13 +7,15 @@
 # Two exercises: count what softmax moves, then write the kernel.
 
 # %%
-from workshop import DEVICE, compare, count_bytes, device, explore, matches, progress, xray
+from workshop import DEVICE, compare, count_bytes, device, explore, here, matches, progress, xray
 
 import torch
 import triton
 import triton.language as tl
 
 from autograder import check
+
+here("02_naive_softmax")
 
 # %% [markdown]
 # ## Picture
@@ -31,8 +33,8 @@ from autograder import check
 
 # %%
 row = torch.tensor([10.0, 50.0, 100.0])
-print("exp(x)           ", torch.exp(row))
-print("exp(x) / its sum ", torch.exp(row) / torch.exp(row).sum())
+print("exp(x) ", torch.exp(row))
+print("softmax", torch.exp(row) / torch.exp(row).sum())
 
 # %% [markdown]
 # $e^{100}$ is larger than the largest float32 (about $3.4 \cdot 10^{38}$, reached at $x \approx 88.7$), so it
@@ -47,18 +49,24 @@ print("exp(x) / its sum ", torch.exp(row) / torch.exp(row).sum())
 
 # %%
 shifted = torch.exp(row - row.max())
-print("exp(x - m)          ", shifted)
-print("exp(x - m) / its sum", shifted / shifted.sum())
-print("torch.softmax       ", torch.softmax(row, dim=0))
+print("exp(x - m)", shifted)
+print("softmax   ", shifted / shifted.sum())
+print("torch     ", torch.softmax(row, dim=0))
 
 # %% [markdown]
 # ### Why count bytes?
 #
-# ![The memory hierarchy: registers are fastest and smallest, then shared memory, caches, and high-bandwidth memory, which is large and slowest.](../assets/memory_hierarchy.svg)
+# A tensor lives in the GPU's main memory (*HBM*, high-bandwidth memory), at the bottom of lesson 0's picture. How much
+# could a GPU compute while a number is on its way from there? An H200 does up to 67 · 10¹² float32 operations in a
+# second, and its memory brings up to 4.8 · 10¹² bytes ([NVIDIA's data](https://www.nvidia.com/en-us/data-center/h200/)):
+# 14 operations for each byte. The best softmax kernel moves 8 bytes for each float32, which take as long as 112
+# operations, and it does about five. Such a kernel is *memory-bound*: its run time is the bytes it moves, divided by the
+# memory's speed. (Operations for each byte are called *arithmetic intensity*. A large matrix product has hundreds,
+# and is *compute-bound*.)
 #
-# A tensor lives in the GPU's main memory (*HBM*, high-bandwidth memory). Softmax does only a handful of
-# operations on each number, and a GPU could do many more in the time that one number takes to arrive. Such a
-# kernel is *memory-bound*: its run time is the bytes it moves, divided by the memory's speed.
+# This matters in practice. A study of the training of BERT found that matrix products do 99.8 % of the operations, but
+# take only 61 % of the time. The other 39 % went into softmax, normalization, dropout and the like
+# ([Data Movement Is All You Need](https://arxiv.org/abs/2007.00072), 2020).
 #
 # Here is softmax in five torch operations. Each one is a kernel of its own, so each reads its inputs from
 # memory and writes its result back:
@@ -66,7 +74,7 @@ print("torch.softmax       ", torch.softmax(row, dim=0))
 
 # %%
 def five_step_softmax(x):
-    row_max = x.max(dim=1, keepdim=True).values  # 1. max
+    row_max = x.amax(dim=1, keepdim=True)  # 1. max
     z = x - row_max  # 2. subtract
     numerator = torch.exp(z)  # 3. exp
     row_sum = numerator.sum(dim=1, keepdim=True)  # 4. sum
@@ -168,9 +176,8 @@ print(f"ratio      {ratio:7.2f}")
 # Three details decide whether the result is right.
 #
 # **Where a row begins.** In memory, row $r$ begins `r * row_stride` elements after row 0. The stride is the
-# number of columns only when the rows lie side by side. Input and output each have their own.
-#
-# ![Two matrices in memory: in one the rows touch, in the other there is a gap after each row, so the row stride is larger than the number of columns.](../assets/row_strides.svg)
+# number of columns only when nothing lies between the rows. Input and output each have their own stride. (The picture is
+# in lesson 1, at the bug hunt.)
 #
 # **The last block.** 781 columns are three blocks of 256 and 13 columns more. A mask switches the other lanes
 # off, and `other` says what a switched-off lane holds instead. Pick the value that changes nothing:
@@ -190,8 +197,13 @@ explore.predict("three passes")
 # %% [markdown]
 # ## Write: naive softmax
 #
-# Pass 1 is done. Write pass 2, and repair the value that pass 3 stores. The host function is complete: it
-# refuses what the kernel cannot read, allocates the output, and launches one program per row.
+# Pass 1 is done: it makes one number of every block, and keeps the largest. Write pass 2 in another way. Let **each lane
+# keep a sum of its own**, in a block that begins as `tl.zeros((BLOCK_SIZE,), tl.float32)`, and combine the lanes once,
+# after the loop: 256 lanes meet once instead of once for each block. Then repair the value that pass 3 stores. (A sum
+# that is one number, as in pass 1, is right too.)
+#
+# The host function is complete: it refuses what the kernel cannot read, allocates the output, and launches one program
+# per row.
 #
 # `tl.max(block, axis=0)` makes one number of a block, and so does `tl.sum`. `tl.maximum(a, b)` is the larger of two,
 # and `tl.exp` works on each number by itself.
@@ -214,16 +226,16 @@ def naive_softmax_kernel(
         block = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
         row_max = tl.maximum(row_max, tl.max(block, axis=0))
 
-    # Pass 2: the sum of exp(x - row_max).
+    # Pass 2: the sum of exp(x - row_max), first in each lane, then over the lanes.
     ### BEGIN SOLUTION
-    row_sum = 0.0
+    lane_sum = tl.zeros((BLOCK_SIZE,), tl.float32)
     for start in range(0, n_cols, BLOCK_SIZE):
         offsets = start + tl.arange(0, BLOCK_SIZE)
-        mask = offsets < n_cols
-        block = tl.load(in_row + offsets, mask=mask, other=-float("inf")).to(tl.float32)
-        row_sum += tl.sum(tl.exp(block - row_max), axis=0)
+        block = tl.load(in_row + offsets, mask=offsets < n_cols, other=-float("inf")).to(tl.float32)
+        lane_sum += tl.exp(block - row_max)
+    row_sum = tl.sum(lane_sum, axis=0)
     ### STARTER
-    # row_sum = 1.0  # your code here: a loop like pass 1, 6 lines
+    # row_sum = 1.0  # your code here: a sum in each lane, combined once after the loop, about 6 lines
     ### END SOLUTION
 
     # Pass 3: the output.
@@ -252,12 +264,13 @@ def naive_softmax(x):
 
 
 # %% [markdown]
-# Try it before you check it. On a GPU the shape is the irregular 1823 × 781; the interpreter runs programs
-# one after another, so there it gets the same columns but only 64 rows.
+# Try it before you check it. When it is right, each row adds up to 1 (or 0.9999…), and the difference from torch is
+# below 10⁻⁶. On a GPU the shape is the irregular 1823 × 781; the interpreter runs programs one after another, so there
+# it gets the same columns but only 64 rows.
 
 # %%
-n_rows = 64 if device().interpreting else 1823
-x = torch.randn(n_rows, 781, device=DEVICE)
+rows = 64 if device().interpreting else 1823
+x = torch.randn(rows, 781, device=DEVICE)
 y = naive_softmax(x)
 print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
 print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max().item())
@@ -285,7 +298,7 @@ expected = torch.softmax(torch.randn(64, 8192), dim=1)
 zeros = torch.zeros_like(expected)
 for tolerance in (1e-2, 1e-3, 1e-5):
     accepted = torch.isclose(zeros, expected, atol=tolerance, rtol=tolerance).float().mean().item()
-    print(f"atol = rtol = {tolerance:g}: zeros count as right in {accepted:7.2%} of the elements")
+    print(f"tolerance {tolerance:5g}: zeros pass in {accepted:7.2%} of the elements")
 
 # %% [markdown]
 # So the check compares *relative* to the right value of each element, computed in float64.
@@ -302,6 +315,12 @@ if device().interpreting:
     print(f"{per_element:g} bytes per element; a copy moves 8")
 
 explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 30, device=DEVICE)))
+
+# %% [markdown]
+# Step through it, or press ▶. What do two passes and one move? (Lessons 3 and 4 build them.)
+
+# %%
+explore.passes()
 
 # %% [markdown]
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
@@ -340,16 +359,17 @@ curves.plot()
 
 # %% [markdown]
 # GB/s here means useful bytes, $2MN$ times the element's size, per second: a kernel that reads everything
-# three times gets no credit for it. Without a GPU, "naive, block 256" is this course's own solution, recorded on the
-# GPU below the plot, and the dotted line is *your* kernel: half of the copy, because of the bytes you counted.
+# three times gets no credit for it. Without a GPU, "naive, block 256" is a kernel of three passes like yours, recorded on
+# the GPU that is named below the plot. The dotted line is *your* kernel, once its result is right: half of the copy,
+# because of the bytes you counted.
 #
 # At which $N$ is the naive kernel above half of the copy, and how can that be?
 #
 # <details><summary>An answer</summary>
 #
 # Short rows: {{h200_softmax_float32; 1024; naive, block 256; of copy}} of the copy at N = 1024, but
-# {{h200_softmax_float32; 8192; naive, block 256; of copy}} at 8192. An H200 runs up to 2,112 of these programs at
-# once, 16 on each of its 132 multiprocessors. With rows of 1024 numbers they work on 8.7 MB, which stays in the cache
+# {{h200_softmax_float32; 8192; naive, block 256; of copy}} at 8192. An H200 has 132 *multiprocessors*, the parts of a GPU
+# that run programs, and each runs up to 16 of these at once: 2,112 in all. With rows of 1024 numbers they work on 8.7 MB, which stays in the cache
 # for the second and third pass, and the memory sees fewer than three reads. With rows of 8192 numbers it is 69 MB,
 # more than the cache holds. There the line even falls below one half: a program asks for one small block, combines
 # its numbers, and only then asks for the next. Lesson 3 removes a pass, lesson 4 removes the loop.
@@ -372,17 +392,18 @@ xray(
 # The hardware could fetch 128. The *barriers* are where the warps of a program wait for each other, to
 # combine their maxima and sums.
 #
-# Which of these will have 128-bit loads? Decide, then run.
+# The next cell compiles the kernel with blocks of 1024, for rows of 1024 numbers and for rows of 781. Which of the two will
+# have 128-bit loads? Decide, then run.
 
 # %%
-for n_cols, block_size in ((1024, 1024), (781, 1024)):
+for columns, block_size in ((1024, 1024), (781, 1024)):
     report = xray(
-        naive_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, n_cols,
+        naive_softmax_kernel, "*fp32", "*fp32", columns, columns, columns,
         BLOCK_SIZE=block_size, targets=("gfx942", "sm_90"),
     )
     for target in ("gfx942", "sm_90"):
         widths = ", ".join(f"{count} × {bits} bit" for bits, count in report[target].loads.items())
-        print(f"N = {n_cols:4}, BLOCK_SIZE = {block_size}, {target:6}: {widths}")
+        print(f"N = {columns:4}, BLOCK_SIZE = {block_size}, {target:6}: {widths}")
 
 # %% [markdown]
 # <details><summary>Why</summary>

@@ -10,7 +10,7 @@
 # %%
 import warnings
 
-from workshop import DEVICE, compare, count_bytes, device, explore, matches, progress, xray
+from workshop import DEVICE, compare, count_bytes, device, explore, here, matches, progress, xray
 
 import torch
 import triton
@@ -20,6 +20,8 @@ from autograder import check
 
 # Infinities and nan are the subject here: numpy, under the interpreter, need not warn of them.
 warnings.filterwarnings("ignore", category=RuntimeWarning, module="triton.runtime.interpreter")
+
+here("03_online_softmax")
 
 # %% [markdown]
 # ## Picture
@@ -112,15 +114,14 @@ for name, row in rows.items():
 # </details>
 
 # %% [markdown]
-# The error also has a shape you can recognise. The sum is one number per row, so every output of a row is
-# wrong by the same factor, and the row adds up to less than 1:
+# The error also has a shape you can recognise. The sum is one number per row, so every output of a row is wrong by the
+# same *factor* (output / right output), and the row adds up to less than 1:
 
 # %%
 for name, row in rows.items():
     wrong = torch.exp(row - row.max()) / sum_without_rescale(row, 256)
     ratio = wrong / torch.softmax(row, dim=0)
-    print(f"{name:12} adds up to {wrong.sum():.4f},", end=" ")
-    print(f"output / right output from {ratio.min():.4f} to {ratio.max():.4f}")
+    print(f"{name:12} adds up to {wrong.sum():.4f}   factor {ratio.min():.4f} to {ratio.max():.4f}")
 
 # %% [markdown]
 # ## Write: the quiz
@@ -209,7 +210,7 @@ check("online_softmax")
 # probability. With padding on the left, a row can *begin* with hundreds of them. Here row 0 has none, row 1
 # begins with 100 of them, row 2 with 256 (a whole block), and row 3 has nothing else.
 #
-# In which rows will your kernel find `nan`?
+# In which rows will your kernel's result have a `nan`, once the quiz is solved?
 
 # %%
 explore.predict("nan rows")
@@ -222,8 +223,8 @@ for name, y in (("online_softmax", online_softmax(x)), ("torch.softmax", torch.s
     print(f"{name:15} finds nan in rows {y.isnan().any(dim=1).nonzero().flatten().tolist()}")
 
 # %% [markdown]
-# Row 3 is no mistake: nothing is left to give probability to, torch computes $0/0$, and so should you. Row 2
-# is one. Its first block leaves $m_1 = -\infty$, and then
+# Row 3 is no mistake: every term is 0, so softmax would be $0/0$. torch returns `nan` there, and so should you. Row 2
+# is a mistake. Its first block leaves $m_1 = -\infty$, and then
 #
 # $$m_0 - m_1 = -\infty - (-\infty) = \mathtt{nan}$$
 #
@@ -317,7 +318,8 @@ print(f"at most {2 / 3:.0%} of a copy's speed, uncached")
 # ![Online softmax: two arrows from memory to the program, one back, 12 bytes for each float32 element.](../assets/dataflow_online.svg)
 #
 # Now over $N$, with torch beside it. The dashed line is the copy: the ceiling for a kernel that reads `x` and writes
-# `y`. Without a GPU, the dotted line is your kernel: 2/3 of the copy, because of the bytes you counted.
+# `y`. Without a GPU, the dotted line is your kernel, once its result is right: 2/3 of the copy, because of the bytes you
+# counted.
 
 
 # %%
@@ -359,6 +361,7 @@ curves.plot()
 explore.predict("barriers")
 
 # %%
+print("GPU    warps  loads        barriers  shared  registers")
 for num_warps in (1, 4):
     report = xray(
         online_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024,
@@ -367,14 +370,13 @@ for num_warps in (1, 4):
     for target in ("gfx942", "sm_90"):
         found = report[target]
         widths = ", ".join(f"{count} × {bits} bit" for bits, count in found.loads.items())
-        print(
-            f"{target:6} {num_warps} warp{'s' if num_warps > 1 else ''}: loads {widths:12} barriers {found.barriers}"
-            f"   shared memory {found.shared:2} B   registers {found.vgprs or found.registers}"
-        )
+        registers = found.vgprs or found.registers
+        print(f"{target:6} {num_warps:5}  {widths:12} {found.barriers:8} {found.shared:7} {registers:10}")
 
 # %% [markdown]
-# A single warp needs none: its lanes exchange numbers directly. It also has the widest loads. Whether that
-# makes it faster depends on how many programs run beside it. Only a measurement can tell.
+# (*shared* is the shared memory of a program, in bytes.) A single warp needs no barrier and no shared memory: its lanes
+# exchange numbers directly. It also has the widest loads. Whether that makes it faster depends on how many programs run
+# beside it. Only a measurement can tell.
 #
 # The assembly itself, where the loads and stores are:
 
@@ -386,7 +388,7 @@ report.isa().grep("_load_", "_store_", "s_barrier")
 # ## Go further
 #
 # - Set `BLOCK_SIZE=1024` in the host function. Which line of the plot does it move, and at which $N$?
-# - Start `in_max` at the smallest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. Does the
+# - Start `in_max` at the lowest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. Does the
 #   quiz kernel now survive masked rows? What does it return for a row of nothing but $-\infty$?
 # - Flash attention keeps a third running value next to $m$ and $d$: the output so far. What must it be
 #   multiplied by when the maximum grows?

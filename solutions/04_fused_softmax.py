@@ -1,16 +1,17 @@
 # %% [markdown]
 # # 4 · Fused softmax: one pass, and the size of its launch
 #
-# Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. Then decide
-# how many programs to start, from what the compiler says a program needs and what the device has.
+# Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. **Part 1** writes that
+# kernel and measures it. **Part 2** opens what part 1 takes as given: how many programs to start, from what the compiler
+# says a program needs and what the device has. **Part 3** is about rows that fit no program.
 #
-# Three exercises: the kernel, its launch, and, as a stretch, rows that fit no program.
+# Three exercises, one in each part. The third gives stretch points: they come on top of the course's points.
 
 # %%
 import functools
 
 import workshop
-from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, matches, progress, recorded, xray
+from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, here, matches, progress, recorded, xray
 from workshop.backend import interpreting
 
 import torch
@@ -19,7 +20,11 @@ import triton.language as tl
 
 from autograder import check
 
+here("04_fused_softmax")
+
 # %% [markdown]
+# # Part 1 · The kernel
+#
 # ## Picture
 #
 # ![Fused softmax: one arrow from memory to the program, which keeps the whole row in registers, and one arrow back: 8 bytes for each float32 element.](../assets/dataflow_fused.svg)
@@ -27,70 +32,30 @@ from autograder import check
 # %% [markdown]
 # ## Idea
 #
-# ### The whole row in one block
-#
 # If `BLOCK_SIZE` is at least the number of columns, a program holds its whole row in *registers*, the fastest
-# memory there is. Maximum, exponentials, sum and division all work on numbers that are already there.
+# memory there is. Maximum, exponentials, sum and division all work on numbers that are already there. No loop over
+# blocks, no recurrence.
 #
-# `tl.arange` wants a power of two, so the block is the next power of two: 1024 lanes for 781 columns. The
-# mask switches 243 of them off. They move no bytes, but they do take registers.
-#
-# ### Warps and stages
+# `tl.arange` wants a power of two, so the block is the next power of two: 1024 lanes for 781 columns, and the mask
+# switches 243 of them off.
 #
 # The `num_warps` warps of a program share the block. With 4 warps, 1024 numbers are 8 for each lane on NVIDIA
 # (32 lanes to a warp) and 4 on AMD Instinct (64). A lane with its registers is also called a *thread*. More
 # numbers per thread take more registers per thread; when there are too many, the compiler *spills* some to
 # memory, which is the traffic that we wanted to save.
 #
-# `tl.range(..., num_stages=2)` asks the compiler to start loading the next row while this one is computed.
-# The row in flight needs a place to wait: shared memory on NVIDIA, more registers on AMD.
-#
-# ### Persistent programs
-#
-# One program per row means that a program is started for every row. Instead, start as many programs as the
-# device can run at once, and let each take row after row. `tl.num_programs(0)` says how many were started:
-#
-# ![Four persistent programs share ten rows: program p takes rows p, p + 4, p + 8 and so on until the rows run out.](../assets/persistent_programs.svg)
-#
-# ### How many run at once?
-#
-# A multiprocessor (NVIDIA) or compute unit (AMD) has a fixed amount of three things, and every program that
-# runs on it takes its share: **registers**, **shared memory** and **thread slots**. The scarcest of the three
-# decides.
-#
-# ![A compute unit of CDNA3 with four SIMDs: how many waves fit next to each other, by their registers, by the wave slots and by shared memory.](../assets/occupancy_cu.svg)
-#
-# Move the sliders until shared memory, which AMD calls LDS, is the limit instead of registers.
-
-# %%
-explore.occupancy()
-
-# %% [markdown]
 # ## Predict
-#
-# An H200 has, per multiprocessor, 65,536 registers, 232,448 bytes of shared memory and 2,048 thread slots. A
-# program has 4 warps of 32 threads, 40 registers per thread and 4,112 bytes of shared memory. How many such
-# programs fit one multiprocessor?
 
 # %%
-my_programs = 0  # ← your guess
-
-# %%
-threads = 4 * 32
-room = {
-    "registers": 65_536 // (40 * threads),
-    "shared memory": 232_448 // 4_112,
-    "threads": 2_048 // threads,
-}
-scarcest = min(room, key=room.get)
-print(room)
-print(f"{room[scarcest]} programs, limited by {scarcest}; your guess: {my_programs}")
+explore.predict("padding")
 
 # %% [markdown]
 # ## Write: fused softmax
 #
-# The launch is given; the next exercise opens it up. Write the body of the loop: one row, one load, one
-# store. The rows may lie apart in memory, so use both strides.
+# Write the body of the loop: one row, one load, one store. `in_row` and `output_row` point to the row in the two matrices.
+# Take the loop and `fused_launch` as given for now: a program works on several rows, one after another, and `fused_launch`
+# says how many programs start. Part 2 is about these two. When the kernel is right, the cell below it shows sums of 1 and a
+# difference below 10⁻⁶.
 
 
 # %% answer="fused_softmax"
@@ -162,18 +127,9 @@ def fused_softmax(x):
     return output
 
 
-# %% [markdown]
-# Three decisions of `fused_launch`, each with its reason:
-#
-# - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA it is two. No
-#   program may have more than 1,024 threads, which is where the warps stop growing.
-# - **Two stages** where four rows fit into shared memory, otherwise one.
-# - **The size of the launch** from `warmup`, which compiles the kernel without running it and so knows its
-#   registers. It is cached, so only the first call for a width pays for it.
-
 # %%
-n_rows = 64 if interpreting() else 1823
-x = torch.randn(n_rows, 781, device=DEVICE)
+rows = 64 if interpreting() else 1823
+x = torch.randn(rows, 781, device=DEVICE)
 y = fused_softmax(x)
 print("launch:", fused_launch(x.dtype, x.stride(0), 781))
 print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
@@ -188,31 +144,127 @@ print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max(
 check("fused_softmax")
 
 # %% [markdown]
+# ## Measure: the kernel
+#
+# A published benchmark of this kernel is a warning. It launched one compiled kernel with the grid and the output of
+# *another* matrix: the kernel wrote into a tensor that nobody looked at, while the function returned memory that it had
+# never written. The plot was drawn all the same: nothing had compared a single number.
+#
+# So here every timed call is also a checked call, and the launch is computed for the tensor it gets.
+
+# %%
+SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
+
+
+def measure(providers, dtype, sizes=SIZES):
+    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache."""
+    name = str(dtype).removeprefix("torch.")
+
+    def make_input(n_cols):
+        n_rows = 4 if interpreting() else triton.cdiv(2**29, n_cols * dtype.itemsize)
+        return (torch.randn(n_rows, n_cols, device=DEVICE, dtype=dtype),)
+
+    return compare(
+        providers,
+        make_input,
+        sizes=sizes,
+        bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
+        check=matches(lambda x: torch.softmax(x, dim=1), relative=2e-2),
+        title=f"Softmax, {name}",
+        recorded=f"h200_softmax_{name}",
+    )
+
+
+speed = measure({"torch": lambda x: torch.softmax(x, dim=1), "fused": fused_softmax}, torch.float32)
+speed
+
+# %%
+lines = ("torch", "naive, block 256", "online, block 256", "fused, persistent")
+curves = speed.only(*lines) if interpreting() else speed
+curves.plot()
+
+# %% [markdown]
+# Three lessons in one picture: at most a half, at most two thirds, and now no byte too many. In the recorded curves at
+# N = 8192 that is {{h200_softmax_float32; 8192; naive, block 256; of copy}},
+# {{h200_softmax_float32; 8192; online, block 256; of copy}} and
+# {{h200_softmax_float32; 8192; fused, persistent; of copy}} of the copy. One read and one write, so the ceiling is the
+# copy itself, until the row no longer fits: from 65,536 columns on `fused` falls. Part 3 says why.
+
+# %% [markdown]
+# # Part 2 · The launch
+#
+# ## Picture
+#
+# One program per row means that a program is started for every row. `fused_launch` does something else: it starts as
+# many programs as the device can run at once, and each takes row after row. Such programs are called *persistent*.
+# `tl.num_programs(0)` says how many were started:
+#
+# ![Four persistent programs share ten rows: program p takes rows p, p + 4, p + 8 and so on until the rows run out.](../assets/persistent_programs.svg)
+#
+# ## Idea
+#
+# Three decisions of `fused_launch`, each with its reason:
+#
+# - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA it is two. No
+#   program may have more than 1,024 threads, which is where the warps stop growing.
+# - **Two stages** where four rows fit into shared memory, otherwise one. `tl.range(..., num_stages=2)` asks the compiler
+#   to start loading the next row while this one is computed. The row in flight needs a place to wait: shared memory on
+#   NVIDIA, more registers on AMD.
+# - **The size of the launch** from `warmup`, which compiles the kernel without running it and so knows its
+#   registers. It is cached, so only the first call for a width pays for it.
+#
+# ### How many run at once?
+#
+# A multiprocessor (NVIDIA) or compute unit (AMD) has a fixed amount of three things, and every program that
+# runs on it takes its share: **registers**, **shared memory** and **thread slots**. The scarcest of the three
+# decides.
+#
+# Choose a GPU, and move the sliders until shared memory, which AMD calls LDS, is the limit instead of registers.
+
+# %%
+explore.programs()
+
+# %% [markdown]
+# ## Predict
+#
+# For each multiprocessor of an H200, Triton's driver reports 65,536 registers, 232,448 bytes of shared memory and 2,048
+# thread slots. A program has 4 warps of 32 threads, 40 registers per thread and 4,112 bytes of shared memory.
+
+# %%
+explore.predict("programs at once")
+
+# %% [markdown]
 # ## Write: the size of the launch
 #
 # Now the line you were given, `workshop.num_programs`. Write it yourself:
 #
-# $$\text{multiprocessors} \times \min(\text{by registers},\ \text{by shared memory},\ \text{by threads})$$
+# $$\text{programs} = \text{multiprocessors} \times \text{the smallest of}$$
+# $$\text{by registers},\quad \text{by shared memory},\quad \text{by threads}$$
 #
 # `device` has the fields `name`, `backend` ("cuda" or "hip"), `arch` (such as "sm_90" or "gfx942"),
 # `multiprocessors`, and, for each multiprocessor, `registers`, `shared_memory` (bytes), `max_threads`, and
 # `warp_size`. `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program.
 # Round down, and start at least one program per multiprocessor: a launch of zero programs would compute
-# nothing, without a word. (The figure also rounds registers up to the steps in which CDNA hands them out. For
-# the size of a launch that hardly matters; lesson 6 counts it.)
+# nothing, without a word. (A GPU hands registers out in steps, such as 8 on CDNA. For the size of a launch that hardly
+# matters; lesson 6 counts it.)
 #
 # Three traps, each of which caught published code:
 #
 # - A program with one warp needs no shared memory: `shared_bytes` is 0. That is no limit, and no divisor
 #   either.
-# - On AMD's **CDNA** GPUs (gfx908, gfx90a, gfx940, gfx941, gfx942, gfx950) half of the register file is
-#   *accumulation registers*, made for matrix instructions. The driver reports the other half, but ordinary
-#   code may use all of them: count twice what it reports.
+# - On AMD's **CDNA** GPUs from the MI200 on (gfx90a, gfx940, gfx941, gfx942, gfx950) a warp may use two kinds of
+#   registers from one file, *accumulation registers*, made for matrix instructions, among them. The driver reports half
+#   of that file, so count twice what it reports. (On the older MI100, gfx908, the two kinds are separate files.)
 # - Other AMD GPUs have a `backend` of "hip" too, and nothing to double.
+#
+# There is a fourth limit, which the driver does not report to Triton: a multiprocessor of Hopper (H100, H200) holds at
+# most 32 programs. Leave it out. For programs of one warp with 32 registers the formula says 8,448 on an H200, where 4,224
+# fit; the others wait for a place, and nothing is wrong with the result. Shared memory is simplified, too: 232,448 bytes
+# are the most that *one* program may have. A multiprocessor has 233,472, and takes 1,024 of them for each program.
 
 
 # %% answer="occupancy_launch"
-CDNA = ("gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950")
+CDNA = ("gfx90a", "gfx940", "gfx941", "gfx942", "gfx950")
 
 
 def num_programs(num_regs, shared_bytes, num_warps, device):
@@ -229,11 +281,11 @@ def num_programs(num_regs, shared_bytes, num_warps, device):
 
 
 # %%
+print("GPU                  registers  bytes  warps  programs")
 for name in ("NVIDIA H200", "AMD Instinct MI300X"):
     for num_regs, shared_bytes, num_warps in ((40, 4112, 4), (32, 0, 1), (62, 32, 8), (114, 16, 4)):
         programs = num_programs(num_regs, shared_bytes, num_warps, KNOWN_DEVICES[name])
-        needs = f"{num_regs:4} registers {shared_bytes:5} B {num_warps} warps"
-        print(f"{name:20} {needs}: {programs:6} programs")
+        print(f"{name:20} {num_regs:9} {shared_bytes:6} {num_warps:6} {programs:9}")
 
 # %% [markdown] hints="occupancy_launch"
 
@@ -244,20 +296,166 @@ for name in ("NVIDIA H200", "AMD Instinct MI300X"):
 check("occupancy_launch")
 
 # %% [markdown]
-# ## Write (stretch): rows that fit no program
+# ## Measure: are persistent programs worth it?
+#
+# Only a measurement can tell. Here is the other launch: a program for each row, and the hardware
+# starts the next program wherever one ends. The kernel has no loop. Short rows share a program, which then works on a
+# tile of ROWS × BLOCK_SIZE: `[:, None]` makes a column of the row numbers, `[None, :]` makes a row of the column
+# numbers, and together they have a number for each place of the tile. `rows_launch` says how many rows a program takes,
+# and how many warps:
+
+# %%
+@triton.jit
+def rows_kernel(
+    x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr
+):
+    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
+    cols = tl.arange(0, BLOCK_SIZE)[None, :]
+    mask = (rows < n_rows) & (cols < n_cols)
+    x = tl.load(x_ptr + rows * x_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
+    numerator = tl.exp(x - tl.max(x, axis=1)[:, None])
+    y = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
+    tl.store(y_ptr + rows * y_stride + cols, y, mask=mask)
+
+
+def rows_launch(n_cols, element_size):
+    """rows_kernel's constants: at least 2 KiB for each program, about 16 numbers for each thread."""
+    rows = max(1, 2048 // triton.next_power_of_2(n_cols * element_size))
+    warps = 1 << (max(1, rows * n_cols // 512).bit_length() - 1)  # the power of two below
+    most = 32 if element_size == 4 else 16  # in half precision 32 numbers are as many bytes as 16 in float32
+    return {"ROWS": rows, "BLOCK_SIZE": triton.next_power_of_2(n_cols), "num_warps": min(most, warps)}
+
+
+def rows_softmax(x):
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    launch = rows_launch(x.shape[1], x.element_size())
+    if device().warp_size == 64:
+        launch["num_warps"] = min(16, launch["num_warps"])  # 16 wavefronts of 64 are 1,024 threads
+    grid = (triton.cdiv(x.shape[0], launch["ROWS"]),)
+    rows_kernel[grid](x, y, x.stride(0), y.stride(0), *x.shape, **launch)
+    return y
+
+
+x = torch.randn(64, 781, device=DEVICE)
+print("largest difference from fused:", (rows_softmax(x) - fused_softmax(x)).abs().max().item())
+
+# %% [markdown]
+# **Predict**: will `fused`, with its persistent programs, be faster than `rows`? There are nine sizes from 256 to 32,768
+# columns.
+
+# %%
+explore.predict("persistent")
+
+# %%
+providers = {"torch": lambda x: torch.softmax(x, dim=1), "fused": fused_softmax, "rows": rows_softmax}
+if not interpreting():
+    torch._dynamo.config.recompile_limit = 64  # one compilation per width; it gives up after eight
+    providers["torch.compile"] = torch.compile(lambda x: torch.softmax(x, dim=1), dynamic=False)
+
+speed = measure(providers, torch.float32)
+speed
+
+# %%
+lines = ("torch", "torch.compile", "fused, persistent", "fused, rows")
+curves = speed.only(*lines) if interpreting() else speed
+curves.plot()
+
+# %% [markdown]
+# The persistent launch **loses at all nine sizes**. In the recorded curves, as a share of the copy:
+#
+# | columns | fused, persistent | rows |
+# |---:|---:|---:|
+# | 256 | {{h200_softmax_float32; 256; fused, persistent; of copy}} | {{h200_softmax_float32; 256; fused, rows; of copy}} |
+# | 781 | {{h200_softmax_float32; 781; fused, persistent; of copy}} | {{h200_softmax_float32; 781; fused, rows; of copy}} |
+# | 1,024 | {{h200_softmax_float32; 1024; fused, persistent; of copy}} | {{h200_softmax_float32; 1024; fused, rows; of copy}} |
+# | 2,048 | {{h200_softmax_float32; 2048; fused, persistent; of copy}} | {{h200_softmax_float32; 2048; fused, rows; of copy}} |
+# | 4,096 | {{h200_softmax_float32; 4096; fused, persistent; of copy}} | {{h200_softmax_float32; 4096; fused, rows; of copy}} |
+# | 8,192 | {{h200_softmax_float32; 8192; fused, persistent; of copy}} | {{h200_softmax_float32; 8192; fused, rows; of copy}} |
+# | 12,672 | {{h200_softmax_float32; 12672; fused, persistent; of copy}} | {{h200_softmax_float32; 12672; fused, rows; of copy}} |
+# | 16,384 | {{h200_softmax_float32; 16384; fused, persistent; of copy}} | {{h200_softmax_float32; 16384; fused, rows; of copy}} |
+# | 32,768 | {{h200_softmax_float32; 32768; fused, persistent; of copy}} | {{h200_softmax_float32; 32768; fused, rows; of copy}} |
+#
+# A persistent program saves the start of a program for each row. But the hardware starts programs quickly, and
+# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory. The
+# loop has to arrange that by hand, with the next row in shared memory, and its warps wait for each other in every row. Persistent
+# programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
+# product. Softmax has nothing of that kind. (The two kernels also choose their warps differently, so the loop is not the
+# only thing that differs.)
+#
+# ### Half the bytes
+#
+# bfloat16 numbers take 2 bytes, so the same memory brings twice as many of them in a second.
+
+# %%
+explore.predict("half the bytes")
+
+# %%
+half = measure(providers, torch.bfloat16)
+half
+
+# %%
+curves = half.only(*lines) if interpreting() else half
+curves.plot()
+
+# %% [markdown]
+# In the recorded curves `fused` falls from {{h200_softmax_float32; 1024; fused, persistent; of copy}} to
+# {{h200_softmax_bfloat16; 1024; fused, persistent; of copy}} at 1024 columns, and from
+# {{h200_softmax_float32; 8192; fused, persistent; of copy}} to {{h200_softmax_bfloat16; 8192; fused, persistent; of copy}}
+# at 8192, while `rows` stays at {{h200_softmax_bfloat16; 8192; fused, rows; of copy}}. The programs are the same and the
+# bytes are half as many, so half as many bytes are under way. Memory is kept busy by **bytes in flight**: up to 8,192
+# columns `fused` gives each thread 8 numbers, which are 32 bytes in float32 and 16 in bfloat16. `rows` gives each thread
+# about 16. From 16,384 columns on, it also gives half-precision programs half as many warps, so that each thread asks
+# for twice as many numbers.
+#
+# Dips are left in `rows`: {{h200_softmax_bfloat16; 781; fused, rows; of copy}} at 781 columns and
+# {{h200_softmax_bfloat16; 12672; fused, rows; of copy}} at 12,672, where a quarter of the padded block is
+# idle, and {{h200_softmax_bfloat16; 32768; fused, rows; of copy}} at 32,768, where two rows in float32 would take every
+# register of a multiprocessor, so only one is on the chip at a time. "Go further" shows what it takes to remove them.
+
+# %% [markdown]
+# # Part 3 · Rows that fit no program
+#
+# ## Idea
+#
+# Where does a row stop fitting? The compiler can tell, and you need no GPU to ask it: registers of one thread, and what
+# had to be spilled to memory, for 16 warps and one stage.
+
+# %%
+for columns in (16384, 32768, 65536, 131072):
+    report = xray(
+        fused_softmax_kernel, "*fp32", "*fp32", columns, columns, 8192, columns,
+        BLOCK_SIZE=columns, num_stages=1, num_warps=16, targets=("gfx942", "sm_90"),
+    )
+    for target in ("gfx942", "sm_90"):
+        found = report[target]
+        registers = found.vgprs or found.registers
+        print(f"N = {columns:6} {target:6} {registers:3} registers, spilled: {found.spills}")
+
+# %% [markdown]
+# Spills are counted in bytes on `sm_90` and in registers on `gfx942`, of one thread. On `sm_90` 16 warps are
+# 512 threads, which share 65,536 registers: at most 128 for each. A row of 65,536 numbers would need all of
+# them. A compute unit of the MI300X has twice the register file, so its row may be twice as long before it
+# spills. (Once a kernel spills, its number of registers says little: the row waits in memory.)
+#
+# ### A maximum and a sum for each lane
 #
 # A multiprocessor of an H200 has 65,536 registers of 4 bytes. A row of 65,536 float32 would fill every single
-# one, with nothing left to compute in. Beyond that the row cannot stay on the chip of one program, and you
+# one, with nothing left to compute in. Beyond that a row does not fit the registers of one program, and you
 # are back at two passes. But you can do them better than lesson 3:
 #
 # - **big blocks**, 8192 columns, so that many loads are under way at once;
-# - **a maximum and a sum for each lane.** Lesson 3 combined all lanes after every block, and every program
-#   waited for it. Here each lane runs the recurrence on its own numbers, element by element, and the lanes
+# - **a maximum and a sum for each lane.** Lesson 3 combined all lanes after every block, and the warps
+#   of a program waited for each other. Here each lane runs the recurrence on its own numbers, element by element, and the lanes
 #   are combined once, after the last block, with the same rescale as always:
 #
 # $$m = \max_l m_l \qquad d = \sum_l d_l \cdot e^{m_l - m}$$
 #
 # Mind the lanes that have seen nothing but $-\infty$.
+#
+# ## Write: rows that fit no program (stretch points)
+#
+# This is the hardest exercise of the lesson. You will need the idea again: attention over long texts merges partial
+# maxima and sums in the same way.
 
 
 # %% answer="wide_softmax"
@@ -328,177 +526,25 @@ print("largest error, relative:", (y / torch.softmax(x, dim=1) - 1).abs().max().
 check("wide_softmax")
 
 # %% [markdown]
-# ## Measure
-#
-# A published benchmark of this kernel is a warning. It launched one compiled kernel with the sizes of
-# *another* matrix: the kernel read past the end of the input and wrote into a tensor that nobody looked at,
-# while the function returned memory that it had never written. The plot was drawn all the same: nothing had
-# compared a single number.
-#
-# So here every timed call is also a checked call, and the launch is computed for the tensor it gets.
-#
-# ### Are persistent programs worth it?
-#
-# That, too, is measured and not believed. Here is the other launch: a program for each row, and the hardware
-# starts the next program wherever one ends. The kernel has no loop. How many rows a program takes, and how many
-# warps, are two rules with their reasons:
+# ## Measure: long rows
 
 # %%
-@triton.jit
-def rows_kernel(
-    x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr
-):
-    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
-    cols = tl.arange(0, BLOCK_SIZE)[None, :]
-    mask = (rows < n_rows) & (cols < n_cols)
-    x = tl.load(x_ptr + rows * x_stride + cols, mask=mask, other=-float("inf")).to(tl.float32)
-    numerator = tl.exp(x - tl.max(x, axis=1)[:, None])
-    y = numerator * (1.0 / tl.sum(numerator, axis=1))[:, None]
-    tl.store(y_ptr + rows * y_stride + cols, y, mask=mask)
-
-
-def rows_launch(n_cols, element_size):
-    """rows_kernel's constants: at least 2 KiB for each program, about 16 numbers for each thread."""
-    rows = max(1, 2048 // triton.next_power_of_2(n_cols * element_size))
-    warps = 1 << (max(1, rows * n_cols // 512).bit_length() - 1)  # the power of two below
-    most = 32 if element_size == 4 else 16  # in half precision 32 numbers are as many bytes as 16 in float32
-    return {"ROWS": rows, "BLOCK_SIZE": triton.next_power_of_2(n_cols), "num_warps": min(most, warps)}
-
-
-def rows_softmax(x):
-    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    launch = rows_launch(x.shape[1], x.element_size())
-    if device().warp_size == 64:
-        launch["num_warps"] = min(16, launch["num_warps"])  # 16 wavefronts of 64 are 1,024 threads
-    grid = (triton.cdiv(x.shape[0], launch["ROWS"]),)
-    rows_kernel[grid](x, y, x.stride(0), y.stride(0), *x.shape, **launch)
-    return y
-
-
-x = torch.randn(64, 781, device=DEVICE)
-print("largest difference from fused:", (rows_softmax(x) - fused_softmax(x)).abs().max().item())
-
-# %% [markdown]
-# **Predict**: at how many of the 11 sizes below will `fused`, with its persistent programs, be faster than `rows`?
-# And from which $N$ on will `fused` fall away from the copy?
-
-# %%
-my_wins = 0  # ← your guess, a number of sizes
-my_cliff = 0  # ← your guess, a number of columns
-
-
-# %%
-SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
-
-
-def make_input(n_cols, dtype=torch.float32):
-    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache."""
-    n_rows = 4 if interpreting() else triton.cdiv(2**29, n_cols * dtype.itemsize)
-    return (torch.randn(n_rows, n_cols, device=DEVICE, dtype=dtype),)
-
-
-providers = {
-    "torch": lambda x: torch.softmax(x, dim=1),
-    "fused": fused_softmax,
-    "rows": rows_softmax,
-    "wide": wide_softmax,
-}
-if not interpreting():
-    torch._dynamo.config.recompile_limit = 64  # one compilation per width; it gives up after eight
-    providers["torch.compile"] = torch.compile(lambda x: torch.softmax(x, dim=1), dynamic=False)
-
-
-def measure(dtype, name):
-    return compare(
-        providers,
-        lambda n_cols: make_input(n_cols, dtype),
-        sizes=SIZES,
-        bytes_moved=lambda x: 2 * x.numel() * x.element_size(),
-        check=matches(lambda x: torch.softmax(x, dim=1), relative=2e-2),
-        title=f"Softmax, {str(dtype).removeprefix('torch.')}",
-        recorded=name,
-    )
-
-
-speed = measure(torch.float32, "h200_softmax_float32")
-speed
-
-# %%
-lines = ("torch", "torch.compile", "fused, persistent", "fused, rows", "two passes")
-curves = speed.curves.only(*lines) if interpreting() else speed
-print(f"you said: faster at {my_wins} sizes, and falling away from N = {my_cliff:,} on")
+wide_lines = ("torch", "fused, persistent", "fused, rows", "two passes")
+speed = measure(
+    {"torch": lambda x: torch.softmax(x, dim=1), "fused": fused_softmax, "wide": wide_softmax},
+    torch.float32,
+    sizes=(8192, 16384, 32768, 65536, 131072),
+)
+curves = speed.only(*wide_lines) if interpreting() else speed
 curves.plot()
 
 # %% [markdown]
-# One read and one write, so the ceiling is the copy itself, until the row no longer fits: in the recorded
-# curves at 65,536 columns, for `fused` and `rows` alike.
+# `wide`, in the recorded curves "two passes", ends where two passes must: at two thirds of the copy,
+# {{h200_softmax_float32; 131072; two passes; of copy}} at 131,072 columns, where the persistent kernel is left with
+# {{h200_softmax_float32; 131072; fused, persistent; of copy}}. At 8192 columns one pass is still the better choice:
+# {{h200_softmax_float32; 8192; fused, persistent; of copy}} against {{h200_softmax_float32; 8192; two passes; of copy}}.
 #
-# And the persistent launch **loses at every size**. On the H200 of the recorded curves, in percent of the copy:
-#
-# | N | 256 | 781 | 1024 | 2048 | 4096 | 8192 | 12672 | 16384 | 32768 |
-# |---|---|---|---|---|---|---|---|---|---|
-# | fused, persistent | 95 | 80 | 95 | 91 | 92 | 93 | 92 | 94 | 92 |
-# | rows | 101 | 96 | 101 | 98 | 98 | 99 | 97 | 99 | 97 |
-#
-# A persistent program saves the start of a program for each row. But the hardware starts programs quickly, and
-# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory. The
-# loop has to arrange that by hand, with the next row in shared memory, and its warps meet in every row. Persistent
-# programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
-# product. Softmax has nothing of that kind.
-#
-# `wide`, there called "two passes", ends where two passes must: at two thirds of the copy, 66 % at 131,072
-# columns.
-#
-# ### Half the bytes
-#
-# bfloat16 numbers take 2 bytes, so the same memory brings twice as many of them in a second. **Predict**: what
-# share of the copy will `fused` keep at $N = 1024$: the same, or less? Why?
-
-# %%
-my_share = 1.0  # ← your guess, between 0 and 1
-
-# %%
-half = measure(torch.bfloat16, "h200_softmax_bfloat16")
-half
-
-# %%
-curves = half.curves.only(*lines) if interpreting() else half
-share = {row.provider: row.of_copy for row in curves.rows if row.size == 1024}
-print("at N = 1024, share of the copy:", {name: f"{value:.0%}" for name, value in share.items() if value})
-print(f"you said {my_share:.0%}")
-curves.plot()
-
-# %% [markdown]
-# In the recorded curves `fused` falls from 95 % to 86 %, and at 8192 columns from 93 % to 68 %, while `rows`
-# stays at 100 %. The programs are the same and the bytes are half as many, so half as many bytes are under way.
-# Memory is kept busy by **bytes in flight**: 16 numbers per thread are 64 bytes in float32 and 32 in bfloat16.
-# `rows` gives half-precision programs half as many warps, so each thread asks for twice as many numbers.
-#
-# Two dips are left in `rows`: 86 % at 781 columns and 83 % at 12,672, where a quarter of the padded block is
-# idle, and 76 % at 32,768, where the registers of a multiprocessor hold a single row in float32. "Go further"
-# shows what it takes to remove them.
-#
-# ## Look inside
-#
-# The compiler can tell where that is, and you need no GPU to ask it: registers of one thread, and what had to
-# be spilled to memory, for 16 warps and one stage.
-
-# %%
-for n_cols in (16384, 32768, 65536, 131072):
-    report = xray(
-        fused_softmax_kernel, "*fp32", "*fp32", n_cols, n_cols, 8192, n_cols,
-        BLOCK_SIZE=n_cols, num_stages=1, num_warps=16, targets=("gfx942", "sm_90"),
-    )
-    for target in ("gfx942", "sm_90"):
-        found = report[target]
-        registers = found.vgprs or found.registers
-        print(f"N = {n_cols:6} {target:6} {registers:3} registers, spilled: {found.spills}")
-
-# %% [markdown]
-# Spills are counted in bytes on `sm_90` and in registers on `gfx942`, of one thread. On `sm_90` 16 warps are
-# 512 threads, which share 65,536 registers: at most 128 for each. A row of 65,536 numbers would need all of
-# them. A compute unit of the MI300X has twice the register file, so its row may be twice as long before it
-# spills.
+# ## Look inside: the price of padding
 #
 # A block should be no larger than it must. One published version asked for `next_power_of_2(2 * n_cols)`: the
 # result is right. What does it cost?
@@ -526,11 +572,16 @@ for block_size in (1024, 2048):
 #
 # ### To the limit
 #
-# On the H200 "fused, pieces and clusters" is at 98 % of the copy or more at every size up to 32,768 columns in
-# both dtypes, and at 91 to 95 % beyond, where `fused` is at 7 to 59 %. Its code is
-# [benchmarks/kernels/softmax.py](../benchmarks/kernels/softmax.py), and
-# [benchmarks/README.md](../benchmarks/README.md) is the notebook of how it was found: each idea with its
-# prediction, its result and the reason. It is faster and no longer easy to read.
+# The fastest kernel of this course is called "fused, pieces and clusters". On the H200 it is at {{h200_softmax_bfloat16; 12672; fused, pieces and clusters; of copy}} of
+# the copy or more at every size up to 32,768 columns in both dtypes. At 131,072 columns it is at
+# {{h200_softmax_float32; 131072; fused, pieces and clusters; of copy}} in float32, where the persistent kernel is at
+# {{h200_softmax_float32; 131072; fused, persistent; of copy}}. It is faster and no longer easy to read. In the course's
+# repository its code is `benchmarks/kernels/softmax.py`, and `benchmarks/README.md` says how it was found: each idea with
+# its prediction, its result and the reason. (A workshop's room has neither, because the code holds answers.)
+
+# %% [markdown]
+# Here it is in bfloat16, beside two published libraries of fast kernels: Liger, written in Triton, and QuACK, written in
+# NVIDIA's CuTe DSL, which is closer to the hardware.
 
 # %%
 half_curves = recorded("h200_softmax_bfloat16")
@@ -541,11 +592,14 @@ half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").
 #
 # - **Pieces.** 781 columns are 512 + 256 + 13: two blocks without a mask and a short rest. Load all pieces before
 #   the first `tl.max`, since a reduction waits for all warps.
-# - **Alignment.** A row of 781 bfloat16 begins at an odd address, so its loads are 2 bytes wide. Begin the first
+# - **Alignment.** A row of 781 bfloat16 may begin at any multiple of 2 bytes, so its loads are 2 bytes wide. Begin the first
 #   piece at the row's first address that is a multiple of 16, and let the rest hold the columns before it, too.
-#   With the pieces: from 86 % to 99 %.
+#   With the pieces: from {{h200_softmax_bfloat16; 781; fused, rows; of copy}} to
+#   {{h200_softmax_bfloat16; 781; fused, pieces and clusters; of copy}}.
 # - **Packing.** Two bfloat16 fit into one register. The kernel computes each exponential twice instead of
-#   keeping it, so that two rows of 32,768 fit a multiprocessor: from 76 % to 98 %.
+#   keeping it, so that two rows of 32,768 fit a multiprocessor: from
+#   {{h200_softmax_bfloat16; 32768; fused, rows; of copy}} to
+#   {{h200_softmax_bfloat16; 32768; fused, pieces and clusters; of copy}}.
 # - **Clusters.** On NVIDIA's Hopper, programs of a *cluster* can write into each other's shared memory. Launched
 #   with `num_ctas=8`, a tile of 8 × 16,384 is one row: Triton gives each line to a program of the cluster.
 #
@@ -557,8 +611,10 @@ half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").
 #   ```
 #
 #   Triton has no word for `combine`; it is 30 lines of NVIDIA's assembly. Every number is read once, and a row of
-#   131,072 reaches 91 % in float32 and 94 % in bfloat16. QuACK, written below Triton's level, reaches 92 and
-#   99 % ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
+#   131,072 reaches {{h200_softmax_float32; 131072; fused, pieces and clusters; of copy}} in float32 and
+#   {{h200_softmax_bfloat16; 131072; fused, pieces and clusters; of copy}} in bfloat16. QuACK
+#   reaches {{h200_softmax_float32; 131072; QuACK; of copy}} and
+#   {{h200_softmax_bfloat16; 131072; QuACK; of copy}} ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
 #
 # ### Read next
 #
@@ -567,7 +623,7 @@ half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").
 # - Triton's [fused softmax
 #   tutorial](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html) and AMD's
 #   [optimizing Triton
-#   kernels](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/optimizing-triton-kernel.html).
+#   kernels](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html).
 
 # %%
 progress()

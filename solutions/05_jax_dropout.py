@@ -12,7 +12,7 @@
 import os
 import time
 
-from workshop import device, progress, recorded, xray
+from workshop import count_bytes, device, explore, here, progress, recorded, xray
 from workshop.bench import Gbps, Results, Row, about_here
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # leave memory to torch and Triton
@@ -25,6 +25,8 @@ import triton
 import triton.language as tl
 
 from autograder import check
+
+here("05_jax_dropout")
 
 # %% [markdown]
 # `jax_triton` calls Triton kernels with JAX arrays. It needs a GPU; on a machine without one, this course
@@ -118,33 +120,35 @@ print(philox_rand4x(42, np.arange(6)))
 # %% [markdown]
 # ## Predict
 #
-# A published workshop compares a kernel with this function:
+# An article of AMD's ROCm blogs, *Supercharging JAX with Triton Kernels on AMD GPUs*, compares a kernel with this function:
 #
 # ```python
 # def dropout(x, rate):
+#     keep_prob = 1.0 - rate
 #     u = jax.random.uniform(jax.random.PRNGKey(0), x.shape)
-#     return jnp.where(u > rate, x / (1 - rate), 0.0)
+#     keep_mask = jnp.where(u > rate, 1.0, 0.0)
+#     return x * keep_mask / keep_prob
 # ```
-#
-# It is called twice. What share of the elements gets the same fate (kept or dropped) in both calls, at
-# `rate = 0.5`? And what does it return for `rate = 1`?
 
 # %%
-my_share = 0.5  # ← your guess, between 0 and 1
-my_rate_one = "zeros"  # ← "zeros", "nan" or something else
+explore.predict("fixed key")
+
+# %%
+explore.predict("rate one")
 
 
 # %%
 def published(x, rate):
+    keep_prob = 1.0 - rate
     u = jax.random.uniform(jax.random.PRNGKey(0), x.shape)
-    return jnp.where(u > rate, x / (1 - rate), 0.0)
+    keep_mask = jnp.where(u > rate, 1.0, 0.0)
+    return x * keep_mask / keep_prob
 
 
 first, second = published(x, 0.5), published(x, 0.5)
-print(f"same fate: {((first == 0) == (second == 0)).mean():.0%}   you said {my_share:.0%}")
+print(f"same fate: {((first == 0) == (second == 0)).mean():.0%}")
 all_dropped = published(x, 1.0)
-nans, zeros = jnp.isnan(all_dropped).sum(), (all_dropped == 0).sum()
-print(f"rate 1: {nans} nan, {zeros} zeros   you said {my_rate_one}")
+print(f"rate 1: {jnp.isnan(all_dropped).sum()} nan, {(all_dropped == 0).sum()} zeros")
 print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000_000,)).min())
 
 # %% [markdown]
@@ -153,8 +157,8 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 # The key is made inside, so every call has the same mask: every layer and every step drops the same
 # elements. A key, or a seed, has to come from outside.
 #
-# `jnp.where` chooses, so the infinities of `x / 0` are thrown away and rate 1 gives zeros. Written as a
-# product with a mask, `mask * x / (1 - rate)`, it would be 0 · ∞ = `nan`.
+# At rate 1 every element is multiplied by 0 and then divided by 0: 0 / 0 = `nan`. Write it as a choice,
+# `jnp.where(u >= rate, x / (1 - rate), 0.0)`: what is not chosen may be infinite.
 #
 # And `u` can be exactly 0, about once in 8 million float32 numbers. With `u > rate` such an element is
 # dropped even at rate 0. `u >= rate` keeps everything at 0 and, because `u` never reaches 1, nothing at 1.
@@ -173,10 +177,10 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 # that has happened](https://github.com/facebookresearch/xformers/issues/173).
 #
 # The matrix is treated as one long row. Each program has four blocks of `QUARTER` elements, because a counter
-# gives four numbers: number $k$ goes to block $k$. So every block is loaded and stored in one piece, in the
-# widest accesses that the hardware has. `leaky_dropout_part` does one block; it is called four times.
+# gives four numbers: number $k$ goes to block $k$. So every block is loaded and stored in one piece, and each access
+# can be 128 bits wide. `leaky_dropout_part` does one block; it is called four times.
 #
-# Four blanks:
+# Four lines are yours. The check judges this kernel as a whole, because a mask can only be judged by what comes out:
 #
 # | | name | what it must be |
 # |---|---|---|
@@ -223,18 +227,19 @@ def leaky_dropout(x, p, seed):
         grid=(triton.cdiv(x.size, 4 * quarter),),
         n=x.size,
         QUARTER=quarter,
-        num_warps=2,  # 64 threads on NVIDIA: 4 numbers, 16 bytes, for each thread of a block
+        num_warps=2,  # 64 threads on NVIDIA: 4 numbers, 128 bits, for each; an MI300X has 64 in one warp
     )
 
 
 # %% [markdown]
-# Try it: 1823 × 781, where a published kernel dropped 49.992 % at $p = 0.5$. Is that close enough to a half?
+# Try it, with 1823 rows of 781 elements and $p = 0.5$. How close to a half must the share of zeros be?
 # The number of zeros is binomial: its standard deviation is $\sqrt{n p (1 - p)}$, and 6 of them are passed by
 # chance once in 500 million tries. A check that accepts any mask with "about half" zeros would accept far
-# worse.
+# worse. The interpreter gets fewer rows, because it runs the programs one after the other.
 
 # %%
-x = jax.random.normal(jax.random.key(0), (1823, 781))
+rows = 64 if device().interpreting else 1823
+x = jax.random.normal(jax.random.key(0), (rows, 781))
 p = 0.5
 y = leaky_dropout(x, p, 1)
 zeros = int((y == 0).sum())
@@ -292,20 +297,22 @@ check("leaky_dropout")
 try:
     jax.grad(lambda x: leaky_dropout(x, 0.5, 1).sum())(x)
 except Exception as error:
-    print(type(error).__name__, "·", str(error).splitlines()[0][:100])
+    print(f"{type(error).__name__}: {str(error).splitlines()[0].split('. ')[0]}")
 
 # %% [markdown]
 # So you say what the gradient is. `jax.custom_vjp` attaches two functions to a third: *forward* returns the
-# result and whatever *backward* will need (the residuals); *backward* takes the residuals and the gradient
-# that comes in from behind, `dy`, and returns one gradient for each argument, `None` for those that have
-# none.
+# result and whatever *backward* will need (the *residuals*); *backward* takes the residuals and `dy`, the gradient of the
+# loss with respect to the result, and returns one gradient for each argument, `None` for those that have none. (PyTorch
+# does the same with `torch.autograd.Function`; its `ctx.save_for_backward` keeps the residuals.)
 #
-# $$dx = \begin{cases} dy \cdot \mathrm{slope}(x) / (1 - p) & \text{if } u \ge p \\ 0 & \text{else} \end{cases}
-# \qquad \mathrm{slope}(x) = \begin{cases} 1 & x \ge 0 \\ 0.01 & \text{else} \end{cases}$$
+# $$dx = \begin{cases} dy \cdot \mathrm{slope}(x) / (1 - p) & \text{if } u \ge p \\ 0 & \text{else} \end{cases}$$
+#
+# $$\mathrm{slope}(x) = \begin{cases} 1 & x \ge 0 \\ 0.01 & \text{else} \end{cases}$$
 #
 # The mask is among the things that backward needs. It could be a residual: one more array written, kept until
 # the backward pass, and read. But it is a function of the seed. **Predict**: for float32, how many bytes per
-# element does drawing it again save in both passes together, if a mask takes one byte per element?
+# element does drawing it again save in both passes together, if a mask takes one byte per element? (The answer is folded
+# below the next cell.)
 #
 # The forward pass is your kernel from above, so fill that one first. Here the backward kernel is missing.
 
@@ -406,20 +413,22 @@ check("leaky_dropout_grad")
 # %% [markdown]
 # ## Measure
 #
-# The workshop with the fixed key reports that the kernel beats XLA "by as much as 400%". Three things were
+# The article with the fixed key reports that the kernel beats XLA "by as much as 400%". Three things were
 # wrong with how that was measured:
 #
 # - JAX calls return before the work is done. Without `block_until_ready`, a clock sees how fast work is
 #   *queued*.
-# - Triton's `do_bench` records its events on torch's stream, and JAX works on a stream of its own.
-# - The two sides did different work: other generators, and one of them recompiled for each seed.
+# - Triton's `do_bench` records its events on torch's *stream*, which is a queue of work for the GPU, and JAX works on a
+#   stream of its own.
+# - The two sides did different work: JAX drew its numbers with *threefry*, its usual generator, and the kernel with Philox.
+#   (Each used one fixed seed.)
 #
 # Below, all providers get a new seed or key in every call, JAX's own stream is timed by waiting for the last
-# result, and a copy by JAX is the ceiling. **Predict**: by what factor does the kernel beat XLA at
-# 4096 × 32768?
+# result, and a copy by JAX is the ceiling. The recorded curves show XLA with JAX's other generator too, "rbg". Without a
+# GPU, the dotted line is *your* kernel: what the bytes that it moves allow.
 
 # %%
-my_factor = 4.0  # ← your guess
+explore.predict("kernel and XLA")
 
 
 # %%
@@ -443,9 +452,15 @@ providers = {
     "Triton": jax.jit(lambda x, number: leaky_dropout(x, 0.5, number)),
 }
 
+bounds = {}  # what a kernel cannot exceed, as a share of the copy
 if device().interpreting:
     speed = recorded("h200_leaky_dropout_float32")
-    print("No GPU here, so nothing is timed. Recorded on:", speed.caption())
+    moved = count_bytes(leaky_dropout, x, 0.5, 1)
+    per_element = moved.per_element(x.size)
+    print("No GPU here, so nothing is timed. These numbers were recorded.")
+    print(f"Your kernel moves {per_element:.2f} bytes per element, a copy 8.")
+    if 0.4 < (moved.result == 0).mean() < 0.6:  # it drops elements: its work is done
+        bounds[f"yours: at most {8 / per_element:.0%}"] = 8 / per_element
 else:
     rows = []
     for columns in (256, 1024, 4096, 8192, 12672, 32768):
@@ -460,28 +475,34 @@ speed
 # %%
 table = speed.table()
 factor = table["Triton"].iloc[-1] / table["jax.jit (XLA)"].iloc[-1]
-print(f"the kernel's speed is {factor:.2f} times XLA's; you said {my_factor:g}")
-speed.plot()
+print(f"the kernel's speed is {factor:.2f} times XLA's")
+speed.plot(bounds)
 
 # %% [markdown]
-# In the recorded run at 4096 × 32768 the kernel reaches 97 % of the copy, and XLA 55 %: a factor of 1.75, not 4. With
-# JAX's other generator (`impl="rbg"`) XLA reaches 52 %. And with `tl.rand` in the place of `tl.rand4x` the kernel is
-# at 59 %, hardly ahead of XLA. So nearly all of the factor is the generator. Fusing alone is worth a factor of 4,
-# from 13 % op by op to 55 %, and XLA fuses too.
+# In the recorded run at 4096 × 32768 the kernel reaches {{h200_leaky_dropout_float32; 32768; Triton; of copy}} of the
+# copy, and XLA {{h200_leaky_dropout_float32; 32768; jax.jit (XLA); of copy}}: a factor of
+# {{h200_leaky_dropout_float32; 32768; Triton; × jax.jit (XLA)}}, not 4. With JAX's other generator (`impl="rbg"`) XLA
+# reaches {{h200_leaky_dropout_float32; 32768; jax.jit (XLA), rbg; of copy}}. And with `tl.rand` in the place of
+# `tl.rand4x` the kernel is at {{h200_leaky_dropout_float32; 32768; Triton, one number in four; of copy}}, hardly ahead of
+# XLA. So nearly all of the factor is the cost of the random numbers. (On an H100, whose memory is slower, that cost
+# matters less: XLA reaches {{h100_leaky_dropout_float32; 32768; jax.jit (XLA); of copy}} there.) Fusing alone is worth a factor of
+# {{h200_leaky_dropout_float32; 32768; jax.jit (XLA); × JAX, op by op}}, from
+# {{h200_leaky_dropout_float32; 32768; JAX, op by op; of copy}} op by op, and XLA fuses too.
 #
-# The gradient (recorded too, as `h200_leaky_dropout_backward_float32`): 104 % for the kernel and 80 % for XLA. It reads
+# The gradient (recorded too, as `h200_leaky_dropout_backward_float32`):
+# {{h200_leaky_dropout_backward_float32; 32768; Triton; of copy}} for the kernel and
+# {{h200_leaky_dropout_backward_float32; 32768; jax.jit (XLA); of copy}} for XLA. It reads
 # two arrays and writes one, and this card reads faster than it writes; a copy is not the ceiling there.
 #
-# At the small end all curves fall. A copy of 4096 × 256 would take 2 microseconds, and in the recorded run a call took
-# about 45. Starting the work took longer than doing it.
+# At the small end all curves fall: at 4096 × 256 the copy itself reaches
+# {{h200_leaky_dropout_float32; 256; copy; GB/s}} GB/s. Starting the work takes longer than doing it.
 #
 # ## Look inside
 #
-# What does it cost to throw three numbers of four away? **Predict**: a lane needs four numbers. How many times
-# fewer multiplications does it do with `tl.rand4x` than with `tl.rand`?
+# What does it cost to throw three numbers of four away?
 
 # %%
-my_ratio = 1.0  # ← your guess
+explore.predict("four numbers")
 
 
 # %%
@@ -507,8 +528,8 @@ for kernel, constants in ((rand_kernel, {"BLOCK_SIZE": 1024}), (rand4x_kernel, {
     report = xray(kernel, "*fp32", "i32", **constants)
     counts.append(len(report.isa().grep("v_mul_hi_u32", "v_mul_lo_u32", "v_mad_u64_u32").splitlines()))
     registers = report["gfx942"].vgprs
-    print(f"{kernel.fn.__name__:14} {counts[-1]:4} multiplications for 4 numbers, {registers} registers")
-print(f"{counts[0] / counts[1]:.1f} times fewer; you said {my_ratio:g}")
+    print(f"{kernel.fn.__name__:14} {counts[-1]:4} multiplications   {registers:2} registers")
+print(f"{counts[0] / counts[1]:.1f} times as many with tl.rand")
 
 # %% [markdown]
 # A second thing decides: how wide the loads are. A mask can only go with a load of 16 bytes if the compiler knows
@@ -522,19 +543,18 @@ for n in (4096 * 8192, 1823 * 781):
         leaky_dropout_kernel, "*fp32", "*fp32", "*i32", "*fp32",
         n=n, QUARTER=256, num_warps=1, targets=("gfx942",),
     )["gfx942"]
-    print(f"n = {n:,}: loads by width in bits {found.loads}, stores {found.stores}")
+    loads = ", ".join(f"{count} × {width} bits" for width, count in found.loads.items())
+    print(f"n = {n:10,}   loads {loads}")
 
 # %% [markdown]
-# With the plain number the same kernel reached 83 % of the copy on the H200, instead of 97 %.
-#
 # ## Go further
 #
 # - Write the forward kernel with `tl.rand`, one block and no quarters. The mask is another one, and just as good:
 #   any mapping from element to random number will do, as long as no number is used twice. What does it cost?
-# - Use blocks of 1024 instead of 256, in both passes. On the H200 the forward pass went from 98 % to 99 % of the
-#   copy and the backward pass from 95 % to 77 %: within a program each load waits for the store before it.
-# - With more than $2^{32}$ elements `offsets` of 32 bits begin again, and so does the mask. Where would you
-#   write `.to(tl.int64)`?
+# - Use blocks of 1024 instead of 256, in both passes, and measure both. Within a program each load waits for the store
+#   before it: which of the two passes suffers more?
+# - With more than $2^{31}$ elements `offsets` of 32 bits turn negative: they pass the mask and address memory before the
+#   array. Where would you write `.to(tl.int64)`?
 # - `jax.vmap(leaky_dropout, in_axes=(0, None, 0))` over several seeds: what has to be added on a GPU?
 # - In a network, dropout follows a matrix product. Fused into *its* kernel, it would read and write nothing
 #   at all: then the cost of Philox shows.

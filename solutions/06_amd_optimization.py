@@ -7,13 +7,16 @@
 # Three exercises: read the assembly, compute the occupancy, choose a configuration.
 
 # %%
-from workshop import DEVICE, compare, device, explore, matches, progress, xray
+from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
+from workshop.results import RECORDED
 
 import torch
 import triton
 import triton.language as tl
 
 from autograder import check
+
+here("06_amd_optimization")
 
 # %% [markdown]
 # ## Picture
@@ -46,7 +49,7 @@ from autograder import check
 #
 # ![One buffer_load_dwordx4 gives each of 64 lanes 16 bytes, 1024 in all; buffer_load_dword gives 4 bytes to each.](../assets/amd_wave_load.svg)
 #
-# One instruction can load up to 128 bits for each lane. Look for `dwordx4`. The same width comes under two names:
+# One instruction can load up to 128 bits for each lane. A *dword* is 32 bits, so look for `dwordx4`. The same width comes under two names:
 # `buffer_load_dwordx4`, which Triton uses for tensors below 2 GiB, and `global_load_dwordx4`, the only one that
 # older guides mention.
 #
@@ -62,8 +65,7 @@ explore.occupancy()
 # %% [markdown]
 # ## Predict
 #
-# A wave uses 170 VGPRs. How many such waves does an EU hold? And to how few registers would the compiler have to
-# come down for one wave more?
+# Use the formula, and mind the two roundings.
 
 # %%
 explore.predict("waves")
@@ -106,12 +108,21 @@ report = xray(
 )
 report
 
+# %% [markdown]
+# At its end the assembly says what the compiler counted:
+
 # %%
-report.isa().grep(".vgpr_count", ".vgpr_spill", ".sgpr_spill", ".group_segment_fixed", "buffer_", "global_")
+report.isa().grep(".vgpr_count", ".vgpr_spill", ".sgpr_spill", ".group_segment_fixed")
+
+# %% [markdown]
+# And these are its accesses to the tensors, loads and stores:
+
+# %%
+report.isa().grep("buffer_load", "buffer_store", "global_load", "global_store")
 
 # %% [markdown]
 # Write down four numbers: the vector registers of a wave, the bytes of LDS of a program, the bits that one lane
-# gets from one load of the row, and the vector registers that were spilled. Two of the lines above are traps.
+# gets from one load of the row, and the vector registers that were spilled. Two of the counted numbers are traps.
 #
 # Write the *numbers*: the judge gives your function no compiler. It compiles the kernel itself, with the Triton
 # that it runs on (its verdict names the version), so read yours in the same environment that will judge it. The
@@ -202,7 +213,7 @@ def show(**configuration):
         fused_softmax_kernel, "*fp16", "*fp16", 4096, 4096, 4096, 4096, targets="gfx942", **configuration
     )["gfx942"]
     widths = ", ".join(f"{count} × {bits} bit" for bits, count in found.loads.items())
-    print(configuration)
+    print(*(f"{name}={value}" for name, value in configuration.items()))
     print(f"    {found.vgprs} VGPRs, {found.spills} spilled, {found.occupancy} waves, loads: {widths}")
 
 
@@ -348,14 +359,16 @@ unforced = xray(
     fused_softmax_kernel, "*fp32", "*fp32", columns, columns, 4096, columns,
     BLOCK_SIZE=columns, num_warps=4, num_stages=2, targets="gfx942",
 )
-unforced.diff(report)
+explore.difference(unforced.diff(report), "scratch_")
 
 # %% [markdown]
-# The numbers that changed come first, then the instructions. Each `scratch_store` and `scratch_load` is a spill:
-# traffic to memory that a softmax in one pass was meant to avoid. That traffic is the price of twice the waves.
+# The numbers that changed come first, then the instructions that spill; unfold the rest. Each `scratch_store` and
+# `scratch_load` is a spill: traffic to memory that a softmax in one pass was meant to avoid. That traffic is the price of
+# twice the waves.
 #
 # `s_waitcnt` is where a wave waits: `vmcnt(n)` until at most `n` of its memory accesses are still under way,
-# `lgkmcnt(n)` the same for LDS and for scalar loads. With two stages the loads of the next row are under way while this one waits.
+# `lgkmcnt(n)` the same for LDS and for scalar loads. With two stages the loads of the next row are under way while this
+# row is computed.
 #
 # ## Go further
 #
@@ -386,13 +399,27 @@ for waves_per_eu in (0, 2, 4, 6, 8):
 #   ncu --set full -k regex:softmax -c 1 python script.py               # NVIDIA: one launch, all sections
 #   rocprofv3 --kernel-trace --stats -d profile -- python script.py     # AMD: the time of each kernel
 #   ```
+#   No MI300X was at hand for rocprofv3. The next cell shows what ncu said of lesson 4's `rows_kernel` on an H200. Which lines
+#   say that this kernel is limited by the memory, and not by computing?
 # - **Matrix instructions** (MFMA) are where the accumulation registers come from. A softmax has none.
+
+# %%
+print((RECORDED / "h200_ncu.txt").read_text())
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# `DRAM Throughput` (what this course calls HBM) is at 83 % of its peak and the L2 cache at 91 %, but
+# `Compute (SM) Throughput` only at 39 %. Check it by hand: 8192 rows of 8192 float32, read and written once, are 537 MB. In
+# 127.84 µs that is 4.2 TB/s, as fast as a copy.
+#
+# </details>
 #
 # ### Read next
 #
 # - AMD's [optimizing Triton
-#   kernels](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/optimizing-triton-kernel.html).
-#   You can now tell which of its sentences have aged.
+#   kernels](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html).
+#   It is of 2024: which of its sentences are no longer true?
 # - The [CDNA3 instruction
 #   set](https://www.amd.com/content/dam/amd/en/documents/instinct-tech-docs/instruction-set-architectures/amd-instinct-mi300-cdna3-instruction-set-architecture.pdf),
 #   for every instruction that you met.

@@ -86,11 +86,18 @@ class _Ladder:
 
 def solution_source(name: str) -> str | None:
     """The exercise's answer cell in solutions/*.py, without the build's markers; None if there is none."""
+    cell = answer_cell(name)
+    return cell and cell[0]
+
+
+def answer_cell(name: str) -> tuple[str, str] | None:
+    """(solution, starter) of an exercise, from solutions/*.py; None if there is none."""
     for script in sorted(SOLUTIONS.glob("*.py")):
         for cell in re.split(r"^# %%", script.read_text(encoding="utf-8"), flags=re.M):
             head, _, body = cell.partition("\n")
             if re.search(rf'\banswer="{re.escape(name)}"', head):
-                return split_answer(body)[0].strip()
+                solution, starter = split_answer(body)
+                return solution.strip(), starter.strip()
     return None
 
 

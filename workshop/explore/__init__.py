@@ -5,17 +5,23 @@ notebook the same object is a still picture, and prints as text.
 """
 
 from workshop.explore.compute_unit import occupancy
+from workshop.explore.difference import difference
 from workshop.explore.grid import launch_grid
+from workshop.explore.multiprocessor import programs
+from workshop.explore.passes import passes
 from workshop.explore.predict import Prediction, predict
 from workshop.explore.softmax_steps import online_softmax, online_softmax_steps
 from workshop.explore.tensors import memory_traffic
 
 __all__ = [
     "Prediction",
+    "difference",
     "launch_grid",
     "memory_traffic",
     "occupancy",
     "online_softmax",
     "online_softmax_steps",
+    "passes",
     "predict",
+    "programs",
 ]

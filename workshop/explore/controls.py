@@ -98,10 +98,18 @@ class Explorer:
     def _repr_mimebundle_(self, **kwargs) -> dict[str, Any]:
         picture = self.picture
         still = {"text/plain": picture.text, "text/html": picture._repr_html_()}
-        return self.widget._repr_mimebundle_(**kwargs) | still if has_front_end() else still
+        return view_of(self.widget, **kwargs) | still if has_front_end() else still
 
     def __repr__(self) -> str:
         return self.picture.text
+
+
+def view_of(widget, **kwargs) -> dict[str, Any]:
+    """The MIME bundle of a widget. ipywidgets 7, which Colab has, makes none by itself."""
+    if hasattr(widget, "_repr_mimebundle_"):
+        return widget._repr_mimebundle_(**kwargs)
+    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
+    return {"application/vnd.jupyter.widget-view+json": view}
 
 
 def has_front_end() -> bool:

@@ -6,7 +6,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from workshop.explore.controls import has_front_end
+from workshop.explore.controls import has_front_end, view_of
 from workshop.explore.questions import QUESTIONS, Estimate, Question
 from workshop.picture import Picture, paragraph
 
@@ -73,7 +73,7 @@ class Prediction:
 
     def _repr_mimebundle_(self, **kwargs) -> dict[str, Any]:
         still = {"text/plain": repr(self), "text/html": self._folded()}
-        return self.widget._repr_mimebundle_(**kwargs) | still if has_front_end() else still
+        return view_of(self.widget, **kwargs) | still if has_front_end() else still
 
     def _folded(self) -> str:
         if isinstance(self.question, Estimate):

@@ -97,7 +97,7 @@ QUESTIONS: dict[str, Question | Estimate] = {
     ),
     "nan rows": Question(
         "Row 0 has no −∞, row 1 begins with 100, row 2 with 256 (a whole block), row 3 has nothing else. "
-        "In which rows does your kernel find nan?",
+        "In which rows will the result have a nan?",
         {
             "in none": "After a block of nothing but −∞ the maximum is −∞, and −∞ − (−∞) is nan.",
             "in rows 1, 2 and 3": "In row 1 the first block has finite numbers too, so its maximum is finite.",
@@ -123,6 +123,90 @@ QUESTIONS: dict[str, Question | Estimate] = {
             "6": "Triton 3.7 makes 6 for 4 warps, which combine their maxima and sums through shared memory.",
         },
         right="0",
+    ),
+    "padding": Question(
+        "A row has 781 columns, its block 1024 lanes. How many numbers does the program read from memory?",
+        {
+            "781": "A lane that the mask switches off asks memory for nothing. It does take registers.",
+            "1024": "The mask switches 243 lanes off. They ask memory for nothing, but they do take registers.",
+            "768": "That would be three blocks of 256. The last 13 columns are in the row too.",
+        },
+        right="781",
+    ),
+    "programs at once": Question(
+        "How many such programs fit one multiprocessor, and what is the limit?",
+        {
+            "12, by registers": "40 × 128 = 5,120 registers each. 65,536 hold 12 of them, and part of a thirteenth.",
+            "16, by thread slots": "Threads leave room for 2,048 / 128 = 16. But registers run out before.",
+            "56, by shared memory": "Shared memory leaves room for 56. But registers and threads run out long before.",
+        },
+        right="12, by registers",
+    ),
+    "persistent": Question(
+        "At how many of the nine sizes is the persistent launch faster than a program for each row?",
+        {
+            "at all nine": "It saves the start of a program for each row. But that start costs little.",
+            "at the short rows": "There are more of them, so more starts are saved. But a start costs little.",
+            "at none": (
+                "The hardware starts programs quickly and overlaps them: while one computes, others wait for memory. "
+                "A persistent program has to arrange that by itself."
+            ),
+        },
+        right="at none",
+    ),
+    "half the bytes": Question(
+        "bfloat16 has half the bytes of float32. Which share of the copy does the same kernel keep at N = 1024?",
+        {
+            "the same share": "It has half as many bytes to move. But it also has half as many bytes under way.",
+            "less": (
+                "The same threads ask for the same number of elements, which are half as many bytes. Memory is kept "
+                "busy by bytes in flight."
+            ),
+            "more": "Fewer bytes take less time, for the copy too. The share does not grow by that.",
+        },
+        right="less",
+    ),
+    "fixed key": Question(
+        "It is called twice, at rate = 0.5. Which share of the elements has the same fate (kept or dropped) in both?",
+        {
+            "a quarter": "A quarter is kept in both calls, if the two masks are independent. Are they?",
+            "a half": "That would be two independent masks. Where does the key come from?",
+            "all": (
+                "The key is made inside, so every call has the same mask: every layer and every step drops the same "
+                "elements. A key, or a seed, has to come from outside."
+            ),
+        },
+        right="all",
+    ),
+    "rate one": Question(
+        "And what does it return for rate = 1?",
+        {
+            "zeros": "Every element is dropped. But look at the last line: what is it divided by?",
+            "nan": "Every element becomes 0, and is then divided by 1 - 1 = 0. 0 / 0 is nan.",
+            "infinities": "x / 0 would be infinite. But here x is multiplied by 0 before it is divided.",
+        },
+        right="nan",
+    ),
+    "kernel and XLA": Estimate(
+        "By what factor is the kernel faster than XLA at 4096 × 32768, on the recorded H200?",
+        0.5,
+        5,
+        0.25,
+        1.75,
+        "Nearly all of it is the cost of random numbers: with tl.rand in the place of tl.rand4x the kernel is hardly "
+        "ahead.",
+    ),
+    "four numbers": Question(
+        "A lane needs four numbers. How many multiplications does it do with tl.rand4x, compared with tl.rand?",
+        {
+            "as many": "tl.rand computes four numbers too, hands out the first and throws three away.",
+            "half as many": "One call of Philox makes four numbers, not two.",
+            "less than a third": (
+                "One call of Philox instead of four. It is not a quarter: the rest of the kernel has a few "
+                "multiplications of its own."
+            ),
+        },
+        right="less than a third",
     ),
     "waves": Question(
         "A wave uses 170 VGPRs. How many such waves does one EU hold, and up to how many VGPRs would one more fit?",

@@ -10,9 +10,20 @@ import numpy as np
 
 from workshop.explore.controls import Explorer, Slider, Switch
 from workshop.explore.words import short
-from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph, plain_table, table
+from workshop.picture import CYCLE, WIDTH, Drawing, Picture, code, paragraph, plain_table, table
 
 LONGEST_ROW = 16
+CODE = [
+    'in_max, in_exp_sum = -float("inf"), 0.0',
+    "for each block:  # pass 1",
+    "    in_max_new = tl.maximum(in_max, tl.max(in_data))",
+    "    in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new)  # the rescale",
+    "    in_exp_sum = in_exp_sum + tl.sum(tl.exp(in_data - in_max_new))",
+    "    in_max = in_max_new",
+    "for each block:  # pass 2",
+    "    softmax = tl.exp(in_data - in_max) / in_exp_sum",
+]
+RESCALE = 3  # its line
 
 
 def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explorer:
@@ -92,7 +103,10 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     drawing = _softmax_bars(row, block, step, now, output, f"{what} {verdict}".strip())
     legend = "A bar is one term of the sum d." if not dividing else "A bar is one element of the result."
     wrong = dividing and not np.isclose(output.sum(), 1.0)
-    html = drawing.html() + paragraph(f"{what} {legend}")
+    lit = {0} if step == 0 else {7} if dividing else {2, 3, 4, 5}
+    left_out = "    # in_exp_sum is not rescaled"
+    listing = [left_out if number == RESCALE and not rescaling else line for number, line in enumerate(CODE)]
+    html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
     html += table(header, rows) if rows else ""
     html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
     text = [
@@ -147,6 +161,8 @@ def _softmax_bars(row, block, step, now: SoftmaxStep | None, output, label: str)
             drawing.box(x + 5, base - height, side - 10, height, color, 0.6, note=short(heights[index]))
             drawing.text(x + side / 2, base - height - 6, _bar_label(heights[index]), "middle")
         drawing.cell(x, base + 8, side, 32, short(value), color, strong=number == step - 1, opacity=0.35)
+    if not heights.size:
+        drawing.text(left, base - 12, "No term yet: press ▶ or next.")
     drawing.line(left, base, left + row.size * side, base)
     for number, first in enumerate(range(0, row.size, block)):
         middle = left + (first + min(first + block, row.size)) / 2 * side
