@@ -1,0 +1,199 @@
+"""Who may come into a room, and what is theirs: a name, a number, a home folder, a card.
+
+Everything is under one folder, ROOM:
+
+    hub/             names, hashed passwords, the hub's database and keys: nobody else can look inside
+    passwd           the users as containers see them
+    home/<name>/     what a person has; nobody else can look inside
+    progress/<name>/ what a person shares of their progress: they write it, the instructor reads it, nobody else
+    exchange/        nbgrader's exchange: lessons out, answers in, feedback out
+    course/          the instructor's course directory
+    turns/           a file per card: who measures has it locked
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import os
+import pwd
+import re
+import secrets
+import subprocess
+import tempfile
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+from jupyterhub.auth import Authenticator
+from tornado.web import HTTPError
+from traitlets import Unicode
+
+INSTRUCTOR = "instructor"  # one account, which those who teach share
+FIRST_NUMBER = 20000  # of the users in containers; the host's own users have smaller ones
+SLOW = 1.0  # seconds that a refusal takes
+SHORTEST = 6  # characters of a password
+NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
+RESERVED = {"root", "learner", "nobody", "daemon", "bin", "sys", "hub"}
+
+
+class WorkshopAuthenticator(Authenticator):
+    """A workshop code for the room, and a password of one's own, which the first sign-in with a name sets.
+
+    The name `instructor` asks for the instructor's code in place of the workshop's.
+    """
+
+    code = Unicode(help="What attendees are told; one for the whole room.").tag(config=True)
+    instructor_code = Unicode(help="What those who teach know.").tag(config=True)
+    folder = Unicode(help="ROOM").tag(config=True)
+
+    request_otp = True
+    otp_prompt = "Workshop code (told in the room)"
+
+    def normalize_username(self, username: str) -> str:
+        plain = unicodedata.normalize("NFKD", username).encode("ascii", "ignore").decode().lower()
+        return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
+
+    def validate_username(self, username: str) -> bool:
+        return bool(NAME.fullmatch(username)) and username not in RESERVED
+
+    async def authenticate(self, handler, data: dict) -> dict | None:
+        name = self.normalize_username(data["username"])
+        code = self.instructor_code if name == INSTRUCTOR else self.code
+        may_enter = self.validate_username(name) and code and same(code, data.get("otp", "").strip())
+        if may_enter and known(Path(self.folder), name, data["password"]):
+            return {"name": name, "admin": name == INSTRUCTOR}
+        await asyncio.sleep(SLOW)
+        return None
+
+
+def same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def known(folder: Path, name: str, password: str) -> bool:
+    """Whether this is the password of that name. The first one that is long enough becomes it."""
+    file = folder / "hub" / "people.json"
+    people = json.loads(file.read_text()) if file.exists() else {}
+    if name in people:
+        salt, expected = (bytes.fromhex(part) for part in people[name])
+        return hmac.compare_digest(digest(password, salt), expected)
+    if len(password) < SHORTEST:
+        return False
+    salt = secrets.token_bytes(16)
+    people[name] = [salt.hex(), digest(password, salt).hex()]
+    handle, temporary = tempfile.mkstemp(dir=file.parent)
+    with os.fdopen(handle, "w") as out:
+        json.dump(people, out, indent=1)
+    os.replace(temporary, file)
+    return True
+
+
+def digest(password: str, salt: bytes) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, n=2**14, r=8, p=1)
+
+
+# -- what is theirs ----------------------------------------------------------------------------------------
+
+
+def lay_out(folder: Path) -> None:
+    """Make what a room has. Folders that everybody writes to keep each entry for its owner (sticky)."""
+    for name, mode in (
+        ("hub", 0o700),
+        ("home", 0o755),
+        ("progress", 0o751),
+        ("exchange", 0o1777),
+        ("turns", 0o1777),
+    ):
+        path = folder / name
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(mode)
+    passwd = folder / "passwd"
+    if not passwd.exists():
+        passwd.write_text("root:x:0:0::/root:/bin/sh\nlearner:x:10001:10001::/tmp:/bin/sh\n")
+
+
+def number_in_containers(folder: Path, name: str) -> int:
+    """The user number of a name in containers. A new one is appended to `passwd`, which containers have mounted.
+
+    Appended, not replaced: a container goes on seeing the file that was there when it was mounted.
+    """
+    passwd = folder / "passwd"
+    users = [line.split(":") for line in passwd.read_text().splitlines()]
+    numbers = {user[0]: int(user[2]) for user in users}
+    if name not in numbers:
+        numbers[name] = max([FIRST_NUMBER - 1, *numbers.values()]) + 1
+        with passwd.open("a") as out:
+            out.write(f"{name}:x:{numbers[name]}:{numbers[name]}::/home/attendee:/bin/sh\n")
+    return numbers[name]
+
+
+def number_on_this_machine(folder: Path, name: str) -> int:
+    """The user number of a name on this machine, where a new user is made for a new name.
+
+    A user whom the room has not made is somebody else's: nobody may come in as them by choosing their name.
+    """
+    home = folder / "home" / name
+    try:
+        user = pwd.getpwnam(name)
+    except KeyError:
+        subprocess.run(
+            ["useradd", "--user-group", "--no-create-home", "--home-dir", home, "--shell", "/bin/bash", name],
+            check=True,
+        )
+        user = pwd.getpwnam(name)
+    if user.pw_dir != str(home):
+        raise HTTPError(403, f"The name {name} belongs to a user of this machine. Sign in with another name.")
+    return user.pw_uid
+
+
+def home_of(folder: Path, name: str, number: int) -> Path:
+    """A person's folder, which they alone can enter. The instructor's also has the course."""
+    home = folder / "home" / name
+    owned = [home] + ([folder / "course"] if name == INSTRUCTOR else [])
+    for path in owned:
+        path.mkdir(exist_ok=True)
+        os.chown(path, number, -1)
+        path.chmod(0o700)
+    return home
+
+
+def share_of(folder: Path, name: str, number: int, instructors: int) -> Path:
+    """Where a person's progress is shared once they want that. instructors: the number of the instructor's group.
+
+    Files in it get the folder's group (the first digit of the mode), so that the instructor can read them.
+    """
+    os.chown(folder / "progress", -1, instructors)
+    share = folder / "progress" / name
+    share.mkdir(exist_ok=True)
+    os.chown(share, number, instructors)
+    share.chmod(0o2750)
+    return share
+
+
+# -- cards -------------------------------------------------------------------------------------------------
+
+
+class Cards:
+    """Which card each running server has: the one with the fewest, while it has less than `most`."""
+
+    def __init__(self, cards: list[str], most: int = 0) -> None:
+        self.cards, self.most, self.taken = cards, most, {}
+
+    def take(self, name: str) -> str | None:
+        """A card for a person; None in a room without cards. Refuses with a page when all are full."""
+        if not self.cards:
+            return None
+        self.give_back(name)
+        shared = Counter(self.taken.values())
+        card = min(self.cards, key=lambda card: shared[card])
+        if self.most and shared[card] >= self.most:
+            everybody = f"{len(self.cards)} card{'s' if len(self.cards) > 1 else ''} with {self.most} people each"
+            raise HTTPError(503, f"The room is full: {everybody}. A place is free when a server stops.")
+        self.taken[name] = card
+        return card
+
+    def give_back(self, name: str) -> None:
+        self.taken.pop(name, None)

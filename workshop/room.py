@@ -1,0 +1,110 @@
+"""How many attendees this host holds: what one needs was measured, what the host has is read.
+
+benchmarks/room.py measured what one needs; its table is benchmarks/recorded/room.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from workshop.doctor import Finding, Findings
+
+RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "recorded" / "room.json"
+GIB = 1 << 30
+HUB = GIB  # bytes for the hub, its proxy and the system
+AT_ONCE = 0.1  # of the attendees have a check running; at the end of an exercise it is more, and all wait longer
+PATIENCE = 3.0  # times as long as alone: what a check may take while AT_ONCE of them run
+CARD = 2 * GIB  # bytes of a card for one attendee: a context of CUDA or HIP, twice, and lessons' tensors
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one attendee needs, as it was measured. Bytes; seconds that a check takes alone."""
+
+    idle: int
+    checking: int
+    check_seconds: float
+    about: str
+
+    @classmethod
+    def measured(cls, path: Path = RECORDED) -> Needs:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return cls(told["idle_bytes"], told["checking_bytes"], told["check_seconds"], told["about"])
+
+
+@dataclass(frozen=True)
+class Host:
+    """What there is. memory: bytes that are free now; card_memory: bytes of each card, empty without one."""
+
+    memory: int
+    cores: int
+    card_memory: tuple[int, ...] = ()
+
+
+def this_host() -> Host:
+    """Read /proc and the cards. In a container with limits, what the limits leave."""
+    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+    free = int(lines["MemAvailable"].split()[0]) * 1024
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        file = Path(limit)
+        if file.exists() and file.read_text().strip().isdigit():
+            free = min(free, int(file.read_text()))
+    return Host(free, len(os.sched_getaffinity(0)), tuple(_cards()))
+
+
+def _cards() -> Iterator[int]:
+    import torch
+
+    if torch.cuda.is_available():  # ROCm's torch says it by the same name
+        for card in range(torch.cuda.device_count()):
+            yield torch.cuda.get_device_properties(card).total_memory
+
+
+def holds(host: Host, needs: Needs) -> dict[str, int]:
+    """The number of attendees for which each resource is enough."""
+    each = needs.idle + AT_ONCE * (needs.checking - needs.idle)
+    found = {
+        "memory": max(0, int((host.memory - HUB) / each)),
+        # A core serves one check at a time. While n of them run on c cores, each takes n / c times as long.
+        "cores": int(PATIENCE * host.cores / AT_ONCE),
+    }
+    if host.card_memory:
+        found["card"] = sum(int(memory / CARD) for memory in host.card_memory)
+    return found
+
+
+def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
+    """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
+    host, needs = host or this_host(), needs or Needs.measured()
+    there = {
+        "memory": f"{host.memory / GIB:.0f} GiB of memory are free",
+        "cores": f"{host.cores} cores",
+        "card": f"{len(host.card_memory)} card(s) with {sum(host.card_memory) / GIB:.0f} GiB",
+    }
+    why = {
+        "memory": f"An idle attendee has {needs.idle / GIB:.2f} GiB, a checking one {needs.checking / GIB:.2f} GiB; "
+        f"counted with {AT_ONCE:.0%} checking, and {HUB / GIB:.0f} GiB for the hub.",
+        "cores": f"Counted with {AT_ONCE:.0%} checking at once, and none longer than {PATIENCE:g} times what it takes "
+        f"alone: {needs.check_seconds:.1f} s for a small exercise.",
+        "card": f"Counted with {CARD / GIB:.0f} GiB for each attendee, which is a guess: it was not measured.",
+    }
+    todo = {
+        "memory": "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
+        "cores": "More cores, or patience: nothing fails, every check takes longer.",
+        "card": "Fewer people for each card (ROOM_PER_CARD), or the interpreter for some: no exercise needs a card.",
+    }
+    findings = Findings()
+    for what, number in holds(host, needs).items():
+        enough = number >= attendees
+        state = "ok" if enough else ("bad" if what == "memory" else "warn")
+        findings.append(
+            Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what])
+        )
+    most = min(holds(host, needs).values())
+    sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
+    findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))
+    return findings
