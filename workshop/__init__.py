@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workshop import backend
 from workshop.doctor import doctor
-from workshop.progress import progress, record
+from workshop.progress import here, progress, record, share_progress
 
 
 def _is_command() -> bool:
@@ -49,6 +49,7 @@ __all__ = [
     "count_bytes",
     "device",
     "doctor",
+    "here",
     "hint",
     "ladder",
     "matches",
@@ -57,6 +58,7 @@ __all__ = [
     "progress",
     "record",
     "recorded",
+    "share_progress",
     "solution",
     "xray",
 ]

@@ -14,6 +14,7 @@ from workshop.counted import Counted, count, first_line
 from workshop.device import device
 from workshop.results import RECORDED, Results, Row, recorded
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
+from workshop.turns import this_card, turn
 
 __all__ = ["RECORDED", "REPEATS", "Counted", "Gbps", "Results", "Row", "about_here", "compare", "matches", "recorded"]
 
@@ -41,12 +42,13 @@ def compare(
     """
     sizes = list(sizes)
     if device().interpreting:
-        return count(providers, make_inputs(min(sizes)), bytes_moved, recorded, title)
+        return count(providers, make_inputs(min(sizes)), bytes_moved, check, recorded, title)
     bar = _ProgressBar(len(sizes))
     rows = []
     for size in sizes:
         inputs = make_inputs(size)
-        rows += _measure_size(size, providers, inputs, bytes_moved(*inputs), check, repeats)
+        with turn(this_card()):  # for each size, so that people who share a card go on side by side
+            rows += _measure_size(size, providers, inputs, bytes_moved(*inputs), check, repeats)
         bar.advance(f"{x_label} = {size:,}")
     return Results(rows, about_here(), title, x_label)
 

@@ -1,6 +1,7 @@
 """The `workshop` command."""
 
 import argparse
+import json
 import sys
 
 
@@ -8,23 +9,55 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command. Returns 0 on success, 1 when this machine cannot be used, 2 for a wrong call."""
     parser = argparse.ArgumentParser(prog="workshop", description="The Triton course: this machine and your progress.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="what works on this machine, and what to do about what does not")
+    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about what does not")
+    doctor.add_argument("--room", type=_people, metavar="N", help="does this host hold a room of N attendees?")
     commands.add_parser("progress", help="points earned so far, and what is next")
-    return {"doctor": _doctor, "progress": _progress}[parser.parse_args(arguments).command]()
+    share = commands.add_parser("share-progress", help="in a room: let the instructor see your progress, or stop")
+    share.add_argument("choice", nargs="?", choices=("on", "off"), help="default: say which it is")
+    seen = commands.add_parser("attendees", help="in a room, for the instructor: who is where, of those who share it")
+    seen.add_argument("--json", action="store_true", help="print one JSON object")
+    run = {"doctor": _doctor, "progress": _progress, "share-progress": _share_progress, "attendees": _attendees}
+    return run[(options := parser.parse_args(arguments)).command](options)
 
 
-def _doctor() -> int:
+def _people(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of attendees; expected 1 or more")
+    return int(text)
+
+
+def _doctor(options) -> int:
     from workshop.doctor import doctor
+    from workshop.room import room
 
-    findings = doctor()
+    findings = room(options.room) if options.room else doctor()
     print(findings)
     return 0 if findings.usable else 1
 
 
-def _progress() -> int:
+def _progress(options) -> int:
     from workshop.progress import progress
 
     print(progress())
+    return 0
+
+
+def _share_progress(options) -> int:
+    from workshop.progress import share_progress
+
+    try:
+        print(share_progress(options.choice or ""))
+    except (ValueError, OSError) as error:
+        print(f"workshop: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _attendees(options) -> int:
+    from workshop.attendees import attendees
+
+    found = attendees()
+    print(json.dumps(found.to_json()) if options.json else found)
     return 0
 
 

@@ -19,6 +19,7 @@ class Count:
     read: float | None
     written: float | None
     note: str = ""
+    wrong: bool = False  # its output is not the right one
 
 
 @dataclass
@@ -86,7 +87,10 @@ class Counted:
         return None if count.read is None or self._unfinished(count) else f"{self.least / self._total(count):.0%}"
 
     def _note(self, count: Count) -> str:
-        return "moves less than the work needs" if self._unfinished(count) else count.note
+        if count.read is None:
+            return count.note
+        less = self._total(count) < 0.999 * self.least
+        return "moves less than the work needs" if less else "its result is wrong" if count.wrong else ""
 
     def _bound(self, count: Count) -> str:
         """The name of a kernel's bound: a kernel without a byte too many may even pass the copy."""
@@ -97,11 +101,12 @@ class Counted:
         return [count for count in self.counts if count.read is not None and not self._unfinished(count)]
 
     def _unfinished(self, count: Count) -> bool:
-        """Whether a kernel moves less than a perfect one. It has left out work, so its share means nothing."""
-        return count.read is not None and self._total(count) < 0.999 * self.least
+        """Whether a kernel is wrong or moves less than a perfect one. Its work is not done: its share means nothing."""
+        return count.read is not None and (count.wrong or self._total(count) < 0.999 * self.least)
 
     def _repr_html_(self) -> str:
         table = self.table().rename_axis(None)  # a named index would add a line to the table
+        table = table.fillna({"at most, of copy": "–"})  # a column of nothing but None would say so
         table = table.to_html(na_rep="–", float_format=lambda value: f"{value:.3g}")
         words = (
             "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
@@ -112,19 +117,29 @@ class Counted:
         return f"<p>{html.escape(words)}</p>{table}"
 
 
-def count(providers, inputs: tuple, bytes_moved: Callable, name: str | None, title: str) -> Counted:
+def count(
+    providers: dict[str, Callable],
+    inputs: tuple,
+    bytes_moved: Callable,
+    check: Callable | None,
+    name: str | None,
+    title: str,
+) -> Counted:
+    """Count each provider on a small part of the inputs. Arguments as in bench.compare; `name`: recorded curves."""
     inputs = tuple(_few(value) for value in inputs)
     least, counts = 0.0, []
     for provider, function in providers.items():
         try:
             traffic = count_bytes(function, *inputs)
+            wrong = bool(check) and not check(traffic.result, *inputs)
         except Exception as error:  # one unfinished kernel must not hide the others
             counts.append(Count(provider, None, None, first_line(error)))
             continue
         elements = traffic.result.numel()
         least = bytes_moved(*inputs) / elements if elements else 0.0
         if traffic.launches:
-            counts.append(Count(provider, traffic.bytes_read / elements, traffic.bytes_written / elements))
+            moved = (traffic.bytes_read / elements, traffic.bytes_written / elements)
+            counts.append(Count(provider, *moved, wrong=wrong))
         else:
             counts.append(Count(provider, None, None, "no Triton kernel: its loads cannot be counted"))
     return Counted(counts, least, recorded(name) if name else None, title)

@@ -45,7 +45,7 @@ class Findings(list):
 
     def _repr_html_(self) -> str:
         items = "".join(
-            f"<li><pre style='margin:0'>{html.escape(str(finding))}</pre></li>" for finding in self
+            f"<li><pre style='margin:0;word-break:normal'>{html.escape(str(finding))}</pre></li>" for finding in self
         )
         return f"<ul style='list-style:none;padding:0'>{items}</ul>"
 

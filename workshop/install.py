@@ -1,4 +1,4 @@
-"""Make .venv, the course's virtual environment: `python3 workshop/install.py [lab] [dev] [jax]`.
+"""Make .venv, the course's virtual environment: `python3 workshop/install.py [lab] [dev] [jax] [hub]`.
 
 Standard library only, because it runs before anything is installed. Three rules:
 
@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +26,19 @@ VENV = ROOT / ".venv"
 CONSTRAINTS = ROOT / "constraints.txt"
 
 # What pip is asked for; torch, Triton and JAX are added where this machine needs them.
-GROUPS = {"lab": ["--editable", str(ROOT)], "dev": ["--editable", f"{ROOT}[dev]"], "jax": []}
+GROUPS = {
+    "lab": ["--editable", str(ROOT)],
+    "dev": ["--editable", f"{ROOT}[dev]"],
+    "jax": [],
+    "hub": ["--editable", f"{ROOT}[hub]"],
+    "class": ["--editable", f"{ROOT}[dask,postgresql]"],
+}
+
+# Where a notebook runs alone, in a Python that is not ours (Colab): what `check` and the lessons import.
+ONLINE = {
+    "online": ["numpy", "matplotlib", "pandas", "ipywidgets"],
+    "online-jax": ["numpy", "matplotlib", "pandas", "ipywidgets", "jax", "absl-py"],
+}
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 OLDEST_TORCH = "2.8"
@@ -36,11 +49,12 @@ TRITON_OF_NUMPY_2_4 = (3, 7)
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
-# Plugins of JupyterLab that learners do not meet: the question whether it may fetch its news, and nbgrader's
-# buttons. Its Validate calls an answer right when the visible cells ran; formgrader stays.
+# Plugins of JupyterLab that learners do not meet: the question whether it may fetch its news, and nbgrader's menu
+# and buttons. Its Validate calls an answer right when the visible cells ran. Where there is an exchange, or an
+# instructor, a folder of docker/hub/ in JUPYTER_CONFIG_PATH shows what they need again.
 HIDDEN = ["@jupyterlab/apputils-extension:announcements"] + [
     f"@jupyter/nbgrader:{name}"
-    for name in ("validate-assignment", "create-assignment", "assignment-list", "course-list")
+    for name in ("menu", "formgrader", "validate-assignment", "create-assignment", "assignment-list", "course-list")
 ]
 
 # Runs in another interpreter and prints what that one has.
@@ -255,7 +269,7 @@ def jax_for(group, environ):
 
     JAX_PACKAGE names another, such as `jax[cuda13]`, or `none`.
     """
-    if group == "dev" or (group == "lab" and has_gpu()):
+    if group in ("dev", "hub", "class") or (group == "lab" and has_gpu()):
         return None
     package = environ.get("JAX_PACKAGE") or "jax"
     return None if package == "none" else package
@@ -299,9 +313,33 @@ def install(groups, environ):
         raise
 
 
+def install_here(group, pins):
+    """Install into this Python itself what is missing for notebooks. Every package that is there keeps its version."""
+    has = look(sys.executable)
+    there = {normal(name): version for name, version in has["installed"].items()}
+    missing = [name for name in ONLINE[group] if normal(name) not in there]
+    missing += [name for name in ("torch", "triton") if not has[name]]
+    triton = next((there[name] for name in there if "triton" in name and name != "jax-triton"), None)
+    if triton and minor(triton) < TRITON_OF_NUMPY_2_4 and minor(there.get("numpy", "2.4")) >= (2, 4):
+        missing.append("numpy<2.4")
+        there.pop("numpy", None)
+    fixed = [f"{name}=={version}" for name, version in there.items() if name != "pip"]
+    fixed += [pin for pin in pins if normal(pin.partition("==")[0]) not in {*there, "numpy"} | set(missing)]
+    with tempfile.TemporaryDirectory() as folder:
+        constraints = Path(folder) / "constraints.txt"
+        constraints.write_text("\n".join(fixed) + "\n")
+        if missing:
+            pip("what is missing", sys.executable, "--quiet", "--constraint", constraints, *missing)
+        if group == "online-jax" and "jax-triton" not in there:
+            pip("jax-triton", sys.executable, "--quiet", "--no-deps", "jax-triton")
+
+
 def main(arguments, environ=os.environ):
     groups = arguments or ["lab"]
     try:
+        if groups[0] in ONLINE:
+            install_here(groups[0], [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line])
+            return 0
         unknown = [group for group in groups if group not in GROUPS]
         if unknown:
             raise Problem(f"found the group {unknown[0]}; expected {', '.join(GROUPS)}")

@@ -84,13 +84,21 @@ def triton_call(
         dict(input_output_aliases or {}),
         zeroed_outputs,
         metaparams,
+        {"num_warps": num_warps, "num_stages": num_stages, "num_ctas": num_ctas},
     )
     arrays = [jnp.asarray(a) for a in args if not isinstance(a, SCALARS)]
-    if any(isinstance(a, jax.core.Tracer) for a in arrays):
-        outputs = jax.pure_callback(launch, tuple(shapes), *arrays, vmap_method="sequential")
-    else:  # without a callback, so that the caller gets an error in the kernel unchanged
-        outputs = [jnp.asarray(output) for output in launch(*arrays)]
-    return tree_util.tree_unflatten(tree, outputs)
+    traced = any(isinstance(a, jax.core.Tracer) for a in arrays)
+    return tree_util.tree_unflatten(tree, later(launch, arrays) if traced else at_once(launch, arrays))
+
+
+def later(launch: "Launch", arrays: list) -> list:
+    """The outputs of a launch that is part of a traced function."""
+    return jax.pure_callback(launch, launch.outputs, *arrays, vmap_method="sequential")
+
+
+def at_once(launch: "Launch", arrays: list) -> list:
+    """The outputs of a launch, without a callback, so that the caller gets an error in the kernel unchanged."""
+    return [jnp.asarray(output) for output in launch(*arrays)]
 
 
 @dataclass(frozen=True)
@@ -109,20 +117,23 @@ class Launch:
     aliases: dict[int, int]
     zeroed: object
     metaparams: dict
+    options: dict  # for a compiler only
 
     def __call__(self, *arrays) -> tuple[np.ndarray, ...]:
         waiting = iter(arrays)
         inputs = [s.value if s else to_torch(next(waiting)) for s in self.scalars]
-        zeroed = self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed
         results = [unwritten(shape) for shape in self.outputs]
-        for index in zeroed:
+        for index in self.zeroed_outputs():
             results[index].zero_()
         for source, index in self.aliases.items():
             results[index].copy_(inputs[source])
-        run(self.kernel, self._grid(), [*inputs, *results], self.metaparams)
+        run(self.kernel, self.launch_grid(), [*inputs, *results], self.metaparams)
         return tuple(to_numpy(result) for result in results)
 
-    def _grid(self) -> tuple[int, ...] | Callable:
+    def zeroed_outputs(self) -> tuple[int, ...]:
+        return tuple(self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed)
+
+    def launch_grid(self) -> tuple[int, ...] | Callable:
         if not callable(self.grid):
             return _as_tuple(self.grid)
         by_position = self.kernel.arg_names[: len(self.scalars) + len(self.outputs)]

@@ -12,13 +12,21 @@ WIDTH = 680
 CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 
 # JupyterLab's theme variables; elsewhere the page's own text colour. The lessons' figures have a dark form that they
-# take where the page asks for it, and JupyterLab's dark theme does not ask.
+# take where the page asks for it, and JupyterLab's dark theme does not ask. Code in a lesson's text scrolls, as the
+# code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
+# narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
 STYLE = """
+.jp-RenderedHTMLCommon.jp-RenderedMarkdown a code {color: inherit; text-decoration: underline}
+.jp-RenderedHTMLCommon.jp-RenderedMarkdown img[src*="assets/"] {max-width: none;
+  width: min(760px, max(100%, min(520px, 100% + 64px))); margin-left: max(-64px, min(0px, 100% - 520px))}
+.jp-MarkdownOutput:has(img[src*="assets/"]) {overflow: visible}
 [data-jp-theme-light="false"] .jp-RenderedMarkdown img {color-scheme: dark}
 [data-jp-theme-light="true"] .jp-RenderedMarkdown img {color-scheme: light}
+.jp-RenderedHTMLCommon.jp-RenderedMarkdown pre {overflow-x: auto; margin-bottom: 1em}
+.jp-RenderedHTMLCommon.jp-RenderedMarkdown pre, .jp-RenderedHTMLCommon.jp-RenderedMarkdown pre code {white-space: pre}
 .workshop-picture {color: var(--jp-content-font-color1, inherit); max-width: 680px; line-height: 1.5;
   font-family: var(--jp-content-font-family, system-ui, sans-serif); font-size: 14px}
-.workshop-picture svg {display: block; width: 100%; height: auto; overflow: visible}
+.workshop-picture svg {display: block; width: 100%; height: auto; margin: 6px 0; overflow: visible}
 .workshop-picture text {fill: currentColor; font-size: 13px}
 .workshop-picture p {margin: 6px 0; overflow-wrap: anywhere}
 .workshop-picture table {border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 13px;
@@ -26,6 +34,11 @@ STYLE = """
 .workshop-picture th, .workshop-picture td {padding: 4px 6px; text-align: right; background: none;
   border-bottom: 1px solid var(--jp-border-color1, #888)}
 .workshop-picture .code {font-family: var(--jp-code-font-family, monospace)}
+.workshop-picture pre.walk {margin: 8px 0; padding: 6px 0; overflow-x: auto; background: none; white-space: pre;
+  color: inherit; font: 12.5px/1.5 var(--jp-code-font-family, monospace)}
+.workshop-picture pre.walk span {display: block; padding: 0 8px; border-left: 4px solid transparent}
+.workshop-picture pre.walk .lit {border-left-color: #56b4e9; background: rgba(86, 180, 233, .2)}
+@media (max-width: 1000px) {.workshop-picture text {font-size: 15px} .workshop-picture pre.walk {font-size: 11px}}
 .workshop-picture .wrong {border-left: 4px solid #d55e00; padding-left: 8px; font-weight: 600}
 """
 
@@ -91,6 +104,15 @@ class Drawing:
 
 def paragraph(words: str, kind: str = "") -> str:
     return f'<p class="{kind}">{escape(words, quote=False)}</p>'
+
+
+def code(lines: list[str], lit: set[int]) -> str:
+    """Lines of code, those with a number in `lit` marked: by a bar and a colour, and for screen readers."""
+    marked = "".join(
+        f'<span class="{"lit" if number in lit else ""}"{" aria-current=step" * (number in lit)}>{escape(line)}</span>'
+        for number, line in enumerate(lines)
+    )
+    return f'<pre class="walk">{marked}</pre>'
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

@@ -1,14 +1,15 @@
-"""Points earned. They are kept in one file beside the notebooks and sent nowhere."""
+"""Points earned. They are kept in one file beside the notebooks; who sits in a room can let the instructor see them."""
 
 import contextlib
 import html
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from workshop import shared
+from workshop.files import replace_json
 from workshop.syllabus import SYLLABUS, Lesson
 
 FILE = ".progress.json"
@@ -40,17 +41,34 @@ class Progress:
 
     @property
     def score(self) -> float:
-        return sum(self.entry(name).score for name in SYLLABUS)
+        """What has been earned, without the stretch exercises."""
+        return sum(self.entry(name).score for name, lesson in SYLLABUS.items() if not lesson.stretch)
+
+    @property
+    def stretch(self) -> float:
+        """What the stretch exercises have given on top."""
+        return sum(self.entry(name).score for name, lesson in SYLLABUS.items() if lesson.stretch)
 
     @property
     def points(self) -> float:
         """What the course can give, without the stretch exercises."""
         return sum(lesson.points for lesson in SYLLABUS.values() if not lesson.stretch)
 
-    def next(self) -> Lesson | None:
-        """The first exercise that is not passed, stretch exercises last; None when all are."""
+    def next(self, after: str = "") -> Lesson | None:
+        """The first exercise that is not passed, stretch exercises last; None when all are.
+
+        after: an exercise. Those that follow it are looked at first, in its own notebook stretch exercises too.
+        """
+        names = list(SYLLABUS)
+        behind = names[names.index(after) + 1 :] if after in names else []
         waiting = [lesson for lesson in SYLLABUS.values() if not self.entry(lesson.name).passed]
-        return min(waiting, key=lambda lesson: lesson.stretch, default=None)
+
+        def order(lesson: Lesson) -> tuple[bool, bool, bool]:
+            follows = lesson.name in behind
+            here = follows and lesson.notebook == SYLLABUS[after].notebook
+            return not here, lesson.stretch, not follows
+
+        return min(waiting, key=order, default=None)
 
     def state(self, name: str) -> str:
         entry = self.entry(name)
@@ -63,7 +81,8 @@ class Progress:
         then = (
             f"Next: {following.name} in {following.notebook}." if following else "Every exercise is passed."
         )
-        return f"{_number(self.score)} of {self.points} points. {then}"
+        more = f", and {_number(self.stretch)} from stretch exercises" if self.stretch else ""
+        return f"{_number(self.score)} of {self.points} points{more}. {then}"
 
     def __str__(self) -> str:
         lines = [self.headline(), ""]
@@ -72,7 +91,7 @@ class Progress:
             stretch = "  stretch" if lesson.stretch else ""
             earned = f"{_number(entry.score):>4} / {lesson.points}"
             lines.append(f"{MARKS[self.state(name)]} {lesson.notebook:<20} {name:<22} {earned}{stretch}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(["", str(Sharing())] if shared.folder() else [])])
 
     __repr__ = __str__
 
@@ -81,7 +100,8 @@ class Progress:
         head = "".join(
             f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points")
         )
-        return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>"
+        sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
+        return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{sharing}"
 
     def _row(self, lesson: Lesson) -> str:
         state = self.state(lesson.name)
@@ -89,6 +109,91 @@ class Progress:
         label = f"{lesson.name} (stretch)" if lesson.stretch else lesson.name
         cells = (f"<span title='{state}'>{MARKS[state]}</span>", lesson.notebook, label, earned)
         return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
+
+
+class Sharing:
+    """Whether the instructor of the room sees this progress, as sentences that say how to change it."""
+
+    def __str__(self) -> str:
+        if shared.folder() is None:
+            return "This is no room: nobody else can see your progress."
+        if shared.is_on():
+            return f"The instructor sees {shared.WHAT}. To stop, and to delete what they see, {_to_choose('off')}"
+        return (
+            "The instructor does not see your progress. To let them, so that they come when you are stuck, "
+            f"{_to_choose('on')} They see {shared.WHAT}."
+        )
+
+    __repr__ = __str__
+
+
+def _to_choose(choice: str) -> str:
+    in_a_cell = f"from workshop import share_progress; share_progress('{choice}')"
+    return f"run `{in_a_cell}` in a cell, or `workshop share-progress {choice}` in a terminal."
+
+
+@dataclass(frozen=True)
+class Strip:
+    """The lessons in a row, with this one marked and the points of each; a link leads to each of the others."""
+
+    notebook: str
+    progress: Progress
+
+    def lessons(self) -> list[tuple[str, float, int]]:
+        """(notebook, points earned, points to earn) of each lesson, without stretch exercises."""
+        found: dict[str, list] = {}
+        for name, lesson in SYLLABUS.items():
+            if not lesson.stretch:
+                earned, points = found.setdefault(lesson.notebook, [0, 0])
+                found[lesson.notebook] = [earned + self.progress.entry(name).score, points + lesson.points]
+        return [(notebook, *numbers) for notebook, numbers in found.items()]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{'▶' if notebook == self.notebook else ' '} {notebook:<22} {_number(earned)} of {points}"
+            for notebook, earned, points in self.lessons()
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        steps = "".join(self._step(*lesson) for lesson in self.lessons())
+        return f"<nav class='workshop-strip' aria-label='lessons'><style>{_STRIP_STYLE}</style>{steps}</nav>"
+
+    def _step(self, notebook: str, earned: float, points: int) -> str:
+        number, _, title = notebook.partition("_")
+        here = notebook == self.notebook
+        done = round(100 * earned / points) if points else 0
+        words = (
+            f"<b>{html.escape(number.lstrip('0') or '0')}</b> {html.escape(_titled(title))}"
+            f"<small>{'✓ ' if done == 100 else ''}{_number(earned)} of {points}</small><i style='width:{done}%'></i>"
+        )
+        if here:
+            return f"<span aria-current='page'>{words}</span>"
+        return f"<a href='{html.escape(notebook)}.ipynb'>{words}</a>"
+
+
+def _titled(name: str) -> str:
+    words = [word.upper() if word in ("jax", "amd") else word for word in name.split("_")]
+    return " ".join(words)[:1].upper() + " ".join(words)[1:]
+
+
+_STRIP_STYLE = """
+.workshop-strip {display: grid; grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 6px;
+  max-width: 880px; margin: 4px 0;
+  font: 13px/1.35 var(--jp-content-font-family, system-ui, sans-serif); color: var(--jp-content-font-color1, inherit)}
+.workshop-strip > * {position: relative; padding: 5px 8px 8px; overflow: hidden;
+  border-radius: 4px; border: 1px solid rgba(127, 127, 127, .45);
+  color: inherit !important; text-decoration: none !important}
+.workshop-strip > [aria-current] {border: 2px solid #56b4e9; background: rgba(86, 180, 233, .16)}
+.workshop-strip small {display: block; font-size: 12px; opacity: .8}
+.workshop-strip i {position: absolute; left: 0; bottom: 0; height: 4px; background: #009e73}
+"""
+
+
+def here(notebook: str) -> Strip:
+    """Where you are: the lessons in a row, `notebook` among them marked, with the points earned so far."""
+    return Strip(notebook, progress())
 
 
 def path() -> Path:
@@ -104,6 +209,30 @@ def progress() -> Progress:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Progress()
     return Progress({name: _entry(values) for name, values in exercises if isinstance(values, dict)})
+
+
+def share_progress(choice: str = "") -> Sharing:
+    """Let the instructor of the room see your progress ("on"), or no longer ("off"); without a choice: say which it is.
+
+    ValueError for another choice, and for "on" outside a room.
+    """
+    if choice not in ("", "on", "off"):
+        raise ValueError(f"share_progress({choice!r}): expected 'on' or 'off'")
+    if choice == "on" and shared.folder() is None:
+        raise ValueError("this is no room: there is no instructor who could see your progress")
+    if choice == "on":
+        _share(progress())
+    elif choice == "off" and shared.folder():
+        shared.stop()
+    return Sharing()
+
+
+def _share(current: Progress) -> None:
+    seen = {}
+    for name, entry in current.entries.items():
+        with contextlib.suppress(ValueError):  # a time that somebody wrote into the file
+            seen[name] = shared.Seen(entry.passed, entry.failed, datetime.fromisoformat(entry.last))
+    shared.write(seen)
 
 
 def record(exercise: str, score: float, points: float, passed: bool | None = None) -> Progress:
@@ -135,22 +264,17 @@ def _update(exercise: str, change) -> Progress:
     change(entry)
     entry.last = datetime.now(UTC).isoformat(timespec="seconds")
     _save(current)
+    if shared.is_on():
+        with contextlib.suppress(OSError):  # the lesson continues
+            _share(current)
     return current
 
 
 def _save(current: Progress) -> None:
     """Replace the file in one step. If the folder is read-only, progress is not saved; the lesson continues."""
-    target = path()
     content = {"version": 1, "exercises": {name: vars(entry) for name, entry in current.entries.items()}}
     with contextlib.suppress(OSError):
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f"{FILE}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=1)
-            os.replace(temporary, target)
-        except OSError:
-            os.unlink(temporary)
-            raise
+        replace_json(path(), content)
 
 
 def _entry(values: dict) -> Entry:

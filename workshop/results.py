@@ -83,8 +83,9 @@ class Results:
                 ends += self._bound(axes, name, share, style.look(number)["color"])
             style.size_ticks(axes, [row.size for row in self.rows])
             axes.set_ylim(bottom=0)
+            axes.yaxis.set_major_formatter("{x:,.0f}")
             style.label_ends(axes, ends)
-            figure.supxlabel(self.caption(), fontsize=8.5, color=style.INK)
+            figure.supxlabel(self.caption(), fontsize=10, color=style.INK)
             return figure
 
     def copy_label(self) -> str:

@@ -16,7 +16,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABEL_GAP = 0.06  # of the axes' height, between two labels at the ends of lines
 
 SETTINGS = {
-    "figure.figsize": (8, 4.2),
+    "figure.figsize": (7, 4.2),
     "figure.dpi": 110,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -28,14 +28,16 @@ SETTINGS = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 12,
-    "axes.labelsize": 10.5,
+    "axes.titlesize": 12.5,
+    "axes.labelsize": 11.5,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
     "grid.color": INK,
     "grid.alpha": 0.2,
     "lines.linewidth": 1.8,
     "lines.markersize": 5,
     "legend.frameon": False,
-    "legend.fontsize": 10,
+    "legend.fontsize": 11,
     "svg.fonttype": "none",
     "text.color": INK,
     "xtick.color": INK,
@@ -79,16 +81,16 @@ def label_ends(axes, ends: list[tuple[float, float, str, str]]) -> None:
             textcoords="axes fraction",
             color=color,
             va="center",
-            fontsize=10,
+            fontsize=11,
             arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "shrinkB": 3, "relpos": (0, 0.5)},
             annotation_clip=False,
         )
 
 
 def size_ticks(axes, sizes: list[int]) -> None:
-    """A logarithmic axis of sizes with powers of two as ticks, at most nine of them."""
+    """A logarithmic axis of sizes with powers of two as ticks, at most seven of them."""
     low, high = (size.bit_length() for size in (min(sizes), max(sizes)))
-    step = max(1, -(-(high - low) // 8))
+    step = max(1, -(-(high - low) // 6))
     exponents = [exponent for exponent in range(low - 1, high + 1, step) if min(sizes) <= 2**exponent <= max(sizes)]
     axes.set_xscale("log", base=2)
     axes.set_xticks([2**exponent for exponent in exponents], [_power(exponent) for exponent in exponents])
@@ -126,4 +128,4 @@ def _inline(drawn, alt: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = svg.replace("<svg ", '<svg style="width:100%;height:auto" ', 1)
     color = "color:var(--jp-content-font-color1, inherit)"
-    return f'<div role="img" aria-label="{html.escape(alt)}" style="max-width:880px;{color}">{svg}</div>'
+    return f'<div role="img" aria-label="{html.escape(alt)}" style="max-width:760px;{color}">{svg}</div>'

@@ -108,7 +108,7 @@ class Traffic:
         lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
             lines.append(
-                f"  {tensor.name} {list(tensor.shape)}: each element read {_range(tensor.reads)}, "
+                f"  {tensor.name} {list(tensor.shape)}: elements read {_range(tensor.reads)}, "
                 f"written {_range(tensor.writes)}"
             )
         return "\n".join(lines)

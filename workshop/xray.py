@@ -51,7 +51,7 @@ class Compiled:
     loads: dict[int, int]
     stores: dict[int, int]
     barriers: int
-    waits: int
+    waits: int | None
     llvm_occupancy: int | None
     isa: str
     ttir: str
@@ -174,7 +174,10 @@ class Text(str):
     """Text that a notebook shows unchanged, in a frame that scrolls."""
 
     def _repr_html_(self) -> str:
-        style = "max-height:30em;overflow:auto;line-height:1.25;font-family:monospace"
+        style = (
+            "max-height:30em;overflow:auto;white-space:pre;line-height:1.25;font-family:monospace;padding:6px 8px;"
+            "border:1px solid rgba(127,127,127,.4);border-radius:4px"
+        )
         return f"<pre style='{style}'>{html.escape(self)}</pre>"
 
     def grep(self, *words: str) -> "Text":

@@ -87,11 +87,18 @@ def refusal(error: CompilationError) -> dict:
     """What the compiler refused, where it happened: an error in a helper arrives wrapped in its caller's."""
     while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
-    message = error.error_message or str(error.__cause__ or error)
-    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", message.strip(), re.S)
     line = getattr(error.node, "lineno", None)
     text = error.src.splitlines()[line - 1] if line and error.src else ""
-    return {"error": quoted[2] if quoted else message.strip(), "line": line, "text": text.strip()}
+    return {"error": message_of(error), "line": line, "text": text.strip()}
+
+
+def message_of(error: BaseException) -> str:
+    """What the compiler says, without the name of the exception around it."""
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    message = getattr(error, "error_message", None) or str(error.__cause__ or error)
+    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", message.strip(), re.S)
+    return quoted[2] if quoted else message.strip()
 
 
 def parse_target(name: str) -> GPUTarget:
@@ -184,7 +191,8 @@ def nvidia(compiled) -> dict:
         "loads": accesses["ld"],
         "stores": accesses["st"],
         "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
-        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)),
+        # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
+        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
         "llvm_occupancy": None,
         "isa": ptx,
         **stages(compiled),

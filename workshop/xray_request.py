@@ -81,7 +81,7 @@ def _constant(value):
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if type(value).__name__ == "dtype":
-        return {"dtype": str(value)}
+        return {"dtype": _dtype(value)}
     raise TypeError(f"a constexpr of type {type(value).__name__} cannot be compiled here")
 
 
@@ -115,13 +115,18 @@ def _gather_global(name: str, value, parts: dict[str, str]) -> None:
     elif type(value).__name__ == "constexpr":
         parts[name] = f"{name} = tl.constexpr({_literal(value.value)})"
     elif type(value).__name__ == "dtype":
-        parts[name] = f"{name} = tl.{value}"
+        parts[name] = f"{name} = tl.{_dtype(value)}"
     else:
         function = getattr(value, "fn", value)
         if str(getattr(function, "__module__", "")).startswith("triton."):
             parts[name] = f"from {function.__module__} import {function.__name__} as {name}"
         elif function is not value:
             _gather(function_of(value), parts)
+
+
+def _dtype(value) -> str:
+    """The name of a Triton dtype in `tl`: it calls itself fp32, and is tl.float32."""
+    return str(value).replace("bf16", "bfloat16").replace("fp", "float")
 
 
 def _literal(value) -> str:
