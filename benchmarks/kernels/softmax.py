@@ -2,7 +2,7 @@
 
 The kernels, from the one to learn from to the fastest:
 
-- `rows_kernel`: one or several whole rows per program, in one padded block. Lesson 4 ends with it.
+- `rows_kernel`: one or several whole rows per program, in one padded block. Lesson 4 compares its exercise with it.
 - `tile_kernel`: the same, with a row cut into full powers of two and a short rest.
 - `cluster_kernel`: a row is shared by a cluster of programs. They exchange maxima and sums through distributed
   shared memory. It needs an NVIDIA GPU of compute capability 9.0 or newer.
