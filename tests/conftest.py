@@ -1,6 +1,7 @@
 """workshop comes first: it turns the interpreter on where there is no GPU, before a test imports triton."""
 
 import pytest
+from chromium import browser, screenshots  # noqa: F401
 
 import workshop  # noqa: F401
 

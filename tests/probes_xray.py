@@ -5,6 +5,7 @@ import triton.language as tl
 
 SCALE = tl.constexpr(2.0)
 WIDE = tl.constexpr(4)
+HALF = tl.float16
 
 
 @triton.jit
@@ -47,3 +48,9 @@ def misspelt(x_ptr, out_ptr, n, BLOCK_SIZE: tl.constexpr):
 def not_a_power_of_two(x_ptr, out_ptr, n, BLOCK_SIZE: tl.constexpr):
     offsets = tl.arange(0, 100)
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+@triton.jit
+def converted_copy(x_ptr, out_ptr, T: tl.constexpr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.arange(0, BLOCK_SIZE)
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets).to(T).to(HALF))

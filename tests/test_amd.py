@@ -31,7 +31,7 @@ def test_what_there_is_to_read_is_worth_reading():
 def test_every_misconception_about_occupancy_shows_in_a_case():
     cases = [case.make(None) for case in amd.EXERCISES[1].cases]
     right = [amd.EXERCISES[1].reference(*case) for case in cases]
-    answers = [[int(mistake.compute(*case)) for case in cases] for mistake in amd.OCCUPANCY_MISTAKES]
+    answers = [[mistake.compute(*case) for case in cases] for mistake in amd.OCCUPANCY_MISTAKES]
     assert right not in answers
     assert len({tuple(answer) for answer in answers}) == len(answers)
 

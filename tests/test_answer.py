@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder.answer import MAX_CELL, from_history, from_notebook
+from autograder.answer import MAX_CELL, from_history, from_notebook, is_starter, line_with_dots
 
 ADD = SimpleNamespace(name="vector_add", entry="add")
 STARTER = "def add(x, y):\n    return x"
@@ -185,6 +185,19 @@ def test_an_answer_in_another_cell_is_found():
     assert "mine" in from_notebook(beside, ADD)
 
 
+@pytest.mark.parametrize("own", [cell(STARTER, "vector_add", released=STARTER), cell("x = 1", "vector_add")])
+def test_the_answer_of_another_exercise_is_not_taken_for_this_one(own):
+    other = cell("def add(x, y):\n    return my_kernel(x, y)", "vector_add_autotuned")
+    assert "my_kernel" not in from_notebook(notebook(own, other), ADD)
+
+
+def test_an_answer_in_another_cell_wins_over_another_exercise():
+    own, free = cell(STARTER, "vector_add", released=STARTER), cell(ANSWER)
+    other = cell("def total(x, y):\n    return x + y\ndef add(x, y):\n    return 0", "vector_add_autotuned")
+    source = from_notebook(notebook(own, free, other), ADD)
+    assert names(source) == ["total", "add"] and "# my work" in source
+
+
 def test_a_cell_that_became_markdown_still_counts():
     assert "def add" in from_notebook(notebook(cell(STARTER, "vector_add", "markdown")), ADD)
 
@@ -274,3 +287,32 @@ def test_hostile_cells_cost_little_and_hurt_nobody(hostile):
 def test_no_line_is_slow_to_read(filler):
     lines = [cell(f"{filler * (59_000 // len(filler))}${n}") for n in range(8)]
     assert "def add" in from_notebook(notebook(cell(ANSWER, "vector_add"), *lines), ADD)
+
+
+def test_a_starter_is_known_by_its_statements():
+    starter = "@jit\ndef kernel(n):\n    return 0  # your code here\n\ndef add(x):\n    return kernel(x)\n"
+    assert is_starter(f"import torch\n\n{starter}\n\nprint(add(1))", starter, "add")
+    assert not is_starter(starter.replace("0", "1"), starter, "add")
+    assert not is_starter(f"{starter}\ndef add(x):\n    return x\n", starter, "add")  # the last definition counts
+    assert not is_starter("def add(x: return", starter, "add")
+    assert not is_starter("x = 1", "y = 2", "add")
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("y = x\n    mask = ...", 3),
+        ("return ...", 2),
+        ("return x.load(x, mask=...)", 2),
+        ("...", 2),
+        ("return x[..., 0]", None),
+        ("if x: ...\n    return x", None),
+        ("y: tuple[int, ...] = x\n    return y", None),
+    ],
+)
+def test_dots_in_the_place_of_code(body, line):
+    assert line_with_dots(f"def add(x):\n    {body}\n", "add") == line
+
+
+def test_dots_elsewhere_are_nobodys_gap():
+    assert line_with_dots("def later(): ...\ndef add(x): return x\n", "add") is None

@@ -153,6 +153,7 @@ def pretend_gpu(monkeypatch):
     """compare measures, with CPU tensors and a clock that is set by the test."""
     about = dict(name="Pretend GPU", arch="x", driver="1", torch="2", triton="3", interpreting=False)
     monkeypatch.setattr(bench, "device", lambda: SimpleNamespace(**about))
+    monkeypatch.setattr(bench, "this_card", lambda: "pretended")
     monkeypatch.setattr(timing, "torch_device", lambda: torch.device("cpu"))
     monkeypatch.setattr(bench, "Timer", Clock)
     Clock.calls = []
@@ -337,6 +338,23 @@ def test_a_counted_kernel_is_a_bound_among_recorded_curves():
     copy, bound = lines["copy on NVIDIA H200"], lines["thrice: at most 50%"]
     assert bound.get_ydata()[0] == pytest.approx(copy.get_ydata()[0] / 2)
     assert "once: no byte too many" in lines
+
+
+@interpreted
+def test_a_counted_kernel_with_a_wrong_result_gets_no_share():
+    result = compare(
+        {"copies": triton_kernels()(1), "right": lambda x: triton_kernels()(1)(2 * x)},
+        lambda n: (torch.rand(n),),
+        [512],
+        lambda x: 2 * x.nbytes,
+        check=matches(lambda x: 2 * x),
+        recorded="h200_softmax_float32",
+    )
+    table = result.table()
+    assert table["note"]["copies"] == "its result is wrong" and table["at most, of copy"].isna()["copies"]
+    assert table["at most, of copy"]["right"] == "100%"
+    names = [line.get_label() for line in result.only("torch").plot().axes[0].lines]
+    assert [name for name in names if "copies" in name or "right" in name] == ["right: no byte too many"]
 
 
 @pytest.mark.gpu

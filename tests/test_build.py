@@ -286,11 +286,25 @@ def test_an_exercise_is_defined_in_its_answer_cell_only(lesson):
             assert cell.id in homes[entry]
 
 
+def test_a_link_leads_to_what_an_attendee_has(lesson):
+    """Who sits in a room has the lessons and their figures, nothing else of the repository."""
+    words = re.sub(r"(`+).*?\1", "", markdown(lesson.released), flags=re.DOTALL)  # kernel[grid](x) is no link
+    for target in re.findall(r"\]\(([^)\s#]+)", words):
+        if "://" not in target:
+            file = (build.ROOT / "notebooks" / target).resolve()
+            assert file.exists() and file.parent.name in ("notebooks", "assets"), target
+
+
 def test_the_rhythm_never_changes(lesson):
-    """A lesson may predict, write and check more than once before it measures; nothing else comes twice."""
+    """A lesson may predict, write and check more than once before it measures; nothing else comes twice.
+
+    A lesson in parts does so in each of them.
+    """
     headings = re.findall(r"^## (\w[\w ]*\w)", markdown(lesson.source), re.MULTILINE)
     assert list(dict.fromkeys(headings)) == RHYTHM
-    assert all(headings.count(step) == 1 for step in RHYTHM if step not in ("Predict", "Write", "Check"))
+    for part in re.split(r"^# Part ", markdown(lesson.source), flags=re.MULTILINE):
+        steps = re.findall(r"^## (\w[\w ]*\w)", part, re.MULTILINE)
+        assert all(steps.count(step) <= 1 for step in RHYTHM if step not in ("Predict", "Write", "Check"))
 
 
 def test_figures_are_there_and_described(lesson):

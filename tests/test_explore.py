@@ -1,5 +1,6 @@
 """Pictures that move: what they say is true, they change with their controls, and they do without widgets."""
 
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -9,6 +10,7 @@ import pytest
 from workshop import explore
 from workshop.backend import interpreting
 from workshop.explore import online_softmax_steps
+from workshop.explore.passes import traffic
 
 
 def svg(picture) -> ElementTree.Element:
@@ -195,3 +197,51 @@ def test_a_picture_says_in_words_what_it_shows(make):
     drawing = svg(make().picture)
     assert drawing.get("role") == "img"
     assert len(drawing.get("aria-label")) > 30
+
+
+@pytest.mark.parametrize(("kernel", "each"), [("three passes", 16), ("two passes", 12), ("one pass", 8)])
+def test_a_walk_counts_the_bytes_of_its_passes(kernel, each):
+    explorer = explore.passes(kernel)
+    last = explorer._controls["step"].high
+    reads, writes = traffic(kernel, last)
+    assert set(reads) == {each // 4 - 1} and set(writes) == {1}
+    explorer._set("step", last)
+    assert f"Done: {each} bytes for each element" in explorer.picture.text
+    assert 'aria-current=step' in explorer.picture.html
+    assert "0 bytes moved so far" in explore.passes(kernel).picture.text
+
+
+def test_another_kernel_has_another_number_of_steps():
+    explorer = explore.passes("three passes")
+    explorer._set("step", 9)
+    explorer._set("kernel", "one pass")
+    assert explorer._values["step"] == 1 and "Done: 8 bytes" in explorer.picture.text
+
+
+@pytest.mark.parametrize(("gpu", "launch"), [("H200", "12 × 132 = 1,584"), ("MI300X", "8 × 304 = 2,432")])
+def test_programs_are_those_of_the_formula(gpu, launch):
+    shown = explore.programs(gpu, 40 if gpu == "H200" else 60, 4112, 4).picture
+    assert launch in shown.text
+    assert "room for" in shown.html
+
+
+def test_a_program_that_does_not_fit_is_told_so():
+    assert "Not one program fits" in explore.programs("H200", 255, 0, 16).picture.text
+
+
+def test_the_line_of_code_follows_the_walk():
+    explorer = explore.online_softmax([1, 2, 3, 4], block=2)
+    lit = []
+    for step in range(4):
+        explorer._set("step", step)
+        lit.append(re.findall(r'class="lit"[^>]*>([^<]*)<', explorer.picture.html))
+    assert lit[0] == ["in_max, in_exp_sum = -float(&quot;inf&quot;), 0.0"] and len(lit[1]) == 4
+    assert lit[3] == ["    softmax = tl.exp(in_data - in_max) / in_exp_sum"]
+
+
+def test_a_difference_is_coloured_folded_and_counted():
+    changes = "spills: 0 -> 2\n\n--- this\n+++ other\n@@ -1 +1 @@\n same\n"
+    changes += "-old_load v1\n+scratch_store <v2>\n+scratch_load v3"
+    shown = explore.difference(changes, "scratch_")
+    assert "2 instructions more, 1 instruction fewer. 2 changed lines with scratch_." in shown.text
+    assert "scratch_store &lt;v2&gt;" in shown.html and "<details>" in shown.html and "old_load" not in shown.text

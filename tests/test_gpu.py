@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.box import compute_sanitizer as sanitizer
+from autograder.exercises import find
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge, this_backend
@@ -73,7 +74,7 @@ def test_ones_own_kernel_that_harms_the_card_is_looked_at_closely(old, slug):
     with Judge(confine=False) as judge:
         judge.checker.close()
         judge.checker = None
-        verdict = judge.judge("vector_add", source)
+        verdict = judge.verdict_on(find("vector_add"), source)  # without the checker, the proof would fail
     assert verdict.diagnosis == slug, verdict.to_text()
     assert "compute-sanitizer" in verdict.to_text() and "100000000" in verdict.finding.code
 

@@ -1,14 +1,18 @@
 """The gradebook, with a judge of straw: every submission gets a row, and the right one its points."""
 
 import csv
+import io
 import json
+import subprocess
+import sys
+import threading
 
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course, CourseError
-from autograder.classroom.export import export
+from autograder.classroom.export import _csv_cell, export
 from autograder.classroom.feedback import feedback
 from autograder.classroom.grade import grade
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
@@ -254,6 +258,59 @@ def test_a_released_notebook_that_changed_after_grading_is_refused(course):
         grade(Course.open(course.root), new_judge=StrawJudge)
 
 
+def test_assignments_are_registered_once(course, monkeypatch):
+    from autograder.classroom import gradebook as module
+
+    submit(course, "ann", filled(ADD, **RIGHT))
+    graded(course)
+
+    def again(*_):
+        raise AssertionError("registered again")
+
+    monkeypatch.setattr(module.SaveCells, "preprocess", again)
+    submit(course, "bob", filled(ADD, **RIGHT))
+    assert graded(course)[1]["bob", ADD].score == 8
+    (course.root / "gradebook.db").unlink()
+    with pytest.raises(AssertionError, match="registered again"):
+        graded(course)
+
+
+def test_a_new_gradebook_has_the_version_that_nbgrader_gives_it(tmp_path):
+    from nbgrader.dbutil import write_alembic_ini
+
+    from autograder.classroom.gradebook import newest_schema
+
+    write_alembic_ini(str(tmp_path / "alembic.ini"))
+    asked = [sys.executable, "-m", "alembic.config", "-c", str(tmp_path / "alembic.ini"), "heads"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+    assert newest_schema() == said.split()[0]
+
+
+def test_two_courses_with_one_sqlite_file_register_at_the_same_moment(tmp_path):
+    """One of them crashed: ObjectDeletedError, or "table already exists"."""
+    courses = []
+    for name in ("one", "two"):
+        made = new_course(tmp_path / name)
+        courses.append(Course.open(made.root, db=f"sqlite:///{tmp_path / 'both.db'}"))
+        submit(made, name, filled(ADD, **RIGHT))
+    together, errors = threading.Barrier(2, timeout=30), []
+
+    def work(course):
+        together.wait()
+        try:
+            graded(course)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=[course]) for course in courses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert errors == []
+    assert in_database(courses[0]) == {("one", ADD): (8, 8, False), ("two", ADD): (8, 8, False)}
+
+
 def test_another_database_by_url(course, tmp_path):
     elsewhere = Course.open(course.root, db=f"sqlite:///{tmp_path / 'elsewhere.db'}")
     submit(elsewhere, "ann", filled(ADD, **RIGHT))
@@ -358,6 +415,30 @@ def test_nothing_exported_is_a_formula(course):
             for value in line.values():
                 assert not value.startswith(("=", "+", "-", "@"))
     assert read_csv(report.exercises)[0]["reason"].startswith("'=HYPERLINK(1) @x")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "wrong;=HYPERLINK(1)",
+        "wrong; =HYPERLINK(1)",
+        'wrong;"=HYPERLINK(1)"',
+        "wrong;\t+1",
+        "a;b;-1;@x;＝1",
+        ";=1",
+    ],
+)
+def test_a_spreadsheet_that_splits_at_semicolons_finds_no_formula(text):
+    """As Excel reads a line where the list separator is a semicolon: quotation marks inside of it are plain text."""
+    line = io.StringIO()
+    csv.writer(line).writerow(["ann", _csv_cell(text), 1])
+    for cell in line.getvalue().split(";")[1:]:
+        assert not cell.lstrip().strip("\"' ").startswith(("=", "+", "-", "@", "＝")) or cell.startswith("'")
+
+
+@pytest.mark.parametrize("text", ["a; b - c", "x;y", "1 = 1; 2 > 1"])
+def test_other_semicolons_stay_as_they_are(text):
+    assert _csv_cell(text) == text
 
 
 @pytest.mark.timeout(60)

@@ -5,8 +5,11 @@ import sys
 import pytest
 
 from workshop import hint, ladder, progress, record, solution
+from workshop.starters import split_answer
 
 hints = sys.modules["workshop.hints"]
+FILES = hints.FOLDER  # of the course; the tests below have folders of their own
+SCRIPTS = hints.SOLUTIONS
 FILE = """## Concept
 Think.
 
@@ -123,3 +126,21 @@ def test_without_solutions_the_instructor_is_named(capsys):
     record("vector_add", 5, 5)
     solution("vector_add")
     assert "ask your instructor" in capsys.readouterr().out
+
+
+def source_of(name: str) -> str:
+    """The answer cell as the script has it, with markers."""
+    cells = [cell for script in SCRIPTS.glob("*.py") for cell in script.read_text().split("\n# %%")]
+    return next(c.partition("\n")[2] for c in cells if f'answer="{name}"' in c.partition("\n")[0])
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FILES.glob("*.md")))
+def test_the_last_hint_is_not_the_answer(name):
+    """Hint 4 shows a kernel of the same shape with another job. It holds no line of the answer that is not given."""
+    answer, starter = split_answer(source_of(name))
+    given = {line.strip() for line in starter.splitlines()}
+    own = {line.split("  #")[0].strip() for line in answer.splitlines()} - given
+    own = {line for line in own if len(line) > 30 and not line.startswith(("def ", "@"))}
+    code = (FILES / f"{name}.md").read_text().split("## Code")[1]
+    shown = {line.split("  #")[0].strip() for line in code.splitlines()}
+    assert not own & shown

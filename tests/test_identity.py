@@ -143,6 +143,29 @@ def test_harmless_files_are_no_error_and_are_said(course, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Bob Roe_7_assignsubmission_file_/answers.docx",
+        "roebob_7_5002_answers.docx",
+        "Lab 1_bob_attempt_2024-01-01-10-00-00_answers.docx",
+        "7-1 - Bob Roe - Jan 1, 2024 1000 AM/answers.docx",
+    ],
+    ids=["Moodle", "Canvas", "Blackboard", "Brightspace"],
+)
+def test_who_handed_in_something_else_has_a_row_that_says_it(name, course, tmp_path):
+    """They had none without a roster, and looked as if they had handed in nothing with one."""
+    receipt = "Lab 1_bob_attempt_2024-01-01-10-00-00.txt"
+    notebook = name.replace("answers.docx", "01_vector_add.ipynb")
+    report = take(course, tmp_path, {name: "PK", receipt if "Lab 1" in name else "index.html": "x"})
+    [line] = report.not_understood
+    assert line == f"{name}: is not a notebook (.ipynb), and nothing else came from this person"
+    assert list(ClassList(course).trouble.values()) == [[line]] and len(report.notes) == 1
+    report = take(course, tmp_path, {name: "PK", notebook: None})
+    assert report.status == 0 and ClassList(course).trouble == {}
+    assert report.notes == [f"left out {name}: it is not a notebook (.ipynb)"]
+
+
 MOODLE = "Ann Lee_{}_assignsubmission_file_/01_vector_add.ipynb"
 
 
@@ -313,6 +336,10 @@ def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
         ("2 Jan 2024 16 05", (2024, 1, 2, 16, 5)),
         ("2024-01-02 1605", (2024, 1, 2, 16, 5)),
         ("2024-01-02", (2024, 1, 2, 0, 0)),
+        ("Tuesday, 2 January 2024, 4:05 PM", (2024, 1, 2, 16, 5)),  # Moodle's worksheet
+        ("Saturday, March 2, 2024, 12:05 AM", (2024, 3, 2, 0, 5)),  # … in American English
+        ("Monday, 1 July 2024, 16:05", (2024, 7, 1, 16, 5)),
+        ("-", None),
         ("32 Jan 2024", None),
         ("2 Thermidor, 2024 1605", None),
         ("", None),
@@ -416,7 +443,10 @@ def test_what_is_ambiguous_is_refused_by_name(course, tmp_path):
     assert course.handed_in() == [("al2", ADD)]
     lines = "\n".join(report.not_understood)
     assert "Ann Lee may be 2 people of the roster: al1, al2" in lines
-    assert "Zoe Fox is not on the roster" in lines
+    assert "Zoe Fox is not on the roster" in lines and "--student" in lines and "one folder per student" not in lines
+    # The rows of both say that something waits, as they would be empty without a word.
+    trouble = ClassList(course).trouble
+    assert list(trouble) == ["al1", "al2"] and "Ann Lee" in trouble["al2"][0]
     assert report.status == 1
 
 

@@ -23,9 +23,6 @@ if not interpreting():
 import jax.numpy as jnp  # noqa: E402
 import jax_triton as jt  # noqa: E402
 
-from autograder.box import Box  # noqa: E402
-from autograder.box.wire.layout import Packer, read_result  # noqa: E402
-from autograder.box.wire.requests import Array, JaxCall, JaxRequest, Static, Traced  # noqa: E402
 from autograder.exercises import dropout_rules, find, masks  # noqa: E402
 from autograder.judge import jax as judge_jax  # noqa: E402
 
@@ -291,6 +288,22 @@ def test_a_rule_attached_after_the_definition_belongs_to_it():
     assert "leaky_dropout.defvjp(forward, backward)" in from_history([source], ["leaky_dropout"])
 
 
+def test_a_gradient_whose_first_exercise_is_not_solved_is_sent_there(judge):
+    from autograder.answer import from_history
+    from autograder.lessons import answers, scripts
+
+    lesson = answers(next(script for script in scripts() if script.name.startswith("05")))
+    imports = "import jax, jax.numpy as jnp, jax_triton as jt, triton, triton.language as tl"
+    starter, second = find("leaky_dropout").starter, lesson["leaky_dropout_grad"]
+    said = [
+        judge.judge("leaky_dropout_grad", from_history([imports, *cells], ["leaky_dropout"]))
+        for cells in ((starter, second), (second,), (lesson["leaky_dropout"], second))
+    ]
+    assert [each.diagnosis for each in said] == ["not-attempted", "runtime-error", None]
+    assert "solve leaky_dropout first" in said[0].message and "gradient" not in said[0].message
+    assert "run the cell of leaky_dropout" in said[1].message and "spelling" not in said[1].message
+
+
 def test_other_exercises_are_judged_after_one_with_jax(judge):
     judge.judge("leaky_dropout", "def leaky_dropout(x, p, seed):\n    return x\n")
     source = (RIGHT / "vector_add" / "int64_offsets_one_big_block.py").read_text()
@@ -312,35 +325,3 @@ def test_the_command_ends_with_2_where_jax_is_missing(monkeypatch, capsys):
     path = RIGHT / "leaky_dropout" / "as_in_the_lesson.py"
     assert cli.main(["check", "leaky_dropout", str(path), "--trust-submissions"]) == 2
     assert "pip install jax" in capsys.readouterr().err
-
-
-# -- the box -------------------------------------------------------------------------------------------------------
-
-PRODUCT = """
-def product(x, y, power, shift):
-    assert isinstance(power, int)
-    return x * y.astype(x.dtype) ** power + shift
-"""
-
-
-def test_the_box_calls_any_function_of_arrays_and_numbers():
-    packer, x, y, w = Packer(), torch.randn(3, 4), torch.randn(4).bfloat16(), torch.randn(3, 4)
-    arguments = (Array(packer.tensor(x)), Array(packer.tensor(y)), Static(2), Traced(5))
-    grad = {"grad": True, "cotangent": packer.tensor(w)}
-    calls = [
-        JaxCall(arguments, packer.slot(x.nbytes), jit, needs_kernel=False, **how)
-        for how in ({}, grad)
-        for jit in (False, True, True)
-    ]
-    empty = (Array(packer.tensor(torch.empty(0, 4))), *arguments[1:])
-    calls.append(JaxCall(empty, packer.slot(0), jit=True, needs_kernel=False))
-    request = JaxRequest(PRODUCT, "product", tuple(calls))
-    with Box("interpreter", confine=False) as box:
-        outcome = box.run(request, packer.tensors, packer.output_size)
-    *reports, last = outcome.reports[:-1]
-    assert [report.error for report in reports] == [None] * len(calls)
-    assert reports[-1].result.shape == (0, 4)
-    for call in calls[:-1]:
-        expected = w * y.float() ** 2 if call.grad else x * y.float() ** 2 + 5
-        torch.testing.assert_close(read_result(call.slot, outcome.output, x.dtype, x.shape), expected)
-    assert last.value["kernels"] == []

@@ -14,11 +14,12 @@ from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Re
 from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
-    Array,
     Decoy,
     Device,
     JaxCall,
-    JaxRequest,
+    JaxPlanRequest,
+    JaxProgram,
+    JaxReplayRequest,
     Plain,
     PlanCase,
     PlanRequest,
@@ -26,7 +27,6 @@ from autograder.box.wire.requests import (
     ReplayRequest,
     Scalar,
     Slot,
-    Static,
     TemplateRequest,
     TensorSpec,
     Traced,
@@ -73,11 +73,16 @@ def test_the_json_is_the_contract(judge):
         ("pass", "not-attempted"),
         ("return torch.empty(3) if len(x) != 3 else x", "wrong-shape"),
         ("return x.to(torch.float64)", "wrong-dtype"),
-        ("return [x, y]", "runtime-error"),
+        ("return [x, y]", "wrong-shape"),
         ("1 / 0", "runtime-error"),
         ("return x.cuda()", "wrong-device"),
         ("return torch.tensor([1.0]).expand(len(x)).contiguous()", "no-triton-kernel"),
         ("x.add_(y)\n    return x", "no-triton-kernel"),
+        ("return torch.zeros_like(x)", "not-attempted"),
+        ("return", "not-attempted"),
+        ("return ...", "not-attempted"),
+        ("return {'sum': x}", "wrong-shape"),
+        ("return 3.0", "wrong-dtype"),
     ],
 )
 def test_host_functions_that_go_astray(judge, body, diagnosis):
@@ -85,6 +90,28 @@ def test_host_functions_that_go_astray(judge, body, diagnosis):
     verdict = judge.judge("vector_add", source)
     assert (verdict.passed, verdict.score) == (False, 0)
     assert verdict.diagnosis == diagnosis, verdict.to_text()
+
+
+@pytest.mark.parametrize("name", [name for name, each in EXERCISES.items() if each.kind != "jax"])
+def test_the_unedited_starter_is_not_attempted(judge, name):
+    starter = EXERCISES[name].starter
+    imports = "import functools, torch, triton, workshop\nimport triton.language as tl\nfrom workshop import DEVICE\n"
+    imports += "from workshop import device\nfrom workshop.backend import interpreting\n"
+    verdict = judge.judge(name, imports + starter)
+    assert (verdict.passed, verdict.diagnosis) == (False, "not-attempted"), verdict.to_text()
+    assert verdict.message.startswith("The starter is unchanged.")
+
+
+def test_dots_keep_the_points_of_the_other_blanks(judge):
+    verdict = judge.judge("vector_add", add_with("mask = offsets < n_elements", "mask = ..."))
+    assert (verdict.diagnosis, verdict.score) == ("not-attempted", 4)
+    assert "`...`" in verdict.message
+
+
+def test_a_pointer_into_nothing_has_no_shape_in_the_message(judge):
+    verdict = judge.judge("vector_add", add_with("tl.load(x_ptr + offsets", "tl.load(x_ptr + 10 ** 15 + offsets"))
+    assert verdict.diagnosis == "out-of-bounds-load"
+    assert "shape ()" not in verdict.message
 
 
 def test_the_learners_line_is_named(judge):
@@ -307,6 +334,7 @@ def test_what_is_not_a_report_is_named(judge):
 # -- requests ----------------------------------------------------------------------------------------------------
 
 SPEC = TensorSpec((3, 4), (7, 1), "float32", 64, 48)
+DECOY = Decoy((3, 4), (7, 1), "float32")
 TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []}}], "result": 0, "launches": 1}
 
 
@@ -320,9 +348,10 @@ TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []
         ),
         TuneRequest("source", (TuneCase(TRACE, (Scalar(3),)),)),
         ValueRequest("source", "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
-        JaxRequest(
-            "source", "f", (JaxCall((Array(SPEC), Static(0.5), Traced(7)), Slot(64, 48), True, True, SPEC, False),)
+        JaxPlanRequest(
+            "source", "f", (JaxProgram((DECOY, Scalar(0.5), Traced("int")), DECOY), JaxProgram((Scalar(True),)))
         ),
+        JaxReplayRequest("source", ({"program": TRACE},), (JaxCall(0, (SPEC, Scalar(7)), Slot(64, 48)),)),
     ],
     ids=lambda request: request.kind,
 )
@@ -350,7 +379,7 @@ def test_tensors_and_results_arrive_as_they_were_packed():
 
 
 FAULT = Fault("load", "kernel", (3, 0, 0), "x_ptr", (1000,), (1,), 24, 24, "24 elements behind the end", 12, "code")
-RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write", True)
+RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
 
 
 @pytest.mark.parametrize(

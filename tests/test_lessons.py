@@ -1,9 +1,11 @@
 """What the lessons promise the judge: answers come with the imports of their notebook's first cell."""
 
+import ast
 import json
 from pathlib import Path
 
 import pytest
+import triton
 
 from autograder.answer import from_notebook
 from autograder.exercises import find
@@ -52,3 +54,16 @@ def test_what_lesson_1_says_of_block_sizes_was_recorded():
 @pytest.mark.parametrize(("provider", "bound"), [("naive, block 256", 1 / 2), ("online, block 256", 2 / 3)])
 def test_what_lessons_2_and_3_say_of_short_and_long_rows_was_recorded(provider, bound):
     assert of_copy("h200_softmax_float32", 1024, provider) > bound > of_copy("h200_softmax_float32", 8192, provider)
+
+
+@pytest.mark.parametrize(
+    ("columns", "element_size", "numbers"), [(1024, 4, 16), (8192, 2, 16), (16384, 4, 16), (16384, 2, 32)]
+)
+def test_what_lesson_4_says_of_the_numbers_of_a_thread(columns, element_size, numbers):
+    """`rows` gives each thread of an NVIDIA GPU 16 numbers, and twice as many to wide rows in half precision."""
+    tree = ast.parse((ROOT / "solutions" / "04_fused_softmax.py").read_text())
+    function = next(node for node in tree.body if getattr(node, "name", "") == "rows_launch")
+    names = {"triton": triton}
+    exec(compile(ast.Module([function], []), "rows_launch", "exec"), names)
+    launch = names["rows_launch"](columns, element_size)
+    assert launch["ROWS"] * columns / (32 * launch["num_warps"]) == numbers

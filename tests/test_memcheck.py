@@ -15,9 +15,12 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
 
 import triton  # noqa: E402
+import triton.language as tl  # noqa: E402
 
 from autograder.kernel_language import define, kernels_of  # noqa: E402
+from workshop.interpreter import faithful as interpreter_language  # noqa: E402
 from workshop.interpreter import memory_checker as memcheck  # noqa: E402
+from workshop.interpreter import philox, races  # noqa: E402
 from workshop.interpreter.faithful import bfloat16_bits, bfloat16_values, faithful  # noqa: E402
 from workshop.interpreter.memory_checker import OutOfBounds, watch  # noqa: E402
 
@@ -94,6 +97,16 @@ def fault_of(launch, *arguments, **keywords):
 
 def test_the_self_test_passes():
     assert memcheck.self_test() is None
+
+
+@pytest.mark.parametrize(
+    "n, other, poison, poisoned",
+    [(1000, "", "nan", True), (1024, "", "nan", False), (1000, ", other=0.0", "nan", False), (1000, "", "zero", False)],
+)
+def test_it_is_known_whether_a_lane_got_garbage(n, other, poison, poisoned):
+    """Only then can a wrong result come from such a lane."""
+    filled = [(f"{name} + i, mask=mask)", f"{name} + i, mask=mask{other})") for name in ("x_ptr", "y_ptr")]
+    assert run_add(kernel(ADD, *filled), n, poison=poison)[2].poisoned == poisoned
 
 
 def test_the_self_test_notices_when_nothing_is_hooked(monkeypatch):
@@ -408,7 +421,7 @@ def test_unwritten_elements():
 
 def test_races_between_programs():
     _, _, memory = run_add(kernel(ADD, ("tl.program_id(0)", "(tl.program_id(0) // 2)")))
-    assert memory.launches[0].race_count == 512 and len(memory.races) == memcheck.MAX_RACES
+    assert memory.launches[0].race_count == 512 and len(memory.races) == races.MAX_RACES
     race = memory.races[0]
     assert (race.kind, race.argument, race.index) == ("write-write", "out_ptr", (0,))
     assert (race.first, race.second, race.same_value) == ((0, 0, 0), (1, 0, 0), True)
@@ -501,6 +514,35 @@ def test_bfloat16_computes_like_torch(expression):
     with faithful():
         k[(1,)](a, b, got, B=64)
     torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+
+
+WITHOUT_SHORTCUTS = {
+    "sums beyond int32": "a * a + a",
+    "a block and a row of it": "tl.sum(a[:, None] * 3 + tl.arange(0, 4)[None, :], axis=1)",
+    "other types": "(a.to(tl.int64) * 5 + (a.to(tl.float32) / 7).to(tl.int64)).to(tl.int32)",
+    "a number and a block": "tl.where(a > n_cols, a - n_cols, -a) + tl.max(a, axis=0)",
+}
+
+
+@pytest.mark.parametrize("expression", WITHOUT_SHORTCUTS.values(), ids=WITHOUT_SHORTCUTS)
+def test_less_work_gives_the_numbers_of_tritons_interpreter(expression):
+    lines = "i = tl.program_id(0) * B + tl.arange(0, B)", "a = tl.load(x + i)", f"tl.store(out + i, {expression})"
+    k = body(*lines, parameters="x, out, n_cols, B: tl.constexpr")
+    x = torch.randint(-(2**31), 2**31 - 1, (128,), dtype=torch.int32)
+    theirs, ours = torch.empty_like(x), torch.empty_like(x)
+    k[(2,)](x, theirs, 1000, B=64)
+    with faithful():
+        k[(2,)](x, ours, 1000, B=64)
+    assert torch.equal(ours, theirs)
+
+
+def test_the_interpreter_is_prepared_once_for_many_launches():
+    before = dict(vars(tl.tensor))
+    with faithful():
+        inside = dict(vars(tl.tensor))
+        out, wanted, _ = run_add(kernel(ADD))
+        assert torch.equal(out, wanted) and vars(tl.tensor) == inside != before
+    assert vars(tl.tensor) == before
 
 
 def test_bfloat16_addition_and_products():
@@ -660,6 +702,32 @@ def test_nothing_is_left_behind():
         }
 
 
+def test_random_numbers_are_those_that_the_interpreter_draws(monkeypatch):
+    k = kernel(
+        HEADER
+        + """def k(seed_ptr, out_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    seed = tl.load(seed_ptr)
+    u0, u1, u2, u3 = tl.rand4x(seed, i)
+    tile = tl.arange(0, B // 4)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    tl.store(out_ptr + tl.program_id(0) * B + tile, tl.randn(seed, tile))
+    one = tl.rand(seed, tl.program_id(0)) + (tl.randint(seed, tl.program_id(0) + 5) % 64).to(tl.float32)
+    more = (tl.randint(seed, i, 2) % 64).to(tl.float32) + tl.rand(seed, i.to(tl.int64)) + one
+    tl.store(out_ptr + 64 + i, u0 + 2 * u1 + 4 * u2 + 8 * u3 + more)
+"""
+    )
+    drawn = []
+    for generator in (philox.generator, dict):
+        monkeypatch.setattr(philox, "generator", generator)
+        interpreter_language._replacements.cache_clear()
+        drawn.append(torch.zeros(128))
+        with watch():
+            k[(2,)](torch.tensor([2**40 + 12345]), drawn[-1], B=32)
+    monkeypatch.undo()
+    interpreter_language._replacements.cache_clear()
+    assert torch.equal(*drawn) and len(drawn[0].unique()) > 60
+
+
 def test_warm_up_reads_every_device_function():
     """Afterwards, a process that can open no file has the same language."""
     code = """
@@ -678,7 +746,8 @@ print(torch.allclose(x, a.softmax(0) + a.sigmoid() + a.cumsum(0) + a.flip(0)))
     source = HEADER + "def k(x, B: tl.constexpr, MORE: tl.constexpr):\n    if MORE:\n"
     source += "        i = tl.arange(0, B)\n        v = tl.load(x + i)\n"
     source += "        w = tl.softmax(v) + tl.sigmoid(v) + tl.cumsum(v)\n"
-    source += "        tl.store(x + i, w + tl.flip(tl.sort(v), 0) + 0 * tl.randn(1, i))\n"
+    source += "        w += 0 * tl.randn(1, i) + 0 * tl.rand(1, i.to(tl.int64))\n"
+    source += "        tl.store(x + i, w + tl.flip(tl.sort(v), 0))\n"
     environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": ROOT}
     code = f"SOURCE = {source!r}\n{code}"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)

@@ -1,13 +1,15 @@
 """The pool of judges, with judges of straw."""
 
+import os
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from classroom import StrawJudge
 
 from autograder.judge.jax import JaxMissing
-from autograder.judge.pool import JudgePool, SturdyJudge
+from autograder.judge.pool import JudgePool, SturdyJudge, cards, size_here
 from autograder.verdict import GRADER_ERROR, Finding, Verdict
 
 
@@ -97,3 +99,50 @@ def test_who_stops_early_waits_for_no_more_than_what_began():
         results.close()
     assert len(begun) < 10_000
     assert Counted.closed == Counted.opened
+
+
+class Sees(StrawJudge):
+    """Says which card its process sees, and dies or fails when an answer says so."""
+
+    def judge(self, exercise, source, seed=None):
+        if source == "no jax":
+            raise JaxMissing("install jax")
+        if "die" in source:
+            os._exit(3)
+        return replace(super().judge(exercise, source), note=f"{os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getpid()}")
+
+
+CARDS = [{"CUDA_VISIBLE_DEVICES": "2"}, {"CUDA_VISIBLE_DEVICES": "GPU-5"}]
+
+
+def test_each_judge_is_a_process_that_sees_one_card():
+    both = threading.Barrier(2, timeout=60)
+
+    def work(judge, n):
+        both.wait()
+        return judge.judge("vector_add", "'right'").note
+
+    with JudgePool(8, Sees, CARDS) as pool:
+        assert len(pool._judges) == 2
+        notes = {note for _, note in pool.each(work, range(4))}
+        judge = pool._judges[0]
+        with pytest.raises(JaxMissing):
+            judge.judge("vector_add", "no jax")
+        with pytest.raises(Exception, match="process ended, with status 3"):
+            judge.judge("vector_add", "die")
+        assert judge.judge("vector_add", "'right'").note.startswith("2 ")  # a new process, the same card
+    assert {note.split()[0] for note in notes} == {"2", "GPU-5"}
+    assert str(os.getpid()) not in {note.split()[1] for note in notes}
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") is None
+
+
+def test_one_card_has_one_judge_and_no_card_one_per_processor(monkeypatch):
+    with JudgePool(8, Counted, CARDS[:1]) as pool:
+        assert len(pool._judges) == 1
+    assert cards() == [] and size_here([]) == os.cpu_count()
+    monkeypatch.setattr("autograder.judge.pool.this_backend", lambda: "cuda")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert cards() == [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"}] and size_here(cards()) == 2
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", "3, 5")
+    monkeypatch.setattr("autograder.judge.pool.this_backend", lambda: "hip")
+    assert cards() == [{"HIP_VISIBLE_DEVICES": "3"}, {"HIP_VISIBLE_DEVICES": "5"}]

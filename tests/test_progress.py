@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from workshop import progress, record
+from workshop import here, progress, record
 from workshop.cli import main
 from workshop.progress import record_hint
 from workshop.syllabus import SYLLABUS
@@ -102,3 +102,29 @@ def test_another_file_can_be_named(tmp_path, monkeypatch):
 def test_the_command_prints_the_view(capsys):
     assert main(["progress"]) == 0
     assert "vector_add" in capsys.readouterr().out
+
+
+def test_stretch_points_are_counted_apart():
+    for name, lesson in SYLLABUS.items():
+        record(name, lesson.points, lesson.points)
+    stretch = sum(lesson.points for lesson in SYLLABUS.values() if lesson.stretch)
+    assert progress().headline() == (
+        f"{progress().points} of {progress().points} points, and {stretch} from stretch exercises. "
+        "Every exercise is passed."
+    )
+
+
+def test_the_next_exercise_is_behind_this_one_if_there_is_one():
+    assert progress().next("vector_add").name == "vector_add_autotuned"
+    assert progress().next("occupancy_launch").name == "wide_softmax"  # stretch, but in the same notebook
+    last = list(SYLLABUS)[-1]
+    assert progress().next(last).name == "first_kernel"
+
+
+def test_the_strip_marks_this_lesson_and_leads_to_the_others():
+    record("vector_add", 3, 5)
+    strip = here("01_vector_add")
+    html = strip._repr_html_()
+    assert html.count("aria-current='page'") == 1 and "01_vector_add.ipynb" not in html
+    assert "href='00_setup.ipynb'" in html and "3 of 11" in html
+    assert "▶ 01_vector_add" in str(strip)

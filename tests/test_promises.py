@@ -1,5 +1,6 @@
 """What the course promises about its own exercises: each solution earns all, each starter runs and earns nothing."""
 
+import ast
 import contextlib
 import io
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import pytest
 
 from autograder import lessons as build
-from autograder.answer import from_history, from_notebook
+from autograder.answer import from_history, from_notebook, is_python
 from autograder.exercises import EXERCISES
 from workshop.syllabus import SYLLABUS
 
@@ -59,6 +60,30 @@ def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "PASS" not in done.stdout
+
+
+def bound(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def sizes(function: ast.AST) -> set[str]:
+    """Names that a host function takes from a tensor's shape."""
+    shapes = {"shape", "numel", "size"}
+    assigned = (node for node in ast.walk(function) if isinstance(node, ast.Assign))
+    taken = (a for a in assigned if shapes & {n.attr for n in ast.walk(a.value) if isinstance(n, ast.Attribute)})
+    return set().union(*map(bound, taken))
+
+
+@pytest.mark.parametrize("lesson", SCRIPTS)
+def test_a_size_that_an_answer_forgets_is_not_found_in_another_cell(lesson):
+    """`n_elements` of an example, 2**28, made a forgotten one an out-of-bounds load."""
+    cells = [cell for cell in SOURCES[lesson].cells if cell.cell_type == "code"]
+    trees = {cell.id: ast.parse(cell.source) for cell in cells if is_python(cell.source)}
+    answers = {cell.id for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    wanted = set().union(*(sizes(trees[number]) for number in answers))
+    examples = [statement for number in trees.keys() - answers for statement in trees[number].body]
+    named = set().union(*(bound(s) for s in examples if not isinstance(s, (ast.FunctionDef, ast.ClassDef))))
+    assert not wanted & named
 
 
 def test_a_notebook_history_gives_the_solution():

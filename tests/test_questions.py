@@ -3,8 +3,10 @@
 import pytest
 import torch
 import triton
+import triton.language as tl
 
-from workshop import explore, xray
+from workshop import KNOWN_DEVICES, explore, recorded, xray
+from workshop.explore.multiprocessor import room
 from workshop.explore.questions import QUESTIONS, Estimate, Question
 from workshop.hints import solution_source
 from workshop.occupancy import occupancy
@@ -107,6 +109,76 @@ def test_waves():
     most = max(vgprs for vgprs in range(1, 512) if occupancy(vgprs, 0, 4, "gfx942") == waves + 1)
     words = {2: "2 waves; a third", 3: "3 waves; a fourth"}
     assert right("waves") == f"{words[waves]} up to {most}"
+
+
+def test_programs_at_once():
+    resources = room(KNOWN_DEVICES["NVIDIA H200"], 40, 4112, 4)
+    scarcest = min(resources, key=lambda name: resources[name][2])
+    assert right("programs at once") == f"{resources[scarcest][2]}, by {scarcest}"
+    others = {f"{fits}, by {name}" for name, (_, _, fits) in resources.items()}
+    assert set(QUESTIONS["programs at once"].options) == others
+
+
+def shares(file: str, provider: str) -> dict[int, float]:
+    return {row.size: row.of_copy for row in recorded(file).rows if row.provider == provider}
+
+
+def test_what_recorded_curves_answer():
+    fused, rows = (shares("h200_softmax_float32", f"fused, {kind}") for kind in ("persistent", "rows"))
+    assert right("persistent") == "at none" and not any(fused[n] > rows[n] for n in fused if n <= 32768)
+    assert sum(n <= 32768 for n in fused) == 9  # the sizes that the lesson asks about
+    half = shares("h200_softmax_bfloat16", "fused, persistent")
+    assert right("half the bytes") == "less" and half[1024] < fused[1024]
+    speeds = {
+        row.provider: row.gbps.median for row in recorded("h200_leaky_dropout_float32").rows if row.size == 32768
+    }
+    assert right("kernel and XLA") == pytest.approx(speeds["Triton"] / speeds["jax.jit (XLA)"], abs=0.1)
+
+
+@pytest.mark.skipif(torch.accelerator.is_available(), reason="counting needs Triton's interpreter")
+def test_padding():
+    from workshop import count_bytes
+
+    @triton.jit
+    def one_block(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        lanes = tl.arange(0, BLOCK)
+        tl.store(y_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n), mask=lanes < n)
+
+    x = torch.rand(781)
+    moved = count_bytes(lambda x: one_block[(1,)](x, torch.empty_like(x), 781, BLOCK=1024), x)
+    assert moved.bytes_read == 4 * int(right("padding"))
+
+
+def test_published_dropout():
+    u, x = torch.rand(1000), torch.randn(1000)
+    kept = torch.where(u > 1.0, 1.0, 0.0)
+    assert right("rate one") == "nan" and (x * kept / (1.0 - 1.0)).isnan().all()
+    assert right("fixed key") == "all"
+
+
+@triton.jit
+def rand_kernel(y_ptr, seed, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(y_ptr + offsets, tl.rand(seed, offsets))
+
+
+@triton.jit
+def rand4x_kernel(y_ptr, seed, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    u0, u1, u2, u3 = tl.rand4x(seed, offsets)
+    tl.store(y_ptr + offsets, u0)
+    tl.store(y_ptr + BLOCK + offsets, u1)
+    tl.store(y_ptr + 2 * BLOCK + offsets, u2)
+    tl.store(y_ptr + 3 * BLOCK + offsets, u3)
+
+
+def test_four_numbers():
+    words = ("v_mul_hi_u32", "v_mul_lo_u32", "v_mad_u64_u32")
+    one, four = (
+        len(xray(kernel, "*fp32", "i32", BLOCK=block, targets="gfx942").isa().grep(*words).splitlines())
+        for kernel, block in ((rand_kernel, 1024), (rand4x_kernel, 256))
+    )
+    assert right("four numbers") == "less than a third" and 3 < one / four < 4.2
 
 
 def test_a_choice_is_answered_at_once():

@@ -7,12 +7,13 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground floor up. A room enters itself and the rooms below it; the same line: not each other.
 FLOORS = (
     {"workshop"},
-    {"autograder.text", "autograder.answer", "autograder.kernel_language", "autograder.tensors"},
+    {"autograder.online", "autograder.text", "autograder.answer", "autograder.kernel_language", "autograder.tensors"}
+    | {"autograder.session", "autograder.panel"},
     {"autograder.verdict", "autograder.box"},
     {"autograder.exercises"},
     {"autograder.diagnosis", "autograder.lessons"},
     {"autograder.judge"},
-    {"autograder.selftest", "autograder.classroom"},
+    {"autograder.selftest", "autograder.mutants", "autograder.classroom"},
     {"autograder.notebook", "autograder.course"},
     {"autograder.cli", "autograder.__init__"},
 )

@@ -4,24 +4,29 @@ import contextlib
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
 from nbgrader.api import Gradebook
 
+from autograder.classroom import interrupt
 from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course
 from autograder.classroom.export import export
 from autograder.classroom.feedback import feedback
 from autograder.classroom.grade import grade
+from autograder.classroom.gradebook import Saver
 from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
+from autograder.classroom.report import report as report_of
 from autograder.classroom.run import run
 
 ADD, SOFTMAX = EXERCISES
@@ -90,7 +95,8 @@ def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
     assert "mine.rar" in rows["eva"]["notes"] and rows["zoe"]["notes"] == ""
     assert {row["points"] for row in rows.values()} == {"8.0"}  # 02_naive_softmax is nobody's yet
     assert (course.root / "feedback" / "ann" / "index.html").exists()
-    assert "4 students, 2 graded" in (course.root / "report.html").read_text()
+    page = (course.root / "report.html").read_text()
+    assert "4 students, 2 graded" in page and "Eva Kim: what came was not understood" in page
 
 
 def test_it_succeeds_where_nobody_must_act(course, tmp_path):
@@ -189,21 +195,108 @@ def test_outputs_alone_change_nothing(course):
     assert Counting.judged == []
 
 
-@pytest.mark.parametrize("what", ["judge_version", "exercise_version"])
+@pytest.mark.parametrize("what", ["grade.judge_version", "record.exercise_version"])
 def test_another_judge_or_exercise_grades_again(what, course, monkeypatch):
     submit(course, "ann", filled(ADD, **RIGHT))
     submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
     regrade(course)
     monkeypatch.setattr(
-        f"autograder.classroom.record.{what}", lambda *name: "new" if name != ("naive_softmax",) else "kept"
+        f"autograder.classroom.{what}", lambda *name: "new" if name != ("naive_softmax",) else "kept"
     )
     regrade(course)
     assert len(Counting.judged) == 3
     monkeypatch.setattr(
-        f"autograder.classroom.record.{what}", lambda *name: "newer" if name != ("naive_softmax",) else "kept"
+        f"autograder.classroom.{what}", lambda *name: "newer" if name != ("naive_softmax",) else "kept"
     )
     regrade(course)
-    assert len(Counting.judged) == (3 if what == "judge_version" else 2)
+    assert len(Counting.judged) == (3 if "judge" in what else 2)
+
+
+class Stricter(Counting):
+    """Says of every answer to bug_hunt that it is half right."""
+
+    def judge(self, exercise, source):
+        return super().judge(exercise, source.replace("right", "half") if exercise == "bug_hunt" else source)
+
+
+def other_version(monkeypatch, version):
+    monkeypatch.setattr("autograder.classroom.record.exercise_version", lambda name: version)
+
+
+def test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch):
+    for student, answers in {"ann": RIGHT, "bob": {"vector_add": "right"}}.items():
+        submit(course, student, filled(ADD, **answers))
+    regrade(course)
+    other_version(monkeypatch, "new")
+    report = grade(course, new_judge=Stricter, workers=1)
+    assert report.status == 1 and [row.score for row in report.rows] == [8, 5]
+    lines = []
+    report.print(lines.append)
+    said = f"would change: ann {ADD} bug_hunt: 3 → 1.5 (another exercise vector_add, another exercise bug_hunt)"
+    assert any(line.startswith(f"{said}: wrong-value:") for line in lines)
+    assert "nothing of it is written" in lines[-2] and "--write-changes" in lines[-2]
+    [change] = csv.DictReader((course.root / "changes.csv").read_text(encoding="utf-8-sig").splitlines())
+    assert (change["student"], change["before"], change["after"]) == ("ann", "3.0", "1.5")
+    rows = rows_of(export(course).grades)
+    assert rows["ann"][ADD] == "8.0"
+    assert rows["ann"]["notes"] == f"would get other points today (see changes.csv): {ADD}"
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        assert gradebook.find_submission(ADD, "ann").score == 8
+    assert "would get other points today: see changes.csv" in report_of(course).page.read_text()
+
+
+def test_what_was_shown_is_written_without_a_judge(course, monkeypatch):
+    test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch)
+    Counting.judged.clear()
+    shown = grade(course, new_judge=Stricter, workers=1)
+    assert shown.status == 1 and len(shown.changes) == 1  # it is shown again, and costs nothing
+    report = grade(course, new_judge=Stricter, workers=1, write_changes=True)
+    assert Counting.judged == [] and report.status == 0
+    assert [row.score for row in report.rows] == [6.5, 5]
+    assert rows_of(export(course).grades)["ann"]["notes"] == ""
+    assert not (course.root / "changes.csv").exists() and course.handed_in("held") == []
+    again = grade(course, new_judge=Stricter, workers=1)
+    assert [row.kept for row in again.rows] == [True, True]
+
+
+def test_grading_one_student_keeps_the_list_of_the_others(course, monkeypatch):
+    test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch)
+    before = (course.root / "changes.csv").read_bytes()
+    assert grade(course, students=["bob"], new_judge=Stricter, workers=1).status == 0
+    assert (course.root / "changes.csv").read_bytes() == before
+
+
+def test_a_new_answer_or_the_old_exercise_forgets_what_was_held(course, monkeypatch):
+    test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch)
+    monkeypatch.undo()
+    assert regrade(course).status == 0
+    assert course.handed_in("held") == [] and not (course.root / "changes.csv").exists()
+    other_version(monkeypatch, "new")
+    grade(course, new_judge=Stricter, workers=1)
+    submit(course, "ann", filled(ADD, vector_add="half", bug_hunt="right"))
+    report = grade(course, new_judge=Stricter, workers=1)
+    assert report.status == 0 and [row.score for row in report.rows] == [4, 5]
+
+
+def test_a_fault_of_the_grader_takes_no_grade_away(course, monkeypatch):
+    class Broken(Counting):
+        def judge(self, exercise, source):
+            raise RuntimeError("broken today")
+
+    submit(course, "ann", filled(ADD, **RIGHT))
+    regrade(course)
+    report = grade(course, new_judge=Broken, workers=1, again=True)
+    assert report.status == 1 and [row.score for row in report.rows] == [8]
+    assert "broken today" in str(report.changes[0])
+    assert rows_of(export(course).grades)["ann"][ADD] == "8.0"
+    assert regrade(course).status == 0
+
+
+def test_judging_all_again_holds_back_what_differs(course):
+    submit(course, "ann", filled(ADD, **RIGHT))
+    regrade(course)
+    report = grade(course, new_judge=Stricter, workers=1, again=True)
+    assert "judged again" in str(report.changes[0]) and report.rows[0].score == 8
 
 
 def test_versions_follow_the_source():
@@ -246,6 +339,48 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(course):
     assert {row.score for row in report.rows} == {8}
 
 
+def test_a_run_that_dies_between_database_and_files_grades_the_rest_again(course, monkeypatch):
+    for n in range(8):
+        submit(course, f"s{n}", filled(ADD, **RIGHT))
+    write, written = Saver._write_files, []
+
+    class Died(BaseException):
+        pass
+
+    def some(self, one):
+        if len(written) == 3:
+            raise Died
+        written.append(write(self, one))
+
+    with monkeypatch.context() as patched, pytest.raises(Died):
+        patched.setattr(Saver, "_write_files", some)
+        regrade(course)
+    report = regrade(course)
+    assert sum(row.kept for row in report.rows) == 3 and len(Counting.judged) == 2 * 5
+    assert {row.score for row in report.rows} == {8} and len(rows_of(export(course).grades)) == 8
+
+
+def test_rows_that_come_fast_share_a_transaction_and_a_bad_one_keeps_no_other_back(course, monkeypatch):
+    for n in range(30):
+        submit(course, f"s{n:02}", filled(ADD, **RIGHT))
+    submit(course, "s15 no UTF-8 \udcff", filled(ADD, **RIGHT))
+    real, transactions = Saver._written, []
+
+    def counted(self, waiting, blamed=None):
+        transactions.append((len(waiting), real(self, waiting, blamed)))
+        return transactions[-1][1]
+
+    monkeypatch.setattr(Saver, "_written", counted)
+    monkeypatch.setattr("autograder.classroom.gradebook.WITHIN", 3600.0)
+    report = regrade(course)
+    bad = [row for row in report.rows if row.failed]
+    assert [row.student for row in bad] == ["s15 no UTF-8 \udcff"] and "UnicodeEncodeError" in bad[0].notes[0]
+    # The first alone; the others together, and then each alone, because the database refuses one of them.
+    assert transactions[:2] == [(1, True), (30, False)] and [said for _, said in transactions[2:]].count(True) == 29
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        assert {s.score for a in gradebook.assignments for s in a.submissions} == {8}
+
+
 GRADES_SLOWLY = """
 import sys, time
 sys.path.insert(0, {tests!r})
@@ -260,7 +395,7 @@ class Slow(StrawJudge):
         return super().judge(exercise, source)
 
 module._prove = lambda *_: None
-module.Judge = lambda confine: Slow()
+module.Judge = lambda confine, early: Slow()
 sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
 """
 
@@ -285,17 +420,22 @@ def slow_grader(course, tmp_path):
 
 def test_control_c_is_one_line_and_leaves_nothing(slow_grader, course):
     process, temporary = slow_grader
-    for _ in range(4):  # Python drops an interrupt that arrives in a callback of the database; one presses again
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-            break
+    process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors and "the same command goes on from here" in errors.splitlines()[-1]
     assert list(temporary.glob(f"{PREFIX}*")) == []
     report = regrade(course)
     assert any(row.kept for row in report.rows) and len(report.rows) == 40
+
+
+def test_an_interrupt_that_the_database_drops_is_heard_before_the_next_submission():
+    with interrupt.remembered():
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+    interrupt.check()  # the next batch of this process begins anew
 
 
 def test_what_a_killed_run_left_is_removed_by_the_next(slow_grader, course, monkeypatch):
@@ -351,3 +491,33 @@ def test_collecting_again_what_was_graded_is_not_stale(course, tmp_path):
     assert rows_of(export(course).grades)["ann"]["notes"] == ""
     assert run(path, course, new_judge=Counting).status == 0
     assert Counting.judged == []
+
+
+# -- what the documents promise -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extra, package", [("postgresql", "psycopg"), ("dask", "distributed")])
+def test_an_extra_of_the_class_is_named_pinned_and_in_the_tests_environment(extra, package):
+    """PostgreSQL needed a driver that no document named and nothing pinned."""
+    root = Path(__file__).resolve().parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert any(need.startswith(package) for need in extras[extra])
+    assert any(need.startswith(package) for need in extras["dev"])
+    assert f"{package}==" in (root / "constraints.txt").read_text()
+    readme = (root / "README.md").read_text()
+    assert f"the extra `{extra}`" in readme
+
+
+def test_make_grade_is_one_command_that_finishes():
+    """`make` ended at the first step that had something to say, before feedback and CSV."""
+    makefile = (Path(__file__).resolve().parents[1] / "Makefile").read_text()
+    recipe = makefile.split("\ngrade:", 1)[1].split("\n\n", 1)[0]
+    assert recipe.count("$(BIN)/autograder") == 1 and "autograder run" in recipe
+
+
+def test_every_target_of_make_is_there_once():
+    """A second recipe of one name replaced the first without an error: `make build` only checked."""
+    makefile = (Path(__file__).resolve().parents[1] / "Makefile").read_text()
+    targets = re.findall(r"^([a-z-]+):(?!=)", makefile, re.MULTILINE)
+    assert len(targets) == len(set(targets))
+    assert set(re.search(r"^\.PHONY: (.*)", makefile, re.MULTILINE)[1].split()) == set(targets)

@@ -5,6 +5,7 @@ import sys
 import probes_xray as kernels
 import pytest
 import torch
+import triton.language as tl
 
 import workshop  # noqa: F401  before triton
 from workshop import xray
@@ -38,6 +39,12 @@ def test_several_targets_in_one_table():
         assert word in str(report) and word in report._repr_html_()
     with pytest.raises(ValueError, match="compiled for: gfx90a"):
         report.isa("gfx942")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_a_dtype_can_be_a_constant(dtype):
+    one = xray(kernels.converted_copy, X, X, getattr(tl, dtype), BLOCK_SIZE=256)["gfx942"]
+    assert one.stores
 
 
 def test_spills_are_seen():

@@ -108,13 +108,6 @@ def test_the_traffic_picture_marks_what_was_never_written(notebook):
     assert 0 < crossed < 32
 
 
-def use_theme(page, theme: str) -> None:
-    page.get_by_role("menuitem", name="Settings", exact=True).click()
-    page.locator('.lm-Menu-item[data-type="submenu"]', has_text="Theme").first.click()
-    page.locator(".lm-Menu-itemLabel", has_text=re.compile(f"^{theme}$")).click()
-    page.locator(f'body[data-jp-theme-name="{theme}"]').wait_for(state="attached")
-
-
 def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
     notebook.page.set_viewport_size({"width": 1000, "height": 900})
     too_wide = notebook.page.evaluate(
@@ -122,8 +115,8 @@ def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
         ".filter(box => box.scrollWidth > box.clientWidth).length"
     )
     assert too_wide == 0
-    for theme in ("JupyterLab Dark", "JupyterLab Light"):
-        use_theme(notebook.page, theme)
+    for theme in ("Dark", "Light"):
+        notebook.use_theme(theme)
         background, *colors = notebook.page.evaluate(
             """() => {
                 const color = (element, name) => getComputedStyle(element)[name];
@@ -136,7 +129,7 @@ def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
         for color in set(colors):
             light, shade = sorted([luminance(background), luminance(color)], reverse=True)
             assert (light + 0.05) / (shade + 0.05) >= 4.5, (theme, color, background)
-        notebook.page.screenshot(path=screenshots / f"{theme.split()[1].lower()}.png")
+        notebook.page.screenshot(path=screenshots / f"{theme.lower()}.png")
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)

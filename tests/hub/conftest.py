@@ -1,0 +1,3 @@
+"""The fixtures of a room."""
+
+from opened import room  # noqa: F401

@@ -1,0 +1,88 @@
+"""Who is who in a room, without a room: names, passwords, numbers, cards."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("jupyterhub", reason="no jupyterhub (make test-hub installs it)")
+sys.path.append(str(Path(__file__).resolve().parents[2] / "docker" / "hub"))
+
+import room  # noqa: E402
+from tornado.web import HTTPError  # noqa: E402
+
+
+def test_nobody_comes_in_as_a_user_of_the_machine(tmp_path):
+    """A server would run as that user, with that user's files."""
+    with pytest.raises(HTTPError, match="belongs to a user of this machine"):
+        room.number_on_this_machine(tmp_path, "nobody")
+
+
+@pytest.mark.parametrize("given, name", [("Ana María", "ana-maria"), (" Bo  Li ", "bo-li"), ("x_y.Z", "x-y-z")])
+def test_names_become_plain(given, name):
+    door = room.WorkshopAuthenticator()
+    assert door.normalize_username(given) == name and door.validate_username(name)
+
+
+@pytest.mark.parametrize("name", ["", "root", "a", "-rf", "1st", "x" * 40])
+def test_some_names_are_refused(name):
+    assert not room.WorkshopAuthenticator().validate_username(name)
+
+
+def test_a_name_belongs_to_its_first_password(tmp_path):
+    room.lay_out(tmp_path)
+    assert not room.known(tmp_path, "ada", "short")
+    assert room.known(tmp_path, "ada", "long enough") and room.known(tmp_path, "ada", "long enough")
+    assert not room.known(tmp_path, "ada", "another one")
+    assert "long enough" not in (tmp_path / "hub/people.json").read_text()
+    assert (tmp_path / "hub").stat().st_mode & 0o077 == 0
+
+
+def test_numbers_in_containers_stay_and_are_appended_in_place(tmp_path):
+    """A container has the file mounted: a new file in its place would never be seen there."""
+    room.lay_out(tmp_path)
+    inode = (tmp_path / "passwd").stat().st_ino
+    numbers = [room.number_in_containers(tmp_path, name) for name in ("ada", "ben", "ada")]
+    assert numbers == [20000, 20001, 20000]
+    assert (tmp_path / "passwd").stat().st_ino == inode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_a_home_is_closed(tmp_path):
+    room.lay_out(tmp_path)
+    home = room.home_of(tmp_path, "ada", 20000)
+    assert home.stat().st_uid == 20000 and home.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_what_is_shared_is_written_by_one_and_read_by_the_instructor_alone(tmp_path):
+    room.lay_out(tmp_path)
+    tmp_path.chmod(0o755)
+    share = room.share_of(tmp_path, "ada", 20000, 20009)
+    room.share_of(tmp_path, "ben", 20001, 20009)
+    ada, ben, instructor = 20000, 20001, 20009
+
+    def can(number: int, script: str) -> bool:
+        user = [f"--reuid={number}", f"--regid={number}", "--clear-groups"]
+        return not subprocess.run(["setpriv", *user, "sh", "-c", script], cwd=tmp_path, capture_output=True).returncode
+
+    assert can(ada, "umask 027 && echo seen > progress/ada/progress.json")
+    assert share.stat().st_gid == (share / "progress.json").stat().st_gid == instructor
+    assert can(instructor, "ls progress/* && cat progress/ada/progress.json")
+    for number in (ben, instructor):
+        assert not can(number, "echo forged > progress/ada/progress.json")
+        assert not can(number, "rm -f progress/ada/progress.json || touch progress/ada/x")
+    assert not can(ben, "cat progress/ada/progress.json") and not can(ben, "ls progress")
+
+
+def test_cards_are_shared_evenly_and_a_full_room_says_so():
+    cards = room.Cards(["0", "1"], most=2)
+    taken = [cards.take(name) for name in ("a", "b", "c", "d")]
+    assert sorted(taken) == ["0", "0", "1", "1"] and cards.take("a") in ("0", "1")
+    with pytest.raises(HTTPError, match="The room is full"):
+        cards.take("e")
+    cards.give_back("b")
+    assert cards.take("e") == taken[1]
+    assert room.Cards([]).take("a") is None

@@ -1,0 +1,171 @@
+"""Messages that once did not suffice: what each must say now, and what it must not. One judgement for each line."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.box.wire import Evidence, Result
+from autograder.diagnosis import Observation, diagnose, overall
+from autograder.diagnosis.comparison import Comparison
+from autograder.exercises import find
+from autograder.exercises.softmax_rules import lost_low_rows
+from autograder.exercises.spec import Strided, Tag
+from autograder.judge import Judge
+from autograder.verdict import CaseResult, Finding, Verdict
+
+TESTS = Path(__file__).parent
+SAID = {
+    # the judge tries several configurations, so the grid must be a function
+    "wrong/vector_add_autotuned/unwritten-output__fixed_grid": ["grid has to be a function", "several configurations"],
+    "wrong/vector_add_autotuned/unwritten-output__grid_of_the_largest_block": ["grid has to be a function"],
+    "wrong/vector_add_autotuned/runtime-error__block_size_in_the_host": ['meta["BLOCK_SIZE"]'],
+    # a name that is missing
+    "wrong/vector_add/compile-error__misspelt": ["uses `n_element`", "write `n_elements`"],
+    "wrong/vector_add/compile-error__mask_never_defined": ["uses `mask`", "assign it first"],
+    "wrong/vector_add/runtime-error__misspelt_on_the_host": ["check the spelling", "!read the message"],
+    "wrong/vector_add/compile-error__load_without_tl": ["use `tl.load`"],
+    # torch's words
+    "wrong/naive_softmax/compile-error__axis_one": ["only axis 0", "!constexpr["],
+    "wrong/naive_softmax/compile-error__softmax_with_axis": ["one block only", "argument is dim"],
+    "wrong/naive_softmax/compile-error__method_with_dim": ["axis where torch says dim"],
+    "wrong/naive_softmax/not-normalised__sum_without_the_maximum": ["but the sum does not"],
+    "wrong/naive_softmax/compile-error__values_of_the_maximum": ["the largest value itself"],
+    "wrong/leaky_dropout/compile-error__seed_is_a_pointer": ["load the seed first, tl.load(seed_ptr)"],
+    # the cause, not the usual suspect
+    "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],
+    "wrong/first_kernel/wrong-program-id__other_axis": ["tl.program_id(axis=0)", "!row_stride", "0 of 1 point —"],
+    # the term that is missing, not "by hand"
+    "wrong/bytes_moved/wrong-value__one_read_forgotten": ["4 × MN + 2 × M", "each of them reads one matrix"],
+    "wrong/bytes_moved/wrong-value__one_vector_forgotten": ["3 matrices and 1 vector", "!by hand"],
+    "wrong/bytes_moved/wrong-value__fused_reads_the_maxima": ["1 matrix and 1 vector", "stay on the chip"],
+    "wrong/occupancy/wrong-value__rounded_up": ["Here VGPRs decide", "is larger", "!by hand"],
+    "wrong/occupancy/wrong-value__lds_alone": ["Here VGPRs decide", "workgroups per compute unit"],
+    "wrong/bytes_moved/wrong-value__megabytes": ["divided by 1,000,000", "!go through max"],
+    "wrong/naive_softmax/not-normalised__first_block_in_each_round": ["adds the first block again"],
+    "wrong/occupancy_launch/wrong-value__warps_for_threads": ["Warps are counted as threads"],
+    "wrong/leaky_dropout/compile-error__seed_is_a_number": ["use it without tl.load"],
+    "wrong/leaky_dropout_grad/wrong-value__x_and_dy_swapped": ["changed places"],
+    "wrong/leaky_dropout_grad/not-attempted__zeros": ["dx, None, None"],
+    "wrong/vector_add_autotuned/runtime-error__block_twice": ["leave it out of the launch", "!functools"],
+    "wrong/first_kernel/race__no_offset": ["compute the offsets", "!loop over rows"],
+    # which number is wrong and where to look, not the number
+    "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],
+    "wrong/read_the_isa/wrong-value__spills_misread": ["spills is not 7", ".vgpr_spill_count", "!expected"],
+    "wrong/read_the_isa/runtime-error__compiles_in_the_answer": ["without a compiler", "in a cell of your own"],
+    # right, with a remark
+    "right/bug_hunt/copied_on_the_host_and_strided": ["PASS", "hides the stride bug"],
+    "right/bug_hunt/two_strides": ["PASS", "!hides"],
+    "right/fused_softmax/no_word_about_float32": ["PASS", "No line converts to float32"],
+    "right/fused_softmax/tutorial_persistent": ["PASS"],
+    "right/occupancy/a_float": ["PASS", "4.0 is a float"],
+    "right/occupancy/plain": ["PASS", "!float"],
+    # nothing ran
+    "wrong/naive_softmax/syntax-error__unclosed": [" not run", "!✗"],
+}
+
+
+@pytest.fixture(scope="module")
+def judge():
+    from autograder.box import lockdown
+
+    with Judge(confine=not lockdown.missing()) as judge:
+        yield judge
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("answer", SAID)
+def test_the_message_says_enough(judge, answer):
+    path = TESTS / f"{answer}.py"
+    said = judge.judge(path.parent.name, path.read_text(), seed=1).to_text()
+    for words in SAID[answer]:
+        assert (words[1:] not in said) if words.startswith("!") else (words in said), said
+
+
+# -- the panel -------------------------------------------------------------------------------------------
+
+
+def verdict(*cases, **more):
+    finding = next((case.finding for case in cases if case.finding), None)
+    return Verdict("vector_add", finding is None, 0 if finding else 5, 5, "interpreter", finding, cases, **more)
+
+
+def test_cases_are_folded_and_counted():
+    passed = verdict(*(CaseResult(f"n = {n}") for n in range(18))).to_html()
+    assert "<summary>18 cases, all passed</summary>" in passed
+    wrong = Finding("wrong-value", "x is wrong (n = 1).")
+    panel = verdict(CaseResult("n = 1", wrong), CaseResult("n = 2")).to_html()
+    assert "<summary>2 cases: 1 passed, 1 failed</summary>" in panel
+
+
+def test_cases_that_code_never_reached_are_not_run():
+    unread = Finding("syntax-error", "Python cannot read the code.")
+    panel = verdict(CaseResult("n = 1", unread), CaseResult("n = 2", unread)).to_html()
+    assert "<summary>2 cases, not run</summary>" in panel and "✗" not in panel
+
+
+def test_a_warning_stands_first_and_is_escaped():
+    panel = verdict(CaseResult("n = 1"), warning="edited <since>").to_html()
+    assert panel.index("edited &lt;since&gt;") < panel.index("Passed")
+
+
+def test_one_case_is_not_called_all_cases():
+    assert verdict(CaseResult("n = 1")).message == "The case passes."
+
+
+def test_a_check_says_which_case_runs_and_what_its_limit_is(judge):
+    said = []
+    judge.say = said.append
+    try:
+        judge.judge("naive_softmax", next((TESTS / "right" / "naive_softmax").glob("*.py")).read_text(), seed=1)
+    finally:
+        judge.say = lambda words: None
+    running = [words for words in said if words.startswith("running your kernels, case ")]
+    assert re.fullmatch(
+        r"running your kernels, case 1 of \d\d\. A loop is stopped after 10 s of computing\.", running[0]
+    )
+    assert len(set(running)) > 3  # one case after another, while the kernels run
+    assert said[0].startswith("recording your host function's launches, case 1 of ")
+
+
+# -- rules that one answer may or may not meet, as the numbers are drawn ----------------------------------------------
+
+
+@pytest.mark.parametrize(("columns", "said"), [(slice(None), True), (slice(1), False)])
+def test_a_maximum_that_is_too_large_makes_whole_rows_nan(columns, said):
+    """A maximum of the last block alone overflows in single elements, in rows of low numbers too."""
+    exercise = find("online_softmax")
+    case = next(case for case in exercise.cases if Tag.NEGATIVE in case.about)
+    x = -300.0 - 10 * torch.rand(3, 300)
+    expected = torch.softmax(x.double(), 1)
+    got = expected.float()
+    got[1, columns] = float("nan")
+    seen = {"result": Result((3, 300), "float32", "cpu", True, False), "evidence": Evidence(launched=("kernel",))}
+    comparison = Comparison(got, expected, exercise.bounds[torch.float32])
+    finding = lost_low_rows(Observation(exercise, case, (Strided(x),), "interpreter", comparison=comparison, **seen))
+    assert (finding is not None and finding.slug == "wrong-other-value") == said
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "slug"),
+    [("bug_hunt", 1.001, "constant-factor"), ("vector_add", 1.001, "constant-factor"), ("bug_hunt", 1.0, None)],
+)
+def test_a_factor_near_one_is_no_rounding(name, factor, slug):
+    """A factor that was rounded to half precision is near one too, by chance as near as this one."""
+    exercise = find(name)
+    for seed in range(30):
+        seen = []
+        for case in exercise.cases:
+            arguments = case.make(torch.Generator().manual_seed(seed))
+            x = arguments[0].values
+            if not x.numel():
+                continue
+            expected = exercise.reference(*(getattr(each, "values", each) for each in arguments))
+            got = (factor * expected).to(x.dtype)
+            result = Result(tuple(got.shape), str(got.dtype).removeprefix("torch."), "cpu", True, False)
+            about = {"result": result, "evidence": Evidence(launched=("kernel",)), "constants": (256,)}
+            comparison = Comparison(got, expected, exercise.bounds[x.dtype])
+            seen.append(Observation(exercise, case, arguments, "interpreter", comparison=comparison, **about))
+        finding = overall(seen, [diagnose(each) for each in seen])
+        assert (finding and finding.slug) == slug, (seed, finding)

@@ -1,0 +1,89 @@
+"""Spares are handed one job each, die with their zygote, and a spare that failed to start costs no learner a point."""
+
+import os
+import socket
+
+import pytest
+
+from autograder.box.inside.spares import COUNT, Spares, wait_for_job
+
+
+def echo(own, scratch):
+    """A child that answers its job with its scratch folder."""
+    try:
+        (answer,) = wait_for_job(own)
+        os.write(answer, scratch.encode())
+    finally:
+        os._exit(0)
+
+
+def fails(own, scratch):
+    os._exit(1)
+
+
+@pytest.fixture
+def spares(tmp_path):
+    spares = Spares(str(tmp_path), echo)
+    yield spares
+    spares.end()
+
+
+def answer_of(spares):
+    reading, writing = os.pipe()
+    spare = spares.give([writing])
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        answer = pipe.read()
+    if spare:
+        os.waitpid(spare.pid, 0)
+    return spare, answer
+
+
+def test_each_spare_runs_one_job(spares):
+    spares.refill()
+    pids = spares.pids
+    assert len(pids) == COUNT
+    seen = [answer_of(spares) for _ in range(COUNT)]
+    assert {spare.pid for spare, _ in seen} == pids
+    assert all(answer == spare.scratch for spare, answer in seen)
+    assert answer_of(spares) == (None, "")
+    spares.refill()
+    assert not spares.pids & pids
+
+
+def test_a_spare_that_could_not_start_is_passed_over(tmp_path):
+    spares = Spares(str(tmp_path), fails)
+    spares.refill()
+    assert answer_of(spares) == (None, "")
+    assert not os.listdir(tmp_path)
+
+
+def test_a_spare_that_was_killed_is_passed_over(spares):
+    spares.refill()
+    first = spares.waiting[0]
+    os.kill(first.pid, 9)
+    os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+    spare, answer = answer_of(spares)
+    assert spare != first and answer == spare.scratch
+
+
+def test_spares_end(spares):
+    spares.refill()
+    pids = spares.pids
+    spares.end()
+    assert not spares.pids
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_spare_ends_with_its_zygote(tmp_path):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        echo(theirs, str(tmp_path))
+    theirs.close()
+    ours.recv(16)
+    ours.close()
+    assert os.waitpid(pid, 0)[0] == pid

@@ -1,0 +1,129 @@
+"""What a host function keeps from call to call: memory of an earlier call may not be used again, numbers may."""
+
+import pytest
+import torch
+
+from autograder.box.inside.earlier import Earlier, KeptTensor
+from autograder.box.inside.trace import Recorder
+from autograder.exercises import find
+from autograder.exercises.spec import Tag
+from autograder.judge.repeats import calls_again
+from autograder.judge.trials import Trials
+
+
+class Backend:
+    backend = "interpreter"
+
+
+def calls(function, times=2, size=100):
+    """The traces of several calls of a host function, in one process."""
+    earlier, traces = Earlier(), []
+    for _ in range(times):
+        x = torch.randn(size)
+        recorder, result = Recorder([x], earlier=earlier), None
+        try:
+            with recorder:
+                result = function(x, recorder)
+            traces.append(recorder.finish(result))
+        finally:
+            earlier.remember(recorder.made, result)
+    return traces
+
+
+def launch(recorder, *tensors):
+    recorder.launch("k", (1,), dict(zip("abc", tensors, strict=False)), {}, None)
+
+
+def kept(make, use):
+    """A host function that calls `make` once, and `use` with what it made in every call."""
+    memory = []
+
+    def function(x, recorder):
+        if not memory:
+            memory.append(make(x))
+        return use(x, recorder, memory[0])
+
+    return function
+
+
+def through_a_kernel(x, recorder, buffer):
+    launch(recorder, x, buffer, out := torch.empty_like(x))
+    return out
+
+
+def returned(x, recorder, buffer):
+    launch(recorder, x, buffer)
+    return buffer
+
+
+@pytest.mark.parametrize("use", [through_a_kernel, returned, lambda x, r, b: returned(x, r, b).clone()])
+@pytest.mark.parametrize("make", [torch.empty_like, lambda x: x, lambda x: torch.zeros(2), lambda x: x[:3].clone()])
+def test_memory_of_an_earlier_call_is_refused(make, use):
+    calls(kept(make, use), times=1)
+    with pytest.raises(KeptTensor):
+        calls(kept(make, use))
+
+
+def test_the_message_says_whether_it_was_a_result():
+    for use, what in ((returned, "the result"), (through_a_kernel, "a tensor")):
+        with pytest.raises(KeptTensor, match=what):
+            calls(kept(torch.empty_like, use))
+
+
+@pytest.mark.parametrize("change", [torch.zero_, lambda old: old[3:].fill_(1.0), lambda old: old.copy_(old * 2)])
+def test_an_earlier_result_is_not_changed(change):
+    results = []
+
+    def function(x, recorder):
+        for old in results:
+            change(old)
+        results.append(x.clone())
+        return results[-1]
+
+    with pytest.raises(KeptTensor, match="the result"):
+        calls(function)
+
+
+def test_each_call_may_do_the_same_and_use_constants():
+    table = torch.arange(8.0)
+    traces = calls(lambda x, recorder: through_a_kernel(x, recorder, table), times=50)
+    assert all(trace == traces[0] for trace in traces)
+    calls(lambda x, recorder: through_a_kernel(x, recorder, torch.empty(64)), times=50)
+
+
+def test_numbers_may_be_kept():
+    grids = {}
+
+    def function(x, recorder):
+        grids.setdefault(len(x), (4,))
+        recorder.launch("k", grids[len(x)], {"x": x, "out": (out := torch.empty_like(x))}, {}, None)
+        return out
+
+    assert len(calls(function, times=3)) == 3
+
+
+def cases(name: str):
+    trials = Trials(Backend, find(name), "", seed=1)
+    return {each.case.name: each for each in trials.cases}
+
+
+def test_every_exercise_with_kernels_is_called_again():
+    for name in ("first_kernel", "vector_add", "bug_hunt", "naive_softmax", "online_softmax", "wide_softmax"):
+        again = [each for each in cases(name).values() if Tag.AGAIN in each.case.about]
+        assert again and "again" in again[0].case.name, name
+        assert calls_again(find(name), []) == []
+
+
+def test_the_same_shape_has_other_values():
+    found = cases("vector_add")
+    first, again = found["n = 1000"], found["n = 1000, again"]
+    assert first.described() == again.described()
+    assert not torch.equal(first.tensors[0].values, again.tensors[0].values)
+
+
+def test_as_many_elements_in_another_shape_and_another_dtype():
+    found = cases("fused_softmax")
+    assert found["8 × 150, as many elements as 4 × 300"].tensors[0].values.shape == (8, 150)
+    other = cases("vector_add")["n = 1000, float16"]
+    assert other.tensors[0].values.shape == (1000,) and other.tensors[0].values.dtype == torch.float16
+    assert Tag.HALF in other.case.about

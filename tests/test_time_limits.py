@@ -1,0 +1,152 @@
+"""An answer has a budget of charged time, a loaded machine changes no verdict, and no answer's run outlives it."""
+
+import multiprocessing
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from autograder.box.inside.charge import Charge
+from autograder.exercises import EXERCISES, find
+from autograder.exercises.vector_add import ADD_TEMPLATE
+from autograder.judge import ANSWER_LIMITS
+from autograder.judge.trials import Trials
+from workshop.syllabus import SYLLABUS
+
+LIMIT = 2.0  # seconds; the exercises' own limit is 10
+ENDLESS = "while n_elements > 0:\n        pass\n    "
+NOTEBOOK_SECONDS = 60
+
+
+@pytest.fixture
+def short():
+    return replace(find("vector_add"), limit_seconds=LIMIT)
+
+
+def charged(judge, exercise, source):
+    """The verdict, and the charged seconds of all jobs together."""
+    verdict = judge.verdict_on(exercise, source)
+    return verdict, ANSWER_LIMITS * exercise.limit_seconds - judge.seconds_left
+
+
+def add_with(old, new):
+    assert old in ADD_TEMPLATE
+    return ADD_TEMPLATE.replace(old, new)
+
+
+# -- what is charged ----------------------------------------------------------------------------------------
+
+
+def spin(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def charge_of(target, *arguments):
+    process = multiprocessing.get_context("fork").Process(target=target, args=arguments)
+    process.start()
+    start, charge = time.monotonic(), Charge(process.pid)  # the wall clock runs around the charge's own
+    while process.is_alive():
+        time.sleep(0.05)
+        charge.update()
+    return charge, time.monotonic() - start
+
+
+def test_a_process_is_not_charged_for_waiting_for_a_core():
+    context = multiprocessing.get_context("fork")
+    others = [context.Process(target=spin, args=(60,), daemon=True) for _ in range(4 * os.cpu_count())]
+    for other in others:
+        other.start()
+    try:
+        charge, wall = charge_of(spin, 0.5)
+    finally:
+        for other in others:
+            other.kill()
+    assert wall > 1.5, "the machine was not loaded"
+    assert charge.seconds < 0.5 * wall
+    assert 0.4 < charge.computed < 0.7
+
+
+def test_a_process_is_charged_for_sleeping():
+    charge, wall = charge_of(time.sleep, 0.6)
+    assert 0.5 < charge.seconds <= wall and charge.computed < 0.2
+
+
+# -- budgets ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import time\ndef add(x, y):\n    while True:\n        time.sleep(0.01)\n",
+        "import time\ndef add(x, y):\n    while True:\n        time.sleep(0.0002)\n        sum(range(100))\n",
+        f"import time\ntime.sleep({0.8 * LIMIT})\n{ADD_TEMPLATE}",
+        "import time\n" + ADD_TEMPLATE.replace("    output = torch", "    time.sleep(0.6)\n    output = torch"),
+        add_with("output = x + y", f"{ENDLESS}output = x + y"),
+        add_with("mask = offsets < n_elements", f"{ENDLESS}mask = offsets < n_elements"),
+    ],
+    ids=["sleeps", "sleeps and computes", "sleeps once", "sleeps in each case", "endless kernel", "endless mask"],
+)
+def test_no_answer_takes_more_than_its_budget(judge, short, source):
+    verdict, seconds = charged(judge, short, source)
+    assert seconds <= ANSWER_LIMITS * LIMIT, verdict.to_text()
+    assert verdict.passed or verdict.diagnosis == "timeout", verdict.to_text()
+
+
+def test_no_notebook_takes_more_than_a_minute():
+    for notebook in {lesson.notebook for lesson in SYLLABUS.values()}:
+        budget = sum(ANSWER_LIMITS * e.limit_seconds for e in EXERCISES.values() if e.notebook == notebook)
+        assert budget <= NOTEBOOK_SECONDS, notebook
+
+
+# -- blanks ------------------------------------------------------------------------------------------------
+
+
+def test_a_blank_that_takes_too_long_does_not_take_the_others_along(judge, short):
+    slow = " + ".join(["tl.sum(tl.cumsum(tl.zeros([1048576], tl.int32), 0), 0)"] * 20)
+    verdict = judge.verdict_on(short, add_with("mask = offsets < n_elements", f"mask = offsets < n_elements + {slow}"))
+    assert verdict.diagnosis == "timeout", verdict.to_text()
+    assert [name for name, right in verdict.blanks.items() if not right] == ["mask"], verdict.to_text()
+    assert verdict.score == 4
+
+
+def test_the_judge_plans_its_template_in_its_own_time(judge, short):
+    """An answer that used up its time once left a partial cache, which marked later blanks wrong."""
+    trials = Trials(judge, short, ADD_TEMPLATE, seed=1)
+    judge.template_traces._known.clear()
+    judge.seconds_left = 0.0
+    traces = judge.template_traces.of(trials)
+    assert len(traces) > 1 and all("steps" in trace for trace in traces.values())
+    assert judge.seconds_left == 0.0
+
+
+def test_an_incomplete_plan_of_the_template_is_not_kept(judge, short, monkeypatch):
+    trials = Trials(judge, short, ADD_TEMPLATE, seed=1)
+    judge.template_traces._known.clear()
+    plan = Trials.plan
+    with monkeypatch.context() as broken:
+        broken.setattr(Trials, "plan", lambda self, source, cases: dict(list(plan(self, source, cases).items())[:-1]))
+        assert judge.template_traces.of(trials) is None
+        wrong = judge.verdict_on(short, add_with("mask = offsets < n_elements", "mask = offsets < n_elements - 1"))
+        assert wrong.score == 0 and "not judged one by one" in wrong.to_text()
+    right = judge.verdict_on(short, add_with("mask = offsets < n_elements", "mask = offsets < n_elements - 1"))
+    assert right.score == 4 and not right.blanks["mask"]
+
+
+def test_hostile_neighbours_change_no_partial_credit(judge, short):
+    """The verdict on an answer is the same first, after an endless one, and after one that dies."""
+    partly = add_with("mask = offsets < n_elements", "mask = offsets < n_elements - 1")
+    neighbours = [
+        add_with("output = x + y", f"{ENDLESS}output = x + y"),
+        "import os\nos._exit(0)\n",
+        "import time\ntime.sleep(100)\n",
+        add_with("x_ptr + offsets,", "x_ptr + offsets * 1000000007,"),
+    ]
+    before = judge.verdict_on(short, partly)
+    for neighbour in neighbours:
+        judge.template_traces._known.clear()  # the hostile answer comes first
+        assert not judge.verdict_on(short, neighbour).passed
+        after = judge.verdict_on(short, partly)
+        assert (after.score, after.blanks, after.diagnosis) == (before.score, before.blanks, before.diagnosis)

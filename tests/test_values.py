@@ -1,0 +1,99 @@
+"""What is said about an answer that is a number: the explanation fits the whole answer, and names no kernel."""
+
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from autograder.box.wire import Report
+from autograder.exercises import find
+from autograder.judge.values import ValueJudgement
+
+ROOT = Path(__file__).parent.parent
+
+
+class Told:
+    """A judge whose box calls `function` right here."""
+
+    backend = "interpreter"
+
+    def __init__(self, function):
+        self.function = function
+
+    def run(self, exercise, request):
+        def reports(count):
+            return {i: self.function(*judgement.arguments[i]) for i in range(count)}
+
+        judgement = self.judgement
+        return SimpleNamespace(by_case=reports)
+
+
+def verdict(name: str, function):
+    judge = Told(function)
+    judge.judgement = ValueJudgement(judge, find(name), "", seed=1)
+    return judge.judgement.verdict()
+
+
+def returning(function):
+    return lambda *arguments: Report(0, has_value=True, value=function(*arguments))
+
+
+def test_a_mistake_that_fits_one_case_by_chance_is_not_named():
+    reference = find("occupancy_launch").reference
+
+    def at_least_one_in_all(regs, shared, warps, device):
+        fits = reference(regs, shared, warps, device) > device.multiprocessors or regs * warps < 255 * 16
+        return reference(regs, shared, warps, device) if fits else 1
+
+    found = verdict("occupancy_launch", returning(at_least_one_in_all))
+    assert found.diagnosis == "wrong-value"
+    assert "That is the number for one multiprocessor" not in found.message
+
+
+def test_a_mistake_beside_another_one_is_still_named():
+    exercise = find("bytes_moved")
+
+    def in_elements_without_the_output(m, n, size):
+        return {k: v // size for k, v in exercise.reference(m, n, size).items()} | {"fused_written": 0}
+
+    found = verdict("bytes_moved", returning(in_elements_without_the_output))
+    assert "numbers of elements, not of bytes" in found.message
+
+
+@pytest.mark.parametrize("key, word", [("fused_read", "also reads x"), ("fused_written", "also writes its output")])
+def test_half_of_the_fused_kernel_is_told(key, word):
+    reference = find("bytes_moved").reference
+    found = verdict("bytes_moved", returning(lambda *case: reference(*case) | {key: 0}))
+    assert word in found.message
+
+
+@pytest.mark.parametrize("exceeded, death", [("time", None), (None, -31)])
+def test_an_exercise_without_a_kernel_speaks_of_none(exceeded, death):
+    died = SimpleNamespace(exceeded=exceeded, death=death)
+    message = verdict("bytes_moved", lambda *_: died).message
+    assert message and not any(word in message for word in ("BLOCK_SIZE", "grid", "pointer"))
+
+
+@pytest.mark.parametrize("inside", [lambda dots: dots, lambda dots: {"vgprs": 64, "spills": dots}, lambda dots: [dots]])
+def test_dots_in_a_result_are_no_attempt(inside):
+    dots = {"not a plain value": "ellipsis"}
+    found = verdict("read_the_isa", returning(lambda: inside(dots)))
+    assert found.diagnosis == "not-attempted" and "not a plain value" not in found.message
+
+
+def test_a_foreign_thing_in_a_result_is_named():
+    found = verdict("read_the_isa", returning(lambda: {"vgprs": {"not a plain value": "Tensor"}}))
+    assert found.diagnosis == "wrong-dtype" and "Tensor" in found.message and "not a plain value" not in found.message
+
+
+@pytest.mark.parametrize("name", ["bytes_moved", "occupancy_launch", "occupancy"])
+def test_wrong_numbers_show_in_the_public_cases(name):
+    """What is drawn differs from judgement to judgement. A verdict must not."""
+    exercise = find(name)
+    for path in sorted((ROOT / "tests/wrong" / name).glob("wrong-value__*.py")):
+        if "table_of_the_public_cases" in path.name:
+            continue
+        function = runpy.run_path(str(path))[exercise.entry]
+        cases = [case.make(None) for case in exercise.cases]
+        assert any(function(*case) != exercise.reference(*case) for case in cases), path.name
