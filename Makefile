@@ -7,7 +7,7 @@ STACKS ?= --page tests/STACKS.md
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .DEFAULT_GOAL = help
-.PHONY: help lab jax test test-stacks test-gpu build check-build lint selftest attacks grade formgrader clean
+.PHONY: help lab wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade formgrader clean
 
 help:  ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -15,6 +15,10 @@ help:  ## list these commands
 lab:  ## install what is missing, then open the course in JupyterLab
 	@$(INSTALL) lab
 	$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/00_setup.ipynb
+
+wheelhouse:  ## fill wheelhouse/ with every package, to install where there is no internet (docs/HOSTING.md)
+	$(PYTHON) -m pip download --dest wheelhouse --constraint constraints.txt . 'setuptools>=77' torch triton jax absl-py
+	$(PYTHON) -m pip download --dest wheelhouse --constraint constraints.txt --no-deps jax-triton
 
 jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
 	$(INSTALL) lab jax
@@ -30,6 +34,15 @@ test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduc
 test-gpu:  ## everything that needs a GPU
 	@$(INSTALL) lab dev
 	$(BIN)/python -m pytest -m gpu
+
+test-hub:  ## a class in a room, as root: JupyterHub, three attendees and an instructor in browsers
+	@$(INSTALL) lab dev hub
+	@test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --silent --prefix .hub configurable-http-proxy@4.6.3
+	$(BIN)/python -m pytest tests/hub
+
+test-image:  ## an attendee's image that is built already (LAB_IMAGE=…), run and searched for answers
+	@$(INSTALL) lab dev
+	LAB_IMAGE=$${LAB_IMAGE:-triton-workshop:cpu} $(BIN)/python -m pytest tests/image
 
 build:  ## write notebooks/ from solutions/
 	@$(INSTALL) lab
@@ -51,6 +64,10 @@ attacks:  ## the hostile answers: each earns nothing and harms nothing
 	@$(INSTALL) lab dev
 	$(BIN)/python tests/run_attacks.py --fuzz 60000
 
+soak:  ## does a verdict depend on the answer alone? shuffled, beside hostile answers, on a loaded machine
+	@$(INSTALL) lab dev
+	$(BIN)/python tests/soak.py
+
 grade:  ## make grade FROM=submissions.zip [ROSTER=class.csv]: a whole class, into course/
 	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }
 	@$(INSTALL) lab
@@ -58,7 +75,7 @@ grade:  ## make grade FROM=submissions.zip [ROSTER=class.csv]: a whole class, in
 
 formgrader:  ## open nbgrader's formgrader on course/
 	@$(INSTALL) lab
-	cd course && ../$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/formgrader
+	cd course && JUPYTER_CONFIG_PATH="$(CURDIR)/docker/hub/instructor" ROOM="$(CURDIR)" ../$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/formgrader
 
 clean:  ## remove .venv and caches; grades in course/ stay
 	rm -rf .venv .stacks .pytest_cache .ruff_cache build *.egg-info
