@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
 from nbgrader.api import Gradebook
 
@@ -427,6 +428,15 @@ def test_control_c_is_one_line_and_leaves_nothing(slow_grader, course):
     assert list(temporary.glob(f"{PREFIX}*")) == []
     report = regrade(course)
     assert any(row.kept for row in report.rows) and len(report.rows) == 40
+
+
+def test_an_interrupt_inside_the_database_waits_until_it_is_left(caplog):
+    engine = sqlalchemy.create_engine("sqlite://")
+    sqlalchemy.event.listen(engine, "reset", lambda *_: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt), interrupt.remembered():
+        engine.connect().close()
+        time.sleep(10)
+    assert not caplog.records
 
 
 def test_an_interrupt_that_the_database_drops_is_heard_before_the_next_submission():
