@@ -116,6 +116,27 @@ def test_what_is_evaluated_is_what_was_traced(box, name):
     torch.testing.assert_close(got, expected(X, 5).contiguous())
 
 
+def test_a_loop_is_read_as_newer_versions_of_jax_describe_it():
+    """JAX 0.11 says how many arrays a loop takes, and carries, by trees without values."""
+    jax = pytest.importorskip("jax")
+    from autograder.box.inside import jax_plan
+
+    class Trees:
+        def unpack(self):
+            return [None], [None, None], [None, None, None]
+
+    params = {"ft_in": Trees(), "jaxpr": jax.make_jaxpr(lambda x: x)(1.0), "length": 4, "reverse": False}
+    assert jax_plan._inner("scan", params)["params"] == {"length": 4, "num_carry": 2, "num_consts": 1, "reverse": 0}
+
+
+def test_a_loop_that_nobody_can_read_is_no_crash_of_the_answer():
+    from autograder.box.inside import jax_plan
+    from autograder.box.inside.trace import NotReplayable
+
+    with pytest.raises(NotReplayable, match="this version of JAX describes scan without"):
+        jax_plan._inner("scan", {"jaxpr": None, "length": 4})
+
+
 def test_a_negative_grid_is_an_error_of_the_answer(box):
     launch = "jt.triton_call(x, x, 1, kernel=scale_kernel, out_shape=x, grid=(-1,), BLOCK=16)"
     (report,) = traced(box, f"\ndef f(x):\n    return {launch}\n", JaxProgram((decoy(3, 4),)))

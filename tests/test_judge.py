@@ -1,9 +1,11 @@
 """The judge from outside: what it says of answers that end their process, lie, or go astray."""
 
+import contextlib
 import json
 import re
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -43,6 +45,7 @@ from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import Judge
 
+GALLERY = Path(__file__).parent
 CONTRACT = {"exercise", "passed", "score", "points", "backend", "diagnosis", "message", "cases", "blanks"}
 
 
@@ -241,6 +244,23 @@ def test_a_broken_box_is_not_the_learners_fault():
         judge.judge("vector_add", ADD_TEMPLATE)
         judge.box.kill()
         assert judge.judge("vector_add", ADD_TEMPLATE).passed
+
+
+def test_a_function_of_plain_values_needs_no_card():
+    """torch's meta tensors import much, which a process beside a driver cannot do once it is confined."""
+    source = (GALLERY / "right/bytes_moved/meta_tensors.py").read_text()
+    with contextlib.closing(Judge(backend="cuda")) as judge:
+        verdict = judge.verdict_on(EXERCISES["bytes_moved"], source)
+        assert verdict.passed and verdict.backend == "cuda" and judge.box.process is None
+
+
+def test_every_configuration_must_compile_on_a_card_too():
+    """A card's autotuner passes over a configuration that does not compile."""
+    pytest.importorskip("jax")
+    source = (GALLERY / "wrong/leaky_dropout/compile-error__configuration_is_no_power_of_two.py").read_text()
+    with contextlib.closing(Judge(backend="cuda")) as judge:
+        verdict = judge.verdict_on(EXERCISES["leaky_dropout"], source)
+        assert verdict.diagnosis == "compile-error" and judge.box.process is None
 
 
 def test_what_an_error_says_can_be_printed(judge):

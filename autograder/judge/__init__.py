@@ -48,7 +48,8 @@ class Judge:
     """A context manager that owns its boxes. Only one thread may use a judge: make one judge per thread.
 
     On a machine with a GPU, an answer runs on the interpreter first, because the interpreter checks every lane of every
-    access and a GPU does not. The interpreter's findings are final, except for those in CARD_DECIDES.
+    access and a GPU does not. The interpreter's findings are final, except for those in CARD_DECIDES. A function of
+    plain values runs there only.
 
     confine=False runs the code with the caller's rights: use it only for your own code. Raises lockdown.Unconfined if
     confinement is requested and this machine does not support it.
@@ -136,14 +137,14 @@ class Judge:
             finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
             return self._verdict(exercise, finding)
         seed = secrets.randbits(62) if seed is None else seed
-        if self.checker and exercise.kind != "value" and (found := self._found_by_checker(exercise, source, seed)):
+        if self.checker and (found := self._found_by_checker(exercise, source, seed)):
             return found
         return unfinished(_KINDS[exercise.kind](self, exercise, source, seed).verdict(), exercise, source)
 
     def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
         """The interpreter's verdict if it is final; None if the GPU must decide, in the rest of the answer's time."""
         # The GPU compiles the configuration that wins, and an autotuner passes over those that fail. All must compile.
-        self.checker.compiles = bool(exercise.timing_cases)
+        self.checker.compiles = "autotune" in source
         self.checker.seconds_left = self.seconds_left
         try:
             self.checker.say = self.say
@@ -153,6 +154,8 @@ class Judge:
             self.checker.close()
             self.checker = None
             return None
+        if exercise.kind == "value":  # it needs no card
+            return replace(verdict, backend=self.backend)
         final = verdict.diagnosis not in CARD_DECIDES or (
             self.checker.compiles and verdict.diagnosis == Slug.COMPILE_ERROR
         )

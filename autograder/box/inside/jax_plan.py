@@ -200,8 +200,13 @@ def _inner(name: str, params: dict) -> dict | None:
         "scan": (["jaxpr"], ["length", "num_carry", "num_consts", "reverse"]),
         "while": (["cond_jaxpr", "body_jaxpr"], ["cond_nconsts", "body_nconsts"]),
     }.get(name, ([], []))
-    if not keys or not {*keys, *numbers} <= set(params):
+    if not keys:
         return None
+    if name == "scan" and "ft_in" in params:  # JAX 0.11 and newer
+        constants, carried, _ = params["ft_in"].unpack()
+        params = params | {"num_consts": len(constants), "num_carry": len(carried)}
+    if unknown := {*keys, *numbers} - set(params):
+        raise NotReplayable(f"this version of JAX describes {name} without {min(unknown)}")
     bodies = params["branches"] if name == "cond" else [params[key] for key in keys]
     inner = [_Encoder().program(body.jaxpr, body.consts) for body in bodies]
     return {"inner": inner, "params": {key: int(params[key]) for key in numbers}}
