@@ -180,8 +180,11 @@ class Box:
         output_size: int = 0,
         seconds: float = 60.0,
         cpu_seconds: float = math.inf,
+        launchers: tuple[tuple[str, ...], ...] = (),
     ) -> Outcome:
         """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer).
+
+        launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.requests.Start).
 
         Raises Overloaded if other programs left the job no time to run.
         """
@@ -190,7 +193,7 @@ class Box:
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = os.pipe()
         try:
-            message = to_json(Start(request.kind, seconds, cpu_seconds)).encode()
+            message = to_json(Start(request.kind, seconds, cpu_seconds, launchers)).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
             os.close(writing)
             writing = -1

@@ -64,6 +64,7 @@ class Judge:
         self.box = early or Box(self.backend, confine)
         self.template_traces = TemplateTraces()
         self.seconds_left = math.inf  # for the rest of the answer's jobs
+        self.launchers: tuple[tuple[str, ...], ...] = ()  # of the answer's kernels, see box.wire.requests.Start
         self.proven: set[str] = set()
         self.say: Callable[[str], None] = lambda words: None  # told how far a judgement is
         self.checker = Judge(confine, "interpreter") if self.backend != "interpreter" else None
@@ -111,7 +112,7 @@ class Judge:
 
     def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:
         """As `judge`, but without a proof, and `exercise` may be one that is not in the course."""
-        self.seconds_left = ANSWER_LIMITS * exercise.limit_seconds
+        self.seconds_left, self.launchers = ANSWER_LIMITS * exercise.limit_seconds, ()
         try:
             with _one_thread():
                 return self._judge(exercise, source, seed)
@@ -145,11 +146,11 @@ class Judge:
         """The interpreter's verdict if it is final; None if the GPU must decide, in the rest of the answer's time."""
         # The GPU compiles the configuration that wins, and an autotuner passes over those that fail. All must compile.
         self.checker.compiles = "autotune" in source
-        self.checker.seconds_left = self.seconds_left
+        self.checker.seconds_left, self.checker.launchers = self.seconds_left, ()
         try:
             self.checker.say = self.say
             verdict = self.checker._judge(exercise, source, seed)
-            self.seconds_left = self.checker.seconds_left
+            self.seconds_left, self.launchers = self.checker.seconds_left, self.checker.launchers
         except BoxError:  # this Triton's interpreter does not run here: only the GPU decides
             self.checker.close()
             self.checker = None
@@ -176,7 +177,7 @@ class Judge:
         cpu_seconds = math.inf if on_gpu else seconds
         self.box.reported = lambda count: self.say(_in_words(request, count, seconds))
         self.box.reported(0)
-        outcome = self.box.run(request, tensors, output_size, seconds, cpu_seconds)
+        outcome = self.box.run(request, tensors, output_size, seconds, cpu_seconds, self.launchers if on_gpu else ())
         self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
         return outcome
 

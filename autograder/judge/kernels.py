@@ -8,6 +8,7 @@ from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling
 from .autotuning import about_autotuning, about_the_grid
 from .blanks import with_blanks, wrong_blanks
+from .launched import types
 from .trials import Trials
 from .tuned_constants import about_the_constants
 
@@ -25,6 +26,7 @@ class KernelJudgement:
         observations = self.trials.observe()
         findings = [diagnose(o) for o in observations]
         special = [each for o in observations for each in o.evidence.specialisations]
+        self.judge.launchers = types(special)
         answer = (self.judge, self.exercise, self.source, special)
         finding = overall(observations, findings) or compiling.refusal(*answer, self.trials.traces.values())
         refused = finding is not None and not any(findings)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from ..box.wire import Specialisation
 from ..exercises.spec import Planned
 
 MAX_ENTRIES = 64  # in one configuration
+MAX_TYPES = 4  # lists of parameter types of an answer; they travel in one small message
+TYPES = {"constexpr", "i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 # Entries of a configuration that are launch options, not arguments of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
@@ -21,6 +24,18 @@ def planned(trace: dict | None) -> Planned | None:
     space = next((s["tuned"]["space"] for s in tuned_launches(trace)), ())
     arguments = [{k: v for k, v in c.items() if k not in OPTIONS and type(v) is int} for c in space]
     return Planned(max(programs), max(constants(trace), default=1), tuple(arguments))
+
+
+def types(specialisations: Iterable[Specialisation]) -> tuple[tuple[str, ...], ...]:
+    """The different lists of parameter types. A GPU's launcher depends on nothing else of a kernel."""
+    lists = (tuple(map(_type, each.parameters.values())) for each in specialisations)
+    return tuple(dict.fromkeys(each for each in lists if None not in each and len(each) <= MAX_ENTRIES))[:MAX_TYPES]
+
+
+def _type(parameter: dict) -> str | None:
+    """A type of TYPES, or of any pointer; None for what the launcher's source must not contain."""
+    name = str(parameter.get("type", "constexpr"))
+    return "*i8" if name.startswith("*") else name if name in TYPES else None
 
 
 def _is_grid(grid: object) -> bool:

@@ -37,7 +37,7 @@ from ... import answer, kernel_language, tensors, text
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
-from . import compiler, memory, plan, replay, trace, tune, value
+from . import compiler, launchers, memory, plan, replay, trace, tune, value
 from .job import Job
 from .learner import describe, load
 from .reports import Reporter
@@ -138,10 +138,21 @@ def _build_driver(settings: Settings) -> None:
     whether there is a GPU.
     """
     os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(dir=settings.scratch)
+    os.mkdir(launchers_of(settings))
     with mock.patch("torch.cuda.is_available", return_value=True):
         _ = driver.active.utils
     with contextlib.suppress(Exception):  # the first compilation in a process takes a second, and forks inherit it
         _compile_for(GPUTarget("hip", "gfx942", 64) if settings.backend == "hip" else GPUTarget("cuda", 90, 32))
+
+
+def launchers_of(settings: Settings) -> str:
+    """The folder of the launchers that the zygote has built. A child can read it."""
+    return os.path.join(settings.scratch, "launchers")
+
+
+def build_launchers(kinds: tuple[tuple[str, ...], ...], settings: Settings) -> None:
+    """Builds, while a child runs, what later children will copy."""
+    launchers.build(kinds, launchers_of(settings))
 
 
 def _compile_for(target: GPUTarget) -> None:
@@ -188,6 +199,7 @@ def run(settings: Settings, unchecked: str, job: int, output: int, status: int, 
         silence()
     if scratch:
         _use_folder(scratch)
+        launchers.copy(launchers_of(settings), scratch)
     report = Reporter(status)
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report, unchecked))
     report(Report(None, done=True))
@@ -240,6 +252,7 @@ def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tupl
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
     """The base stage, which allows what the GPU's driver needs, and the start of the driver."""
+    read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
     lockdown.confine("base", read=readable, write=write, limits=_limits(settings), keep=keep, local_sockets=True)

@@ -56,8 +56,9 @@ def main(descriptor: int) -> None:
             os.close(fd)
         if has_spares and start.kind != "tune":  # the start of a driver would disturb its measurements
             spares.refill()
+        dispatch.build_launchers(start.launchers, settings)
         end = _wait(pid, start.seconds, start.cpu_seconds, settings, spares.pids)
-        _empty(settings.scratch, spares.folders)
+        _empty(settings.scratch, spares.folders | {dispatch.launchers_of(settings)})
         channel.send(to_json(end).encode())
 
 

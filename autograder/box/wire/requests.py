@@ -273,11 +273,13 @@ class Start:
     """The command to fork a child for a job of this kind. The job's descriptors come with the message.
 
     seconds: charged time, without the time that the job waits for a core. cpu_seconds: CPU time of all its threads.
+    launchers: the types of the parameters of kernels that later jobs will launch on a GPU.
     """
 
     kind: str
     seconds: float
     cpu_seconds: float
+    launchers: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)

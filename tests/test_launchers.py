@@ -1,0 +1,60 @@
+"""The launchers that Triton 3.6 and older compile are built once, by the zygote, from types that the judge knows."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from autograder.box.inside import launchers
+from autograder.box.wire import Specialisation
+from autograder.box.wire.codec import to_json
+from autograder.box.wire.requests import Start
+from autograder.judge.launched import MAX_ENTRIES, MAX_TYPES, types
+
+
+def special(**parameters) -> Specialisation:
+    return Specialisation("kernel", parameters, {})
+
+
+def test_a_launcher_depends_on_the_types_alone():
+    pointer, half, number, one = {"type": "*fp32"}, {"type": "*fp16"}, {"type": "i32"}, {"constant": 1}
+    launched = [special(x=pointer, n=number), special(y=half, m=number), special(x=pointer, n=one)]
+    assert types(launched) == (("*i8", "i32"), ("*i8", "constexpr"))
+
+
+@pytest.mark.parametrize("name", ["i32 x; system(", "tensordesc<fp32[8]>", "i24", ["i32"], None])
+def test_an_unknown_type_does_not_reach_the_c_compiler(name):
+    assert types([special(x={"type": name})]) == ()
+
+
+def test_the_types_fit_into_the_message():
+    many = [special(**{f"p{i}_{j}": {"constant": 1} for j in range(MAX_ENTRIES - i)}) for i in range(MAX_TYPES + 3)]
+    assert len(types(many)) == MAX_TYPES
+    assert len(to_json(Start("replay", 60.0, 60.0, types(many)))) < 4096
+
+
+def test_a_launcher_is_built_once_and_each_job_gets_a_copy(tmp_path, monkeypatch):
+    folder, scratch = tmp_path / "launchers", tmp_path / "job"
+    scratch.mkdir()
+    built = []
+
+    class Driver:
+        class active:
+            @staticmethod
+            def launcher_cls(source, metadata):
+                built.append(tuple(source.signature.values()))
+                made = Path(os.environ["TRITON_CACHE_DIR"], "-".join(source.signature.values()), "launcher.so")
+                made.parent.mkdir(parents=True)
+                made.touch()
+                if "fp64" in source.signature.values():
+                    raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(launchers, "driver", Driver)
+    monkeypatch.setattr(launchers, "_tried", set())
+    launchers.copy(str(folder), str(scratch))  # none yet
+    launchers.build([("*i8", "i32"), ("*i8", "fp64")], str(folder))
+    launchers.build([("*i8", "i32")], str(folder))
+    assert sorted(built) == [("*i8", "fp64"), ("*i8", "i32")]
+    launchers.copy(str(folder), str(scratch))
+    assert (scratch / "*i8-i32" / "launcher.so").exists()
+    assert os.environ.get("TRITON_CACHE_DIR") != str(folder)
