@@ -14,6 +14,7 @@ from ..verdict import Finding
 from . import refusals
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
+_DESCRIPTOR_STORE = re.compile(r"(?<!\btl)\.store\(|store_tensor_descriptor")  # a line that stores through a descriptor
 _VERBS = {"load": "reads", "store": "writes"}
 
 
@@ -345,6 +346,12 @@ def _fault(o, t):
 
 
 def _why_outside(o, f: Fault):
+    if f.kind == "store" and _DESCRIPTOR_STORE.search(f.code):
+        return (
+            "A Hopper GPU stores the block of a tensor descriptor in units of 16 bytes. A row whose length is no "
+            "multiple of 16 bytes is followed by zeros, which overwrite other data.",
+            "use the descriptor for whole blocks, and tl.store with a mask for the rest.",
+        )
     if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
         return (
             "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",

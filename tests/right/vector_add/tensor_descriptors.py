@@ -7,11 +7,17 @@ from workshop import DEVICE
 
 @triton.jit
 def add_kernel(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
-    xd = tl.make_tensor_descriptor(x_ptr, shape=[n], strides=[1], block_shape=[B])
-    yd = tl.make_tensor_descriptor(y_ptr, shape=[n], strides=[1], block_shape=[B])
-    od = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[B])
     start = tl.program_id(0) * B
-    od.store([start], xd.load([start]) + yd.load([start]))
+    if start + B <= n:
+        xd = tl.make_tensor_descriptor(x_ptr, shape=[n], strides=[1], block_shape=[B])
+        yd = tl.make_tensor_descriptor(y_ptr, shape=[n], strides=[1], block_shape=[B])
+        od = tl.make_tensor_descriptor(out_ptr, shape=[n], strides=[1], block_shape=[B])
+        od.store([start], xd.load([start]) + yd.load([start]))
+    else:
+        offsets = start + tl.arange(0, B)
+        mask = offsets < n
+        x = tl.load(x_ptr + offsets, mask=mask)
+        tl.store(out_ptr + offsets, x + tl.load(y_ptr + offsets, mask=mask), mask=mask)
 
 
 def add(x, y):
