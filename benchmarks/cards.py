@@ -12,6 +12,7 @@ import itertools
 import json
 import sys
 import time
+from datetime import date
 from pathlib import Path
 
 import workshop  # before the judge imports triton
@@ -46,9 +47,10 @@ def main() -> None:
     sources = list(itertools.islice(itertools.cycle(answers), chosen.answers))
     confine, found, here = not lockdown.missing(), cards(), workshop.device()
     measured = {"device": here.name, "torch": here.torch, "triton": here.triton, "confined": confine}
+    measured |= {"exercise": chosen.exercise, "date": date.today().isoformat()}
     for count in sorted({min(1, len(found)), len(found)}):
         took = minutes(chosen.exercise, sources, found[:count], confine)
-        where = f"{count} cards" if count else f"{size_here([])} processors"
+        where = f"cards: {count}" if count else f"processors: {size_here([])}"
         measured[f"answers a minute, {where}"] = round(len(sources) / took, 1)
         print(f"{chosen.exercise}, {where}: {len(sources) / took:.1f} answers a minute")
     print(json.dumps(measured))

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from autograder.judge.proof import stack  # noqa: E402
-from autograder.lessons import answers  # noqa: E402
+from workshop.hints import solution_source  # noqa: E402
 
 EXERCISE = "vector_add"
 CHECKS = 10
@@ -225,7 +225,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="keep what was measured")
     options = parser.parse_args()
     source = Path(f"/tmp/room-{os.getpid()}.py")
-    source.write_text(IMPORTS + answers(ROOT / "solutions" / "01_vector_add.py")[EXERCISE])
+    source.write_text(IMPORTS + solution_source(EXERCISE))
     try:
         if options.card:
             found = on_a_card(source, options.card)
