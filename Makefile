@@ -25,7 +25,7 @@ jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the bui
 
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
-	$(BIN)/python -m pytest -n 2 -m "not gpu"
+	$(BIN)/python -m pytest -n 2 -m "not gpu" --reruns 1  # on a busy machine; the summary names what ran twice
 
 test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: three, two answers an exercise)
 	@$(INSTALL) lab dev

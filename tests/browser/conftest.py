@@ -39,8 +39,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # JupyterLab and Chromium lose a click now and then; the summary names what ran twice.
-            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @dataclass(frozen=True)
