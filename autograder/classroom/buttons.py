@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..text import visible
+from . import interrupt
 
 LINES, LONGEST = 400, 500  # that are kept of a run: lines, characters of a line
 STOPPED = 130  # a command's exit status after Ctrl-C
@@ -106,6 +107,7 @@ class Run:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
+                preexec_fn=interrupt.held,  # Stop may come while Python starts
             )
             if self.stopping:  # pressed while the process was being made
                 self.stop()
