@@ -1,6 +1,7 @@
 """Who is who in a room, without a room: names, passwords, numbers, cards."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ pytest.importorskip("jupyterhub", reason="no jupyterhub (make test-hub installs 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "docker" / "hub"))
 
 import room  # noqa: E402
+from opened import others_can  # noqa: E402
 from tornado.web import HTTPError  # noqa: E402
 
 
@@ -65,8 +67,8 @@ def test_what_is_shared_is_written_by_one_and_read_by_the_instructor_alone(tmp_p
     ada, ben, instructor = 20000, 20001, 20009
 
     def can(number: int, script: str) -> bool:
-        user = [f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-        return not subprocess.run(["setpriv", *user, "sh", "-c", script], cwd=tmp_path, capture_output=True).returncode
+        user = {"user": number, "group": number, "extra_groups": ()}
+        return not subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, **user).returncode
 
     assert can(ada, "umask 027 && echo seen > progress/ada/progress.json")
     assert share.stat().st_gid == (share / "progress.json").stat().st_gid == instructor
@@ -86,3 +88,11 @@ def test_cards_are_shared_evenly_and_a_full_room_says_so():
     cards.give_back("b")
     assert cards.take("e") == taken[1]
     assert room.Cards([]).take("a") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_program_in_a_closed_folder_is_not_for_others(tmp_path):
+    """A room would start, and nobody's server in it."""
+    tmp_path.chmod(0o700)
+    shutil.copy("/bin/true", tmp_path)
+    assert others_can("/bin/true") and not others_can(tmp_path / "true")
