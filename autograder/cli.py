@@ -17,7 +17,6 @@ from .classroom.commands import CLASS_COMMANDS, GRADING, JUDGING, REPORTS, add_o
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
-STOPPED = 130  # as a shell says it of Ctrl-C
 
 
 class CallError(Exception):
@@ -39,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
         kept = "; finished grades are kept, and the same command goes on from here"
         print(f"autograder: stopped{kept if options.command in CLASS_COMMANDS else ''}", file=sys.stderr)
-        return STOPPED
+        return interrupt.STOPPED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -33,9 +33,8 @@ def state(*sharing, runs=(), hidden=0):
 
 
 def person(name="ada", stuck=(), **exercises):
-    last = "2026-11-22T10:00:00+00:00" if exercises else None
-    here = next(iter(exercises), None)
-    return {"name": name, "here": here, "last": last, "stuck": list(stuck), "exercises": exercises}
+    where = {"here": next(iter(exercises)), "ago": "5 min ago"} if exercises else {"here": None, "ago": None}
+    return {"name": name, **where, "stuck": list(stuck), "exercises": exercises}
 
 
 def whole(room):

@@ -18,7 +18,6 @@ from ..text import visible
 from . import interrupt
 
 LINES, LONGEST = 400, 500  # that are kept of a run: lines, characters of a line
-STOPPED = 130  # a command's exit status after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Run:
     @property
     def stopped(self) -> bool:
         """It ended because somebody pressed Stop, and not on its own."""
-        return self.stopping and self.status in (STOPPED, -signal.SIGINT)
+        return self.stopping and self.status in (interrupt.STOPPED, -signal.SIGINT)
 
     @property
     def files(self) -> list[Path]:
@@ -92,7 +91,7 @@ class Run:
         status = 0
         for command in self.commands:
             if self.stopping:
-                status = STOPPED
+                status = interrupt.STOPPED
                 break
             self.lines.append(f"$ autograder {visible(shlex.join(command), LONGEST)}")
             status = await self._one(command, alive)

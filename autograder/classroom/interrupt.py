@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 AGAIN = 0.02  # seconds
+STOPPED = 130  # a command's exit status after Ctrl-C, as a shell says it
 
 _pressed = threading.Event()
 
