@@ -51,6 +51,16 @@ def test_numbers_in_containers_stay_and_are_appended_in_place(tmp_path):
     assert (tmp_path / "passwd").stat().st_ino == inode
 
 
+def test_a_room_of_a_careful_administrator_is_open_to_its_attendees(tmp_path):
+    before = os.umask(0o077)
+    try:
+        room.lay_out(tmp_path / "room")
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "room" / name).stat().st_mode & 0o7777 for name in ("", "hub", "exchange", "passwd")}
+    assert modes == {"": 0o755, "hub": 0o700, "exchange": 0o1777, "passwd": 0o644}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
 def test_a_home_is_closed(tmp_path):
     room.lay_out(tmp_path)
@@ -61,7 +71,6 @@ def test_a_home_is_closed(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
 def test_what_is_shared_is_written_by_one_and_read_by_the_instructor_alone(tmp_path):
     room.lay_out(tmp_path)
-    tmp_path.chmod(0o755)
     share = room.share_of(tmp_path, "ada", 20000, 20009)
     room.share_of(tmp_path, "ben", 20001, 20009)
     ada, ben, instructor = 20000, 20001, 20009
