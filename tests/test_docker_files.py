@@ -227,6 +227,12 @@ def test_a_room_with_processes_hides_the_answers():
         shutil.rmtree(folder)
 
 
+def test_a_room_has_one_version_of_the_proxy():
+    places = (ROOT / "Makefile", DOCKER / "hub/README.md", DOCKER / "hub/Dockerfile")
+    found = [set(re.findall(r"configurable-http-proxy@(\S+)", place.read_text())) for place in places]
+    assert len(found[0]) == 1 and found[0] == found[1] == found[2]
+
+
 def test_every_setting_of_a_room_is_on_its_page():
     """The configuration sends its reader there. Who did not know ROOM_URL had a room that only its own host reaches."""
     read = set(re.findall(r"setting\(['\"](\w+)", HUB_CONFIG)) | {"ROOM_ADDRESS", "PORT"}
