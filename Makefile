@@ -37,7 +37,9 @@ test-gpu:  ## everything that needs a GPU
 
 test-hub:  ## a class in a room, as root: JupyterHub, three attendees and an instructor in browsers
 	@$(INSTALL) lab dev hub
-	@test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --silent --prefix .hub configurable-http-proxy@4.6.3
+	@test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --silent --prefix .hub configurable-http-proxy@4.6.3 \
+		|| { echo "test-hub: npm installed no configurable-http-proxy; expected Node.js with npm, and internet" >&2; exit 2; }
+	@PYTHONPATH=tests $(BIN)/python tests/hub/opened.py
 	$(BIN)/python -m pytest tests/hub
 
 test-image:  ## an attendee's image that is built already (LAB_IMAGE=…), run and searched for answers

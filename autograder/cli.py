@@ -12,11 +12,11 @@ import signal
 import sys
 from pathlib import Path
 
+from .classroom import interrupt
 from .classroom.commands import CLASS_COMMANDS, GRADING, JUDGING, REPORTS, add_options
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
-STOPPED = 130  # as a shell says it of Ctrl-C
 
 
 class CallError(Exception):
@@ -29,10 +29,16 @@ def main(arguments: list[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
-        return options.run(options)
+        with interrupt.remembered():
+            return options.run(options)
     except CallError as error:
         print(f"autograder: {visible(error)}", file=sys.stderr)
         return CALL_WRONG
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
+        kept = "; finished grades are kept, and the same command goes on from here"
+        print(f"autograder: stopped{kept if options.command in CLASS_COMMANDS else ''}", file=sys.stderr)
+        return interrupt.STOPPED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -307,11 +313,10 @@ def _course_command(options) -> int:
     # jsonschema would import it for a format that no notebook has, and it builds a grammar for two seconds.
     sys.modules.setdefault("rfc3987_syntax", None)
     from .box import BoxError, lockdown
-    from .classroom import interrupt
     from .classroom.course import Course, CourseError
 
     try:
-        with interrupt.remembered(), _started_early(options) as options.early:
+        with _started_early(options) as options.early:
             report = REPORTS[options.command](Course.open(options.course, options.db), options)
     except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
@@ -319,10 +324,6 @@ def _course_command(options) -> int:
         raise CallError(
             f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"
         ) from None
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
-        print("autograder: stopped; finished grades are kept, and the same command goes on from here", file=sys.stderr)
-        return STOPPED
     report.print()
     return report.status
 

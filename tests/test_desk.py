@@ -33,9 +33,8 @@ def state(*sharing, runs=(), hidden=0):
 
 
 def person(name="ada", stuck=(), **exercises):
-    last = "2026-11-22T10:00:00+00:00" if exercises else None
-    here = next(iter(exercises), None)
-    return {"name": name, "here": here, "last": last, "stuck": list(stuck), "exercises": exercises}
+    where = {"here": next(iter(exercises)), "ago": "5 min ago"} if exercises else {"here": None, "ago": None}
+    return {"name": name, **where, "stuck": list(stuck), "exercises": exercises}
 
 
 def whole(room):
@@ -135,9 +134,11 @@ def test_what_publishes_feedback_asks_first():
 
 SLOW_GRADER = """#!{python}
 import sys, time
+from autograder.classroom import interrupt
 print("[1/9] ann graded", flush=True)
 try:
-    time.sleep(30)
+    with interrupt.remembered():
+        time.sleep(30)
 except KeyboardInterrupt:
     print("stopped; finished grades are kept")
     sys.exit(130)
@@ -171,6 +172,25 @@ def test_stop_ends_a_run_as_control_c_does(tmp_path, monkeypatch):
     page = whole(state(runs=[run]))
     assert "Give feedback back: stopped, what was finished is kept" in words(page)
     assert "hidden" in re.search(r'<form[^>]*id="stop"[^>]*>', page)[0]
+
+
+def test_stop_while_python_starts_shows_no_traceback(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROOM", str(tmp_path))
+
+    async def press(after):
+        run = Run("Grade", [["grade"], ["feedback"]])
+        going = asyncio.create_task(run.go(lambda: None))
+        while run._process is None:
+            await asyncio.sleep(0.001)
+        await asyncio.sleep(after)
+        run.stop()
+        await going
+        return run
+
+    for after in (0, 0.02, 0.1):
+        run = asyncio.run(press(after))
+        assert run.stopped and len(run.lines) == 2, run.lines
+        assert run.lines[1].startswith("autograder: stopped; finished grades are kept")
 
 
 def test_a_run_that_ends_before_stop_reaches_it_is_done(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -200,6 +201,43 @@ def test_hadolint_has_nothing_to_say(file):
 
 
 HUB = yaml.safe_load((DOCKER / "hub/compose.yml").read_text())
+HUB_PAGE = (DOCKER / "hub/README.md").read_text()
+HUB_CONFIG = (DOCKER / "hub/jupyterhub_config.py").read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_room_with_processes_hides_the_answers():
+    """Attendees are users of the machine that holds the repository. Its history in .git holds the answers, too."""
+    folder = Path(tempfile.mkdtemp(prefix="room-", dir="/var/tmp"))
+    try:
+        folder.chmod(0o755)
+        ignored = shutil.ignore_patterns(".?*", "__pycache__", "course", "wheelhouse")
+        course = shutil.copytree(ROOT, folder / "course", ignore=ignored)
+        shutil.copytree(ROOT / "solutions", course / ".git/objects")
+        script = "\n".join(re.findall(r"^.*\bchmod\b.*$", HUB_PAGE, re.MULTILINE)).replace("instructor", "root")
+        subprocess.run(["sh", "-ec", script], cwd=course, check=True)
+        seen, nobody = folder / "seen", {"user": 65534, "group": 65534, "extra_groups": ()}
+        seen.mkdir()
+        seen.chmod(0o777)
+        for place in ("", "benchmarks/recorded"):  # nobody lists benchmarks/, and a lesson knows the name
+            subprocess.run(["cp", "-r", course / place, seen], **nobody, capture_output=True)
+        assert (seen / "course/workshop").is_dir() and any((seen / "recorded").rglob("*.json"))
+        assert search_image.search(seen) == []
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_room_has_one_version_of_the_proxy():
+    places = (ROOT / "Makefile", DOCKER / "hub/README.md", DOCKER / "hub/Dockerfile")
+    found = [set(re.findall(r"configurable-http-proxy@(\S+)", place.read_text())) for place in places]
+    assert len(found[0]) == 1 and found[0] == found[1] == found[2]
+
+
+def test_every_setting_of_a_room_is_on_its_page():
+    """The configuration sends its reader there. Who did not know ROOM_URL had a room that only its own host reaches."""
+    read = set(re.findall(r"setting\(['\"](\w+)", HUB_CONFIG)) | {"ROOM_ADDRESS", "PORT"}
+    table = HUB_PAGE.partition("## Settings")[2].partition("\n## ")[0]
+    assert read == set(re.findall(r"`([A-Z_]+)`", table.replace("| variable", "")))
 
 
 def test_the_hub_is_on_this_machine_only_unless_told():
@@ -222,20 +260,19 @@ def test_the_hub_can_use_the_database_that_it_is_told():
     """HOSTING.md asks for PostgreSQL for some hundred people; neither its URL nor its driver reached the hub."""
     assert HUB["services"]["hub"]["environment"]["ROOM_DATABASE"] == "${ROOM_DATABASE:-}"
     assert "psycopg[binary]" in (DOCKER / "hub/Dockerfile").read_text()
-    assert 'setting("ROOM_DATABASE") or ' in (DOCKER / "hub/jupyterhub_config.py").read_text()  # compose gives ""
+    assert 'setting("ROOM_DATABASE") or ' in HUB_CONFIG  # compose gives ""
 
 
 def test_what_a_room_can_be_told_reaches_the_hub():
     """Each variable that the configuration reads is in compose, or is for a room without Docker."""
-    read = set(re.findall(r'["\'](ROOM_[A-Z_]+|RENDER_GROUP)["\']', (DOCKER / "hub/jupyterhub_config.py").read_text()))
+    read = set(re.findall(r'["\'](ROOM_[A-Z_]+|RENDER_GROUP)["\']', HUB_CONFIG))
     elsewhere = {"ROOM_SPAWNER", "ROOM_NETWORK", "ROOM_HUB_NAME"}
     assert read - elsewhere == set(HUB["services"]["hub"]["environment"]) - {"ROOM"}
 
 
 def test_a_room_without_compose_has_the_same_defaults():
     """The images too: without its variable, the instructor's server ran in the attendees' image."""
-    config = (DOCKER / "hub/jupyterhub_config.py").read_text()
-    said = dict(re.findall(r'setting\("(\w+)", "([^"]*)"\)', config))
+    said = dict(re.findall(r'setting\("(\w+)", "([^"]*)"\)', HUB_CONFIG))
     compose = {name: value for name, value in HUB["services"]["hub"]["environment"].items() if value and "-" in value}
     compose = {name: value.partition(":-")[2].removesuffix("}") for name, value in compose.items()}
     assert {"ROOM_LAB_IMAGE", "ROOM_GRADER_IMAGE", "ROOM_MEMORY"} <= said.keys() & compose.keys()
@@ -246,7 +283,7 @@ def test_a_room_without_compose_has_the_same_defaults():
 
 def test_a_room_confines_attendees_as_compose_does():
     """Read, not imported: it needs JupyterHub's get_config."""
-    tree = ast.parse((DOCKER / "hub/jupyterhub_config.py").read_text())
+    tree = ast.parse(HUB_CONFIG)
     assigned = {ast.unparse(node.targets[0]): node.value for node in tree.body if isinstance(node, ast.Assign)}
     confined, service = ast.literal_eval(assigned["confined"]), SERVICES["lab-cpu"]
     [tmpfs] = service["tmpfs"]

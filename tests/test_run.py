@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import importlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import sqlalchemy
 from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
 from nbgrader.api import Gradebook
 
+from autograder import cli
 from autograder.classroom import interrupt
 from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course
@@ -437,6 +439,25 @@ def test_an_interrupt_inside_the_database_waits_until_it_is_left(caplog):
         engine.connect().close()
         time.sleep(10)
     assert not caplog.records
+
+
+def test_an_interrupt_inside_an_import_waits_until_it_is_done(tmp_path, monkeypatch):
+    (tmp_path / "imported_whole.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\nwhole = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt), interrupt.remembered():
+        importlib.import_module("imported_whole")
+        time.sleep(10)
+    assert sys.modules.pop("imported_whole").whole
+
+
+def test_control_c_is_one_line_for_every_command(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "_prove", lambda options: signal.raise_signal(signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert cli.main(["prove"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == "autograder: stopped\n"
 
 
 def test_an_interrupt_that_the_database_drops_is_heard_before_the_next_submission():

@@ -42,8 +42,8 @@ class Attendee:
 
     def to_json(self) -> dict:
         exercises = {name: {"passed": seen.passed, "failed": seen.failed} for name, seen in self.seen.items()}
-        last = self.seen[self.here].last.isoformat() if self.here else None
-        return {"name": self.name, "here": self.here, "last": last, "stuck": self.stuck, "exercises": exercises}
+        when = ago(self.seen[self.here].last) if self.here else None
+        return {"name": self.name, "here": self.here, "ago": when, "stuck": self.stuck, "exercises": exercises}
 
 
 @dataclass(frozen=True)

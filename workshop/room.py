@@ -98,13 +98,14 @@ def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -
         "card": "Fewer people for each card (ROOM_PER_CARD), or the interpreter for some: no exercise needs a card.",
     }
     findings = Findings()
-    for what, number in holds(host, needs).items():
+    found = holds(host, needs)
+    for what, number in found.items():
         enough = number >= attendees
         state = "ok" if enough else ("bad" if what == "memory" else "warn")
         findings.append(
             Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what])
         )
-    most = min(holds(host, needs).values())
+    most = min(found.values())
     sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
     findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))
     return findings

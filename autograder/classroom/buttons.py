@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..text import visible
+from . import interrupt
 
 LINES, LONGEST = 400, 500  # that are kept of a run: lines, characters of a line
-STOPPED = 130  # a command's exit status after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Run:
     @property
     def stopped(self) -> bool:
         """It ended because somebody pressed Stop, and not on its own."""
-        return self.stopping and self.status in (STOPPED, -signal.SIGINT)
+        return self.stopping and self.status in (interrupt.STOPPED, -signal.SIGINT)
 
     @property
     def files(self) -> list[Path]:
@@ -91,7 +91,7 @@ class Run:
         status = 0
         for command in self.commands:
             if self.stopping:
-                status = STOPPED
+                status = interrupt.STOPPED
                 break
             self.lines.append(f"$ autograder {visible(shlex.join(command), LONGEST)}")
             status = await self._one(command, alive)
@@ -106,6 +106,7 @@ class Run:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
+                preexec_fn=interrupt.held,  # Stop may come while Python starts
             )
             if self.stopping:  # pressed while the process was being made
                 self.stop()

@@ -103,7 +103,7 @@ class Desk:
 
 
 class _Handler(JupyterHandler):
-    """What the three addresses share. Nothing of another machine is loaded, and only this page's own script runs."""
+    """What the addresses share. Nothing of another machine is loaded, and only this page's own script runs."""
 
     @property
     def desk(self) -> Desk:

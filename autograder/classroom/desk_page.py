@@ -254,7 +254,7 @@ def _row(one: dict, lessons: Mapping[str, Sequence[str]]) -> str:
     cells = "".join(
         f'<td class="marks">{"".join(_mark(name, one) for name in exercises)}</td>' for exercises in lessons.values()
     )
-    where = f"{escape(one['here'])}<br><small>{ago(one['last'])}</small>" if one["here"] else "–"
+    where = f"{escape(one['here'])}<br><small>{escape(one['ago'])}</small>" if one["here"] else "–"
     if one["stuck"]:
         calls = ", ".join(f"{name} failed {one['exercises'][name]['failed']} times" for name in one["stuck"])
         where += f'<br><span class="call">Needs help: {escape(calls)}</span>'
@@ -302,11 +302,3 @@ def titled(lesson: str, short: bool = False) -> str:
 
 def _number(lesson: str) -> str:
     return escape(lesson.partition("_")[0].lstrip("0") or "0")
-
-
-def ago(iso: str) -> str:
-    """How long ago that was, in words."""
-    minutes = int((datetime.now(UTC) - datetime.fromisoformat(iso)).total_seconds() // 60)
-    if minutes < 60:
-        return f"{minutes} min ago" if minutes > 0 else "now"
-    return f"{minutes // 60} h ago" if minutes < 60 * 24 else f"{minutes // 60 // 24} d ago"

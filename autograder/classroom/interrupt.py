@@ -1,4 +1,4 @@
-"""Ctrl-C during a batch: it waits for the database, and is remembered where others drop it."""
+"""Ctrl-C during a command: it waits for imports and the database, and is remembered where others drop it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 AGAIN = 0.02  # seconds
+STOPPED = 130  # a command's exit status after Ctrl-C, as a shell says it
 
 _pressed = threading.Event()
 
@@ -18,7 +19,8 @@ _pressed = threading.Event()
 def remembered() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt inside, and is remembered for `check`. Only the main thread hears it.
 
-    SQLAlchemy prints a traceback, or drops the exception, where it is raised in its code. There it comes later.
+    SQLAlchemy and Python's import print a traceback, or drop the exception, where it is raised in their code. There
+    it comes later. A process that was started with `held` hears from here on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -28,7 +30,7 @@ def remembered() -> Iterator[None]:
 
     def heard(_, frame: FrameType | None) -> None:
         _pressed.set()
-        if not _in_database(frame):
+        if not _waits(frame):
             raise KeyboardInterrupt
         timer = threading.Timer(AGAIN, _thread.interrupt_main)
         timer.daemon = True
@@ -36,19 +38,28 @@ def remembered() -> Iterator[None]:
         timer.start()
 
     _pressed.clear()
-    before = signal.signal(signal.SIGINT, heard)
+    before, mask = signal.signal(signal.SIGINT, heard), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for timer in later:
             timer.cancel()
         signal.signal(signal.SIGINT, before)
         _pressed.clear()
 
 
-def _in_database(frame: FrameType | None) -> bool:
+def held() -> None:
+    """For Popen's preexec_fn: Ctrl-C waits while Python starts in the new process, until `remembered`."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+
+def _waits(frame: FrameType | None) -> bool:
+    """Whether what runs now is the database's or an import."""
     while frame:
-        if frame.f_globals.get("__name__", "").startswith("sqlalchemy."):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("sqlalchemy.") or frame.f_code.co_filename.startswith("<frozen importlib."):
             return True
         frame = frame.f_back
     return False

@@ -99,8 +99,12 @@ def digest(password: str, salt: bytes) -> bytes:
 
 
 def lay_out(folder: Path) -> None:
-    """Make what a room has. Folders that everybody writes to keep each entry for its owner (sticky)."""
+    """Make what a room has, whatever the umask is.
+
+    Folders that everybody writes to keep each entry for its owner (sticky).
+    """
     for name, mode in (
+        ("", 0o755),
         ("hub", 0o700),
         ("home", 0o755),
         ("progress", 0o751),
@@ -113,6 +117,7 @@ def lay_out(folder: Path) -> None:
     passwd = folder / "passwd"
     if not passwd.exists():
         passwd.write_text("root:x:0:0::/root:/bin/sh\nlearner:x:10001:10001::/tmp:/bin/sh\n")
+    passwd.chmod(0o644)
 
 
 def number_in_containers(folder: Path, name: str) -> int:

@@ -1,10 +1,12 @@
 """A room on this machine: JupyterHub with a process for each person, each a Unix user, in folders of this test alone.
 
-Needs root (it makes users, and removes them), configurable-http-proxy and Chromium: `make test-hub`.
+Needs root (it makes users, and removes them), configurable-http-proxy, Chromium and a Python that other users can run.
+`make test-hub` installs what it can, and runs this file to say what is missing.
 """
 
 import importlib.util
 import os
+import pwd
 import secrets
 import shutil
 import subprocess
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from chromium import free_port
+from chromium import CHROMIUM, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PROXY = shutil.which("configurable-http-proxy", path=f"{os.environ['PATH']}:{ROOT}/.hub/node_modules/.bin")
@@ -41,8 +43,12 @@ class Room:
             "WORKSHOP_SHARE": "" if name == "instructor" else str(self.folder / "progress" / name),
             "JUPYTER_CONFIG_PATH": str(ROOT / "docker/hub" / ("instructor" if name == "instructor" else "attendee")),
         }
+        user = pwd.getpwnam(name)
         return subprocess.run(
-            ["setpriv", f"--reuid={name}", f"--regid={name}", "--init-groups", *map(str, command)],
+            [*map(str, command)],
+            user=user.pw_uid,
+            group=user.pw_gid,
+            extra_groups=os.getgrouplist(name, user.pw_gid),
             cwd=environment["HOME"],
             env=environment,
             capture_output=True,
@@ -62,17 +68,31 @@ def why_not() -> str:
         return "no configurable-http-proxy (make test-hub installs it)"
     if importlib.util.find_spec("jupyterhub") is None:
         return "no jupyterhub (make test-hub installs it)"
-    others = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", "import torch"]
-    if subprocess.run(others, cwd="/", capture_output=True).returncode:
-        return f"other users cannot run {sys.executable}"
+    if CHROMIUM is None:
+        return "no Chromium"
+    if not others_can(sys.executable, "-c", "import torch"):
+        system = "make clean && make test-hub PYTHON=/usr/bin/python3"
+        return f"other users cannot run {sys.executable}; .venv needs a Python that they can: {system}"
     return ""
+
+
+def others_can(*command: object) -> bool:
+    """Whether a user without rights can run this.
+
+    Not through `setpriv`: it keeps root's capabilities until the command runs, and so opens folders that are closed.
+    """
+    nobody = {"user": 65534, "group": 65534, "extra_groups": ()}
+    try:
+        return subprocess.run([*map(str, command)], cwd="/", capture_output=True, **nobody).returncode == 0
+    except PermissionError:
+        return False
 
 
 @pytest.fixture(scope="session")
 def room(tmp_path_factory):
     """A running room, without lessons in its exchange yet."""
-    if why_not():
-        pytest.skip(why_not())
+    if reason := why_not():
+        pytest.skip(reason)
     # Not in pytest's folder, which nobody else may enter.
     folder = Path("/var/tmp") / f"room-{secrets.token_hex(4)}"
     folder.mkdir(mode=0o755)
@@ -116,3 +136,8 @@ def wait_for(room: Room, hub: subprocess.Popen) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)
     pytest.fail(f"the hub did not start:\n{room.log.read_text()[-3000:]}")
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    sys.exit(f"test-hub: {reason}" if reason else 0)

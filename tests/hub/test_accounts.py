@@ -1,6 +1,7 @@
 """Who is who in a room, without a room: names, passwords, numbers, cards."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ pytest.importorskip("jupyterhub", reason="no jupyterhub (make test-hub installs 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "docker" / "hub"))
 
 import room  # noqa: E402
+from opened import others_can  # noqa: E402
 from tornado.web import HTTPError  # noqa: E402
 
 
@@ -49,6 +51,16 @@ def test_numbers_in_containers_stay_and_are_appended_in_place(tmp_path):
     assert (tmp_path / "passwd").stat().st_ino == inode
 
 
+def test_a_room_of_a_careful_administrator_is_open_to_its_attendees(tmp_path):
+    before = os.umask(0o077)
+    try:
+        room.lay_out(tmp_path / "room")
+    finally:
+        os.umask(before)
+    modes = {name: (tmp_path / "room" / name).stat().st_mode & 0o7777 for name in ("", "hub", "exchange", "passwd")}
+    assert modes == {"": 0o755, "hub": 0o700, "exchange": 0o1777, "passwd": 0o644}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
 def test_a_home_is_closed(tmp_path):
     room.lay_out(tmp_path)
@@ -59,14 +71,13 @@ def test_a_home_is_closed(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
 def test_what_is_shared_is_written_by_one_and_read_by_the_instructor_alone(tmp_path):
     room.lay_out(tmp_path)
-    tmp_path.chmod(0o755)
     share = room.share_of(tmp_path, "ada", 20000, 20009)
     room.share_of(tmp_path, "ben", 20001, 20009)
     ada, ben, instructor = 20000, 20001, 20009
 
     def can(number: int, script: str) -> bool:
-        user = [f"--reuid={number}", f"--regid={number}", "--clear-groups"]
-        return not subprocess.run(["setpriv", *user, "sh", "-c", script], cwd=tmp_path, capture_output=True).returncode
+        user = {"user": number, "group": number, "extra_groups": ()}
+        return not subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, **user).returncode
 
     assert can(ada, "umask 027 && echo seen > progress/ada/progress.json")
     assert share.stat().st_gid == (share / "progress.json").stat().st_gid == instructor
@@ -86,3 +97,11 @@ def test_cards_are_shared_evenly_and_a_full_room_says_so():
     cards.give_back("b")
     assert cards.take("e") == taken[1]
     assert room.Cards([]).take("a") is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_program_in_a_closed_folder_is_not_for_others(tmp_path):
+    """A room would start, and nobody's server in it."""
+    tmp_path.chmod(0o700)
+    shutil.copy("/bin/true", tmp_path)
+    assert others_can("/bin/true") and not others_can(tmp_path / "true")

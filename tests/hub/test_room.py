@@ -34,7 +34,9 @@ class Person:
 
     def is_in(self) -> bool:
         """Whether the sign-in was taken: a server starts, and JupyterLab opens, or the instructor's page."""
-        self.page.locator(".jp-LabShell, .room-desk, .login_error").first.wait_for(timeout=SLOW)
+        self.page.locator(".jp-LabShell, .room-desk, .login_error, .error").first.wait_for(timeout=SLOW)
+        failed = self.page.locator(".error")  # JupyterHub's page of a server that did not start
+        assert failed.count() == 0, f"{failed.inner_text()}\n{self.room.log.read_text()[-3000:]}"
         return self.page.locator(".login_error").count() == 0
 
     def menu(self, *items: str) -> None:
@@ -102,7 +104,7 @@ def enter(browser, room):
     def one(name: str, code: str = CODE) -> Person:
         if name not in people:
             people[name] = Person(browser, room, name, code=code)
-            assert people[name].is_in(), room.log.read_text()[-3000:]
+            assert people[name].is_in()
         return people[name]
 
     yield one
