@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import io
 import json
 import os
@@ -12,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from .classroom.commands import CLASS_COMMANDS, GRADING, JUDGING, REPORTS, add_options
+from .classroom.commands import CLASS_COMMANDS, JUDGING, REPORTS, add_options
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
@@ -311,7 +310,7 @@ def _course_command(options) -> int:
     from .classroom.course import Course, CourseError
 
     try:
-        with interrupt.remembered(), _started_early(options) as options.early:
+        with interrupt.remembered():
             report = REPORTS[options.command](Course.open(options.course, options.db), options)
     except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
@@ -325,24 +324,6 @@ def _course_command(options) -> int:
         return STOPPED
     report.print()
     return report.status
-
-
-@contextlib.contextmanager
-def _started_early(options):
-    """Boxes for two judges, which import torch and Triton while this process loads nbgrader and the same."""
-    if options.command not in GRADING or options.cluster:
-        yield []
-        return
-    from .box import started_early
-    from .classroom.locks import scratch_folder
-
-    with scratch_folder(), contextlib.ExitStack() as stack:
-        count = min(options.workers or 2, 2, os.cpu_count() or 1)
-        boxes = [started_early(confine=not options.trust_submissions) for _ in range(count)]
-        boxes = [box for box in boxes if box]
-        for box in boxes:
-            stack.callback(box.close)
-        yield boxes
 
 
 if __name__ == "__main__":
