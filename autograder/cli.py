@@ -23,8 +23,10 @@ class CallError(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
+    # nbformat imports jsonschema, which takes this package, where it is installed, for formats that no notebook has:
+    # two seconds for a grammar. There is no option against it; only a process that is all ours may do without.
+    sys.modules.setdefault("rfc3987_syntax", None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
@@ -303,8 +305,6 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
-    # jsonschema would import it for a format that no notebook has, and it builds a grammar for two seconds.
-    sys.modules.setdefault("rfc3987_syntax", None)
     from .box import BoxError, lockdown
     from .classroom import interrupt
     from .classroom.course import Course, CourseError
