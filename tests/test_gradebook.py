@@ -5,10 +5,9 @@ import io
 import json
 import subprocess
 import sys
-import threading
 
 import pytest
-from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
+from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course, CourseError
@@ -293,21 +292,7 @@ def test_two_courses_with_one_sqlite_file_register_at_the_same_moment(tmp_path):
         made = new_course(tmp_path / name)
         courses.append(Course.open(made.root, db=f"sqlite:///{tmp_path / 'both.db'}"))
         submit(made, name, filled(ADD, **RIGHT))
-    together, errors = threading.Barrier(2, timeout=30), []
-
-    def work(course):
-        together.wait()
-        try:
-            graded(course)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[course]) for course in courses]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
+    at_the_same_moment(graded, courses)
     assert in_database(courses[0]) == {("one", ADD): (8, 8, False), ("two", ADD): (8, 8, False)}
 
 
