@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 
 from nbgrader.api import MissingEntry, SubmittedAssignment
@@ -89,7 +90,7 @@ def _exercise_lines(
                 verdict.get("diagnosis") or "",
                 "" if verdict.get("passed") else verdict.get("message", ""),
                 int(mark.needs_manual_grade),
-                submission.timestamp or "",
+                submission.timestamp.replace(tzinfo=UTC).isoformat() if submission.timestamp else "",
             ]
 
 
