@@ -166,6 +166,73 @@ def test_who_handed_in_something_else_has_a_row_that_says_it(name, course, tmp_p
     assert report.notes == [f"left out {name}: it is not a notebook (.ipynb)"]
 
 
+@pytest.mark.parametrize("inside", [["e/submission_72/notes.txt", "e/submission_72/x.pdf"], []], ids=["files", "none"])
+def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(inside, course, tmp_path):
+    files = {
+        "e/submission_metadata.yml": "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n"
+        "submission_72:\n  :submitters:\n  - :name: Bob Roe\n    :sid: 18\n  - :name: Eva Kim\n    :sid: 19\n",
+        "e/submission_71/01_vector_add.ipynb": None,
+        "e/submission_71/notes.txt": "x",
+    }
+    report = take(course, tmp_path, {**files, **dict.fromkeys(inside, "x")})
+    assert course.handed_in() == [("Ann_Lee", ADD)]
+    path = inside[0] if inside else "e/submission_72"
+    line = f"{path}: is not a notebook (.ipynb), and nothing else came from this person"
+    assert ClassList(course).trouble == {"Bob_Roe": [line], "Eva_Kim": [line]} and report.status == 1
+    assert len(report.notes) == 1  # what else is left out, in one line
+    assert take(course, tmp_path, {**files, "e/submission_72/01_vector_add.ipynb": None}).status == 0
+    assert ClassList(course).trouble == {}
+
+
+def stamp_of(course, student):
+    return read_timestamp(course.stamp(student, ADD))
+
+
+STAMPED = {"2024-10-03 10:15:00.000000 UTC\n": 10, "2024-10-03 10:15:00+02:00": 8}
+
+
+@pytest.mark.parametrize("stamp", STAMPED)
+def test_nbgraders_timestamp_says_when_a_notebook_was_handed_in(stamp, course, tmp_path):
+    """The time of the file was taken, which may be that of a copy, so that who was in time was late."""
+    students = [f"submitted/{name}/01_vector_add" for name in ("ann", "bob", "eva")]
+    files = {f"{s}/01_vector_add.ipynb": None for s in students} | {f"{s}/timestamp.txt": stamp for s in students}
+    report = take(course, tmp_path, files)
+    assert report.notes == []
+    assert stamp_of(course, "ann") == datetime(2024, 10, 3, STAMPED[stamp], 15, tzinfo=UTC)
+
+
+NOT_NBGRADERS = {
+    "beside the notebook": "ann/timestamp.txt",
+    "of another assignment": "ann/02_naive_softmax/timestamp.txt",
+    "in a zip": "ann/x.zip",
+    "in a system's folder": "Ann Lee_1_assignsubmission_file_/01_vector_add/timestamp.txt",
+}
+
+
+@pytest.mark.parametrize("place", NOT_NBGRADERS)
+def test_a_timestamp_of_a_students_own_says_nothing(place, course, tmp_path):
+    path = NOT_NBGRADERS[place]
+    files = {path: "2001-10-03 10:15:00.000000 UTC", "bob/01_vector_add.ipynb": None}
+    if path.endswith(".zip"):
+        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+            archive.writestr("01_vector_add/timestamp.txt", files[path])
+            archive.writestr("01_vector_add/01_vector_add.ipynb", NOTEBOOK)
+        files[path] = buffer.getvalue()
+    else:
+        files[path.replace("timestamp.txt", "01_vector_add.ipynb")] = None
+    take(course, tmp_path, files)
+    [student] = {student for student, _ in course.handed_in()} - {"bob"}
+    stamp = stamp_of(course, student)
+    assert stamp is None or stamp.year > 2001
+
+
+def test_a_timestamp_that_says_no_time_is_a_note(course, tmp_path):
+    report = take(course, tmp_path, {"ann/01_vector_add/01_vector_add.ipynb": None,
+                                     "ann/01_vector_add/timestamp.txt": "2024-10-03 10:15:00.000000 PST"})  # fmt: skip
+    assert course.handed_in() == [("ann", ADD)]
+    assert report.notes[0].startswith("ann/01_vector_add/timestamp.txt: says no time; expected one such as")
+
+
 MOODLE = "Ann Lee_{}_assignsubmission_file_/01_vector_add.ipynb"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from .course import Course, write_atomically
@@ -16,6 +16,7 @@ from .identity import Identified, answers_of, identified
 from .people import ClassList, keep_roster
 from .sources import CollectReport, Found, files_in, shown
 from .submission import notebook_of
+from .systems import stamped_time
 
 _MINUTES = "%Y-%m-%d %H:%M"
 _AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
@@ -154,6 +155,6 @@ def _store(
 def read_timestamp(path: Path) -> datetime | None:
     """The time in a timestamp.txt or collected.txt, None where there is none."""
     try:
-        return datetime.strptime(path.read_text().strip(), "%Y-%m-%d %H:%M:%S.%f UTC").replace(tzinfo=UTC)
-    except (ValueError, OSError):
+        return stamped_time(path.read_text())
+    except (ValueError, OverflowError, OSError):
         return None

@@ -8,17 +8,19 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from ..text import visible
 from .course import Course, CourseError
 from .people import ClassList
 from .roster import Unclear
-from .sources import CollectReport, Found, ignored, shown
+from .sources import STAMP, CollectReport, Found, ignored, shown
 from .student_id import student_id
 from .submission import cells_of, grade_id, is_answer
-from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles
+from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
 
 MAX_NOTEBOOKS = 100_000
+NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this person"
 LAYOUTS = (
     "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
     "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
@@ -112,7 +114,10 @@ def _candidates(
 ) -> tuple[list[_Candidate], list[Found]]:
     """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
     candidates, others, metadata, seen = [], [], [], set()
+    stamps: dict[tuple[str, ...], Found] = {}
     for found in files:
+        if found.parts[-1] == STAMP:
+            stamps[found.parts[:-1]] = found
         if any(map(ignored, found.parts)):
             continue
         if found.parts[-1] == "submission_metadata.yml":
@@ -127,15 +132,19 @@ def _candidates(
             whose = named.system, named.student, named.number
             if named.system and whose not in seen and not _is_receipt(found, named):
                 seen.add(whose)
-                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+                other = replace(found, problem=NO_NOTEBOOK)
                 candidates.append(_candidate(other, assignments, report, other=True))
             else:
                 others.append(found)
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    for c in candidates:
+        _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
     submitters: dict[str, list[Named]] = {}
     for found in metadata:
         _read_gradescope(found, candidates, submitters, report)
+    for found in _without_notebook(submitters, candidates, others):
+        candidates.append(_candidate(found, assignments, report, other=True))
     return [named for c in candidates for named in _by_gradescope(c, submitters)], others
 
 
@@ -167,6 +176,22 @@ def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None
             )
 
 
+def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: CollectReport) -> None:
+    """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
+    found = candidate.found
+    its_layout = found.timed and not candidate.named.system and found.parts[1:-1][-1:] == (candidate.assignment,)
+    if not stamp or not its_layout or _own_zip(found.parts):
+        return
+    try:
+        time = stamped_time(stamp.read().decode())
+    except (ValueError, OSError):
+        expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
+        report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
+        return
+    candidate.named = replace(candidate.named, time=time)
+    candidate.found = replace(found, modified=time)
+
+
 def _read_gradescope(
     found: Found, candidates: list[_Candidate], submitters: dict[str, list[Named]], report: CollectReport
 ) -> None:
@@ -183,10 +208,27 @@ def _read_gradescope(
         report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
 
 
+def _submission_of(found: Found, submitters: dict[str, list[Named]]) -> str:
+    """The folder of a Gradescope submission that a file is in; "" where it is in none."""
+    folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
+    return next((folder for folder in folders if submitters.get(folder)), "")
+
+
+def _without_notebook(
+    submitters: dict[str, list[Named]], candidates: list[_Candidate], others: list[Found]
+) -> list[Found]:
+    """A file of each Gradescope submission that has no notebook, taken out of `others`, or its folder without any."""
+    there = {_submission_of(c.found, submitters) for c in candidates}
+    files = {folder: found for found in reversed(others) if (folder := _submission_of(found, submitters))}
+    now = datetime.now(UTC)
+    missing = [files.get(f, Found(f, now, bytes)) for f, people in submitters.items() if people and f not in there]
+    others[:] = [found for found in others if found not in missing]
+    return [replace(found, problem=NO_NOTEBOOK) for found in missing]
+
+
 def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
     """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
-    parts = candidate.found.parts
-    people = next((p for n in range(len(parts)) if (p := submitters.get("/".join(parts[: n + 1])))), None)
+    people = submitters.get(_submission_of(candidate.found, submitters))
     for named in people or [candidate.named]:
         timed = bool(named.time) or candidate.found.timed
         found = replace(candidate.found, modified=named.time or candidate.found.modified, timed=timed)
@@ -323,7 +365,7 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
             student = mine[-1]
         else:
             student = "" if c.problem else c.rest
-        c.named = Named(student=unicodedata.normalize("NFC", student))
+        c.named = Named(student=unicodedata.normalize("NFC", student), time=c.named.time)
 
 
 def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:

@@ -23,8 +23,9 @@ from .submission import MAX_NOTEBOOK_BYTES
 MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
+STAMP = "timestamp.txt"  # nbgrader's
 # And what begins with a dot.
-_IGNORED = {"__MACOSX", "Thumbs.db", "timestamp.txt", "collected.txt", "submission_secret.txt"}
+_IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,14 @@ def attempt_time(text: str) -> datetime | None:
         return None
 
 
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError where it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
+
+
 def gradescope(content: bytes) -> dict[str, list[Named]]:
     """submission folder -> its submitters, from a submission_metadata.yml; ValueError where it is none.
 
