@@ -166,6 +166,9 @@ def test_who_handed_in_something_else_has_a_row_that_says_it(name, course, tmp_p
     assert report.notes == [f"left out {name}: it is not a notebook (.ipynb)"]
 
 
+MOODLE_FILE = "Ann Lee_7_assignsubmission_file_/{}"
+
+
 @pytest.mark.parametrize("inside", [["e/submission_72/notes.txt", "e/submission_72/x.pdf"], []], ids=["files", "none"])
 def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(inside, course, tmp_path):
     files = {
@@ -231,6 +234,28 @@ def test_a_timestamp_that_says_no_time_is_a_note(course, tmp_path):
                                      "ann/01_vector_add/timestamp.txt": "2024-10-03 10:15:00.000000 PST"})  # fmt: skip
     assert course.handed_in() == [("ann", ADD)]
     assert report.notes[0].startswith("ann/01_vector_add/timestamp.txt: says no time; expected one such as")
+
+
+NOTHING_TO_GRADE = {
+    "an empty zip": (MOODLE_FILE.format("work.zip"), packed()),
+    "a zip of folders": (MOODLE_FILE.format("work.zip"), packed("a/", content="")),
+    "a zip of a checkpoint": (MOODLE_FILE.format("work.zip"), packed(".ipynb_checkpoints/01_vector_add.ipynb")),
+    "a zip of names that lead elsewhere": (MOODLE_FILE.format("work.zip"), packed("C:\\ann\\01_vector_add.ipynb")),
+    "a checkpoint": (MOODLE_FILE.format(".ipynb_checkpoints/01_vector_add.ipynb"), NOTEBOOK),
+    "a text in Blackboard": ("Lab 1_Ann_Lee_attempt_2024-01-01-10-00-00.txt", "receipt"),
+    "a text in Canvas": ("Ann Lee_7_text.html".replace(" ", ""), "<p>"),
+}
+
+
+@pytest.mark.parametrize("what", NOTHING_TO_GRADE)
+def test_nobody_of_whom_something_came_is_lost(what, course, tmp_path):
+    """No row, no note and no line: they looked as if they had handed in nothing."""
+    name, content = NOTHING_TO_GRADE[what]
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(name, content)
+    report = collect(tmp_path / "x.zip", course)
+    assert report.status == 1 and len(report.not_understood) == 1
+    assert len(ClassList(course).trouble) == 1
 
 
 MOODLE = "Ann Lee_{}_assignsubmission_file_/01_vector_add.ipynb"
@@ -385,10 +410,11 @@ def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
     }
     report = take(course, tmp_path, files)
     assert course.handed_in() == [("eve", ADD)]
-    assert len(report.not_understood) == 3
-    for line, reason in zip(sorted(report.not_understood), ("more than 10000 files", "unpack to 100 MB", "unpack it")):
+    assert len(report.not_understood) == 4
+    reasons = ("more than 10000 files", "unpack to 100 MB", "unpack it", "its name points outside the zip")
+    for line, reason in zip(sorted(report.not_understood), reasons):
         assert reason in line
-    assert set(report.trouble) == {"ann", "bob", "carl"}
+    assert set(report.trouble) == {"ann", "bob", "carl", "dan"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["0.zip", "course"]
 
 

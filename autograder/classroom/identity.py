@@ -6,7 +6,7 @@ import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -20,7 +20,6 @@ from .submission import cells_of, grade_id, is_answer
 from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
 
 MAX_NOTEBOOKS = 100_000
-NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this person"
 LAYOUTS = (
     "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
     "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
@@ -30,6 +29,9 @@ _NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission"
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
 _NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+
+
+Person = tuple[str, str, str]  # a system, and a name and a number in it
 
 
 @dataclass
@@ -113,14 +115,15 @@ def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
 ) -> tuple[list[_Candidate], list[Found]]:
     """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
-    candidates, others, metadata, seen = [], [], [], set()
+    candidates, others, metadata = [], [], []
     stamps: dict[tuple[str, ...], Found] = {}
+    hidden: dict[Person, Found] = {}
     for found in files:
         if found.parts[-1] == STAMP:
             stamps[found.parts[:-1]] = found
         if any(map(ignored, found.parts)):
-            continue
-        if found.parts[-1] == "submission_metadata.yml":
+            hidden.setdefault(_person_of(found), found)
+        elif found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
         elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
             archive = replace(found, problem="is an archive, but no zip; unpack it first")
@@ -128,14 +131,7 @@ def _candidates(
         elif found.problem or _might_be_notebook(found, assignments):
             candidates.append(_candidate(found, assignments, report))
         else:
-            _, named = name_by_system(_trusted(found.parts))
-            whose = named.system, named.student, named.number
-            if named.system and whose not in seen and not _is_receipt(found, named):
-                seen.add(whose)
-                other = replace(found, problem=NO_NOTEBOOK)
-                candidates.append(_candidate(other, assignments, report, other=True))
-            else:
-                others.append(found)
+            others.append(found)
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     for c in candidates:
@@ -143,14 +139,39 @@ def _candidates(
     submitters: dict[str, list[Named]] = {}
     for found in metadata:
         _read_gradescope(found, candidates, submitters, report)
-    for found in _without_notebook(submitters, candidates, others):
-        candidates.append(_candidate(found, assignments, report, other=True))
+    named_there = {_person_of(c.found) for c in candidates}
+    submissions_there = {_submission_of(c.found, submitters) for c in candidates}
+    empty = {folder: Found(folder, datetime.now(UTC), bytes) for folder, people in submitters.items() if people}
+    instead = [
+        *_first_of_each(_person_of, [*sorted(others, key=_is_receipt), *hidden.values()], named_there),
+        *_first_of_each(lambda f: _submission_of(f, submitters), [*others, *empty.values()], submissions_there),
+    ]
+    taken = {found.path for found in instead}
+    others = [found for found in others if found.path not in taken]
+    for found in instead:
+        other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+        candidates.append(_candidate(other, assignments, report, other=True))
     return [named for c in candidates for named in _by_gradescope(c, submitters)], others
 
 
-def _is_receipt(found: Found, named: Named) -> bool:
+def _person_of(found: Found) -> Person | None:
+    """Whose file it is, as far as a system's name says it."""
+    _, named = name_by_system(_trusted(found.parts))
+    return (named.system, named.student, named.number) if named.system else None
+
+
+def _is_receipt(found: Found) -> bool:
     """Blackboard writes a text about every attempt."""
-    return named.system == "Blackboard" and found.path.lower().endswith(".txt")
+    return found.path.lower().endswith(".txt") and (_person_of(found) or [""])[0] == "Blackboard"
+
+
+def _first_of_each(whose: Callable[[Found], object], files: list[Found], there: set) -> list[Found]:
+    """The first file of each of whom nothing is `there`."""
+    first: dict[object, Found] = {}
+    for found in files:
+        if (one := whose(found)) and one not in there:
+            first.setdefault(one, found)
+    return list(first.values())
 
 
 def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
@@ -212,18 +233,6 @@ def _submission_of(found: Found, submitters: dict[str, list[Named]]) -> str:
     """The folder of a Gradescope submission that a file is in; "" where it is in none."""
     folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
     return next((folder for folder in folders if submitters.get(folder)), "")
-
-
-def _without_notebook(
-    submitters: dict[str, list[Named]], candidates: list[_Candidate], others: list[Found]
-) -> list[Found]:
-    """A file of each Gradescope submission that has no notebook, taken out of `others`, or its folder without any."""
-    there = {_submission_of(c.found, submitters) for c in candidates}
-    files = {folder: found for found in reversed(others) if (folder := _submission_of(found, submitters))}
-    now = datetime.now(UTC)
-    missing = [files.get(f, Found(f, now, bytes)) for f, people in submitters.items() if people and f not in there]
-    others[:] = [found for found in others if found not in missing]
-    return [replace(found, problem=NO_NOTEBOOK) for found in missing]
 
 
 def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:

@@ -108,10 +108,12 @@ def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
             yield found
             continue
         try:
-            names = _names_in(found)
+            names, problem = _names_in(found)
         except (ValueError, OSError) as error:
             yield replace(found, problem=str(error))
             continue
+        if problem:
+            yield replace(found, problem=problem)
         for name, modified, problem in names:
             path = f"{found.path}/{name}"
             yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem, timed=False)
@@ -129,17 +131,22 @@ def _opened(found: Found) -> Iterator[zipfile.ZipFile]:
         raise ValueError(f"is a zip that could not be unpacked: {visible(error, 200)}") from None
 
 
-def _names_in(found: Found) -> list[tuple[str, datetime, str]]:
-    """(name, time, problem) of the files in a zip that a student handed in."""
-    names = []
+def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
+    """(name, time, problem) of the files in a zip that a student handed in, and what is wrong with the zip."""
+    names, wrong = [], ""
     with _opened(found) as archive:
         for entry in archive.infolist():
             name = entry.filename.replace("\\", "/")
-            if name.endswith("/") or _bad_name(name):
+            if name.endswith("/"):
+                continue
+            if bad := _bad_name(name):
+                wrong = wrong or f"holds {shown(name)}: {bad}"
                 continue
             too_deep = "is a zip in a zip in a zip; unpack it first" if name.lower().endswith(".zip") else ""
             names.append((name, _zip_time(entry, found.modified), too_deep or _refusal(entry)))
-    return names
+    if not wrong and all(any(map(ignored, PurePosixPath(name).parts)) for name, _, _ in names):
+        wrong = "is a zip with nothing in it to grade"
+    return names, wrong
 
 
 def _read_in(found: Found, name: str) -> bytes:
