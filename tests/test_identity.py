@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from datetime import UTC, datetime
 
@@ -189,6 +190,60 @@ def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(in
 
 def stamp_of(course, student):
     return read_timestamp(course.stamp(student, ADD))
+
+
+@pytest.mark.parametrize("metadata", [None, "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n"])
+def test_a_number_of_gradescopes_is_nobodys_name(metadata, course, tmp_path):
+    """Another student for each hand-in: the numbers are of submissions, and not of people."""
+    files = {f"e/submission_{n}/01_vector_add.ipynb": None for n in (71, 72)}
+    report = take(course, tmp_path, files | ({"e/submission_metadata.yml": metadata} if metadata else {}))
+    assert course.handed_in() == ([("Ann_Lee", ADD)] if metadata else [])
+    assert "no submission_metadata.yml says whose submission_72 is" in report.not_understood[-1]
+    assert take(course, tmp_path, ["e/submission_73/01_vector_add.ipynb"], student="bob").status == 0
+
+
+def test_an_early_bird_in_google_classroom_is_not_named_like_the_folder(course, tmp_path):
+    """The first download has one notebook, and its student was called Lab_1."""
+    alone = ["Lab 1/Ann Lee - 01_vector_add.ipynb"]
+    report = take(course, tmp_path, alone)
+    assert course.handed_in() == []
+    assert "but its name says Ann Lee, and its folder Lab 1; expected" in report.not_understood[0]
+    take(course, tmp_path, [*alone, "Lab 1/Bob Roe - 02_naive_softmax.ipynb"])
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Bob_Roe", SOFTMAX)]
+    take(course, tmp_path, ["Lab 2/Ann Lee - 02_naive_softmax.ipynb"])
+    take(course, tmp_path, ["Ann_Lee/Homework - 01_vector_add.ipynb"])
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Ann_Lee", SOFTMAX), ("Bob_Roe", SOFTMAX)]
+
+
+def test_an_early_bird_is_found_on_the_roster(course, tmp_path):
+    roster = roster_file(tmp_path, "id,name\nal1,Ann Lee\nbr2,Bob Roe\n")
+    assert take(course, tmp_path, ["Lab 1/Ann Lee - 01_vector_add.ipynb"], roster=roster).status == 0
+    assert take(course, tmp_path, ["week 1/01_vector_add_bob roe.ipynb"]).status == 0
+    assert course.handed_in() == [("al1", ADD), ("br2", ADD)]
+
+
+def test_a_repository_without_a_notebook_has_a_row_that_says_it(course, tmp_path):
+    files = ["lab-submissions/lab-ann/README.md", "lab-submissions/lab-bob/01_vector_add.ipynb"]
+    report = take(course, tmp_path, [*files, "lab-submissions/lab-bob/README.md"])
+    assert course.handed_in() == [("bob", ADD)]
+    assert list(ClassList(course).trouble) == ["ann"] and "nothing else came" in report.not_understood[0]
+
+
+@pytest.mark.parametrize("cloned", [False, True])
+def test_of_two_of_one_time_the_one_nearer_to_the_top_is_taken(cloned, course, tmp_path):
+    """The last one by the alphabet was, such as history/01_vector_add.ipynb."""
+    top = tmp_path / "in" / "ann"
+    for number, (name, content) in enumerate({"z/01_vector_add": OTHER, "01_vector_add": NOTEBOOK}.items()):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / f"{name}.ipynb").write_text(content)
+        time = 1_700_000_000 - number * cloned
+        os.utime(top / f"{name}.ipynb", (time, time))
+    if cloned:
+        (top / ".git").mkdir()
+    (tmp_path / "in" / "bob").mkdir()
+    (tmp_path / "in" / "bob" / "01_vector_add.ipynb").write_text(NOTEBOOK)
+    collect(tmp_path / "in", course)
+    assert course.notebook("submitted", "ann", ADD).read_text() == NOTEBOOK
 
 
 STAMPED = {"2024-10-03 10:15:00.000000 UTC\n": 10, "2024-10-03 10:15:00+02:00": 8}

@@ -110,15 +110,16 @@ def _latest(
     return None
 
 
-def _rank(found: Found) -> tuple[bool, bool, datetime, int]:
-    """Orders the copies of one notebook: a script, then JupyterLab's and Windows' copies, then by time and number.
+def _rank(found: Found) -> tuple[bool, bool, datetime, int, int]:
+    """Orders the copies of one notebook: a script, JupyterLab's and Windows' copies, then by time, depth and number.
 
     A browser or system appends the number. A copy is what its owner kept beside the notebook, even if it is newer.
     """
     name = found.path.lower()
     number = re.search(r"(?:\((\d+)\)|-(\d+))\.ipynb(?:\.txt)?$", name)
     copied = re.search(r"(?:-copy\d+| - copy(?: \(\d+\))?)\.ipynb(?:\.txt)?$", name)
-    return not name.endswith(".py"), not copied, found.modified, int(number[1] or number[2]) if number else 0
+    nth = int(number[1] or number[2]) if number else 0
+    return not name.endswith(".py"), not copied, found.modified, -len(found.parts), nth
 
 
 def _store(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import unicodedata
@@ -87,7 +88,7 @@ def identified(
     candidates, others = _candidates(files, assignments, report)
     _split_blackboard(candidates, assignments, classlist)
     _take_times_of_worksheet(candidates, classlist)
-    _name_students(candidates, set(assignments))
+    _name_students(candidates, set(assignments), classlist)
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     claims = [
         (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
@@ -157,7 +158,10 @@ def _candidates(
 def _person_of(found: Found) -> Person | None:
     """Whose file it is, as far as a system's name says it."""
     _, named = name_by_system(_trusted(found.parts))
-    return (named.system, named.student, named.number) if named.system else None
+    if named.system:
+        return named.system, named.student, named.number
+    users = (user for pair in itertools.pairwise(found.parts[:-1]) if (user := _github_user(*pair)))
+    return next((("GitHub Classroom", user, "") for user in users), None)
 
 
 def _is_receipt(found: Found) -> bool:
@@ -343,11 +347,11 @@ def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
     return matching[0] if len(matching) == 1 else ""
 
 
-def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
+def _name_students(candidates: list[_Candidate], assignments: set[str], classlist: ClassList) -> None:
     """Fill in the student of those that no system named, from the folders that tell them apart."""
     known = dict.fromkeys(assignments, set())
     folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
-    plain = [c for c in candidates if not c.named.student and not c.problem]
+    plain = [c for c in candidates if not c.named.student and not c.problem and not _number_of(c)]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
     deepest = max(map(len, theirs), default=0)
@@ -357,7 +361,7 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
     for c in plain:
         together[c.assignment].add(c.rest)
     # One folder cannot be one student's when an assignment is there twice under two people's names.
-    flat = not split and any(len(rests - {""}) > 1 for rests in together.values())
+    flat = not split and any(len(rests - {""}) > 1 for rests in (*together.values(), {_before_dash(c) for c in plain}))
     for c in candidates:
         mine = folders[id(c)]
         if c.named.student:
@@ -368,13 +372,43 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
                 c.named = replace(c.named, student="")
             continue
         at = min(depth, len(os.path.commonprefix([mine, *ends])))
-        if len(mine) > at:
+        if number := _number_of(c):
+            c.unclear, student = f"no submission_metadata.yml says whose {number} is", ""
+        elif len(mine) > at:
             student = mine[at]
         elif mine and not split and not flat:
-            student = mine[-1]
+            student = _folder_or_name(c, mine[-1], classlist)
         else:
             student = "" if c.problem else c.rest
         c.named = Named(student=unicodedata.normalize("NFC", student), time=c.named.time)
+
+
+def _github_user(outer: str, folder: str) -> str:
+    """The user in <assignment>-submissions/<assignment>-<user>, as `gh classroom clone student-repos` names it."""
+    slug = outer.removesuffix("-submissions")
+    return folder.removeprefix(f"{slug}-") if slug != outer and folder.startswith(f"{slug}-") else ""
+
+
+def _number_of(candidate: _Candidate) -> str:
+    """The folder that Gradescope numbered, of a submission that no metadata name; "" in another download."""
+    folders = () if candidate.named.student else _trusted(candidate.found.parts)[:-1]
+    return next((folder for folder in folders if re.fullmatch(r"submission_\d+", folder)), "")
+
+
+def _before_dash(candidate: _Candidate) -> str:
+    """The person in "Ann Lee - 01_vector_add.ipynb", as Google Classroom names a copy."""
+    return candidate.rest if _stem(candidate.found.parts[-1]).startswith(f"{candidate.rest} - ") else ""
+
+
+def _folder_or_name(candidate: _Candidate, folder: str, classlist: ClassList) -> str:
+    """Who it is where all is in one folder: it may be the student's, or that of an assignment. "" where unclear."""
+    person = candidate.rest
+    if person and classlist.knows(person) != classlist.knows(folder):
+        return person if classlist.knows(person) else folder
+    if _before_dash(candidate):
+        candidate.unclear = f"its name says {shown(person)}, and its folder {shown(folder)}"
+        return ""
+    return folder
 
 
 def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
@@ -385,9 +419,8 @@ def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list
         folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
     for at, folder in enumerate(folders):
         outer = folders[at - 1] if at else ""
-        slug = outer.removesuffix("-submissions")
-        if slug != outer and folder.startswith(f"{slug}-"):  # gh classroom clone student-repos
-            persons.append(folder.removeprefix(f"{slug}-"))
+        if user := _github_user(outer, folder):
+            persons.append(user)
             continue
         assignment, rest = _by_name(folder, assignments)
         if assignment and "-" in folder and _person_in(rest):  # vector-add-octocat

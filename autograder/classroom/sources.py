@@ -162,9 +162,10 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
     def unreadable(error: OSError) -> None:
         report.not_understood.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
 
-    clones: set[Path] = set()  # git gives files the time of the clone
+    clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
-        clones |= {Path(folder)} if ".git" in subfolders or Path(folder).parent in clones else set()
+        cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
+        clones |= {Path(folder): cloned} if cloned else {}
         subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
@@ -172,7 +173,8 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             if stat.S_ISLNK(mode):
                 yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                yield replace(_file(path, name), timed=Path(folder) not in clones)
+                found = _file(path, name)
+                yield replace(found, modified=cloned, timed=False) if cloned else found
 
 
 def ignored(name: str) -> bool:
