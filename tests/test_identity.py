@@ -598,6 +598,16 @@ def test_what_is_ambiguous_is_refused_by_name(course, tmp_path):
     assert report.status == 1
 
 
+def test_canvas_number_that_is_not_on_the_roster_is_no_namesakes(course, tmp_path):
+    """Who joined after the roster was exported handed in for the one with the same name."""
+    roster = roster_file(tmp_path, ROSTERS["Canvas"])
+    files = {"leeann_101_5001_01_vector_add.ipynb": NOTEBOOK, "leeann_103_5002_01_vector_add.ipynb": OTHER}
+    report = take(course, tmp_path, files, roster=roster)
+    assert course.handed_in() == [("al1", ADD)]
+    assert course.notebook("submitted", "al1", ADD).read_text() == NOTEBOOK
+    assert "leeann_103 is not on the roster, where al1 has the number 101" in report.not_understood[0]
+
+
 def test_moodles_number_on_the_grading_worksheet_tells_namesakes_apart(course, tmp_path):
     lines = ("Identifier,Full name,ID number", "Participant 101,Ann Lee,al1", "Participant 102,Ann Lee,al2")
     worksheet = roster_file(tmp_path, "\n".join(lines))
