@@ -146,6 +146,23 @@ def test_a_batch_never_stops_for_a_bad_file(course, tmp_path):
     assert len(feedback(course).pages) == len(recorded)
 
 
+def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
+    """It was graded with 0 points like a notebook without answers, and the points went to the LMS."""
+    submit(course, "ann", filled(SOFTMAX, naive_softmax="right"))
+    pasted = filled(SOFTMAX, naive_softmax="right")
+    pasted["cells"].append(
+        {"cell_type": "code", "metadata": {}, "source": "def add():\n    return 'right'", "outputs": []}
+    )
+    submit(course, "bob", pasted)
+    _, rows = graded(course)
+    assert rows["ann", ADD].needs_review and not rows["bob", ADD].needs_review
+    assert rows["ann", ADD].notes == ["the notebook is of another lesson: it has the answers naive_softmax"]
+    assert in_database(course)["ann", ADD] == (0, 8, True)
+    assert rows["bob", ADD].score == 5
+    feedback(course)
+    assert "of another lesson" in course.notebook("feedback", "ann", ADD, ".html").read_text()
+
+
 def test_a_fault_of_the_judge_costs_one_exercise_and_the_next_has_a_new_judge(course):
     submit(course, "ann", filled(ADD, vector_add="boom", bug_hunt="right"))
     submit(course, "bob", filled(ADD, **RIGHT))
