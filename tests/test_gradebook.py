@@ -159,6 +159,8 @@ def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
     assert rows["ann", ADD].notes == ["the notebook is of another lesson: it has the answers naive_softmax"]
     assert in_database(course)["ann", ADD] == (0, 8, True)
     assert rows["bob", ADD].score == 5
+    notes = {row["student"]: row["notes"] for row in read_csv(export(course).grades)}
+    assert notes == {"ann": f"waits for a decision of yours: {ADD}", "bob": ""}
     feedback(course)
     assert "of another lesson" in course.notebook("feedback", "ann", ADD, ".html").read_text()
 
