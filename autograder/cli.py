@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import io
 import json
 import os
@@ -13,7 +12,7 @@ import sys
 from pathlib import Path
 
 from .classroom import interrupt
-from .classroom.commands import CLASS_COMMANDS, GRADING, JUDGING, REPORTS, add_options
+from .classroom.commands import CLASS_COMMANDS, JUDGING, REPORTS, add_options
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
@@ -24,8 +23,10 @@ class CallError(Exception):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
+    # nbformat imports jsonschema, which takes this package, where it is installed, for formats that no notebook has:
+    # two seconds for a grammar. There is no option against it; only a process that is all ours may do without.
+    sys.modules.setdefault("rfc3987_syntax", None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
@@ -310,14 +311,11 @@ def _build(options) -> int:
 
 
 def _course_command(options) -> int:
-    # jsonschema would import it for a format that no notebook has, and it builds a grammar for two seconds.
-    sys.modules.setdefault("rfc3987_syntax", None)
     from .box import BoxError, lockdown
     from .classroom.course import Course, CourseError
 
     try:
-        with _started_early(options) as options.early:
-            report = REPORTS[options.command](Course.open(options.course, options.db), options)
+        report = REPORTS[options.command](Course.open(options.course, options.db), options)
     except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
         raise CallError(str(error)) from None
     except lockdown.Unconfined as error:
@@ -326,24 +324,6 @@ def _course_command(options) -> int:
         ) from None
     report.print()
     return report.status
-
-
-@contextlib.contextmanager
-def _started_early(options):
-    """Boxes for two judges, which import torch and Triton while this process loads nbgrader and the same."""
-    if options.command not in GRADING or options.cluster:
-        yield []
-        return
-    from .box import started_early
-    from .classroom.locks import scratch_folder
-
-    with scratch_folder(), contextlib.ExitStack() as stack:
-        count = min(options.workers or 2, 2, os.cpu_count() or 1)
-        boxes = [started_early(confine=not options.trust_submissions) for _ in range(count)]
-        boxes = [box for box in boxes if box]
-        for box in boxes:
-            stack.callback(box.close)
-        yield boxes
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
@@ -93,3 +95,22 @@ def zip_of(path: Path, files: dict[str, object]) -> Path:
         for name, content in files.items():
             archive.writestr(name, content if isinstance(content, bytes | str) else json.dumps(content))
     return path
+
+
+def at_the_same_moment(work: Callable[[Course], object], courses: Sequence[Course]) -> None:
+    """work(course) for each course, in a thread of its own. No error is lost."""
+    together, errors = threading.Barrier(len(courses), timeout=30), []
+
+    def begin(course: Course) -> None:
+        together.wait()
+        try:
+            work(course)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=begin, args=[course]) for course in courses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert errors == []

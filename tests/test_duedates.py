@@ -91,6 +91,15 @@ def test_what_is_late_costs_points_everywhere(course):
         assert gradebook.find_submission(ADD, "eva").total_seconds_late == 3 * 3600
 
 
+def test_the_csv_says_with_its_time_zone_when_something_was_handed_in(course):
+    """It was UTC without a word, and a reader took it for the local time."""
+    submit_at(course, "ann", DUE)
+    submit(course, "bob", filled(ADD, **RIGHT))
+    graded(course)
+    rows = rows_of(export(course).exercises)
+    assert [rows[student]["handed_in"] for student in ("ann", "bob")] == ["2024-10-03T12:00:00+00:00", ""]
+
+
 def test_a_changed_file_changes_penalties_without_a_judge(course):
     rules(course, RULES)
     submit_at(course, "eva", DUE + timedelta(days=1, hours=1))

@@ -5,10 +5,9 @@ import io
 import json
 import subprocess
 import sys
-import threading
 
 import pytest
-from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
+from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course, CourseError
@@ -145,6 +144,25 @@ def test_a_batch_never_stops_for_a_bad_file(course, tmp_path):
     assert recorded["page", ADD] == (0, 8, True)
     assert set(recorded) == set(rows) - {("unknown", "99_other")}
     assert len(feedback(course).pages) == len(recorded)
+
+
+def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
+    """It was graded with 0 points like a notebook without answers, and the points went to the LMS."""
+    submit(course, "ann", filled(SOFTMAX, naive_softmax="right"))
+    pasted = filled(SOFTMAX, naive_softmax="right")
+    pasted["cells"].append(
+        {"cell_type": "code", "metadata": {}, "source": "def add():\n    return 'right'", "outputs": []}
+    )
+    submit(course, "bob", pasted)
+    _, rows = graded(course)
+    assert rows["ann", ADD].needs_review and not rows["bob", ADD].needs_review
+    assert rows["ann", ADD].notes == ["the notebook is of another lesson: it has the answers naive_softmax"]
+    assert in_database(course)["ann", ADD] == (0, 8, True)
+    assert rows["bob", ADD].score == 5
+    notes = {row["student"]: row["notes"] for row in read_csv(export(course).grades)}
+    assert notes == {"ann": f"waits for a decision of yours: {ADD}", "bob": ""}
+    feedback(course)
+    assert "of another lesson" in course.notebook("feedback", "ann", ADD, ".html").read_text()
 
 
 def test_a_fault_of_the_judge_costs_one_exercise_and_the_next_has_a_new_judge(course):
@@ -293,21 +311,7 @@ def test_two_courses_with_one_sqlite_file_register_at_the_same_moment(tmp_path):
         made = new_course(tmp_path / name)
         courses.append(Course.open(made.root, db=f"sqlite:///{tmp_path / 'both.db'}"))
         submit(made, name, filled(ADD, **RIGHT))
-    together, errors = threading.Barrier(2, timeout=30), []
-
-    def work(course):
-        together.wait()
-        try:
-            graded(course)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[course]) for course in courses]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
+    at_the_same_moment(graded, courses)
     assert in_database(courses[0]) == {("one", ADD): (8, 8, False), ("two", ADD): (8, 8, False)}
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import zipfile
 from datetime import UTC, datetime
 
@@ -166,6 +167,152 @@ def test_who_handed_in_something_else_has_a_row_that_says_it(name, course, tmp_p
     assert report.notes == [f"left out {name}: it is not a notebook (.ipynb)"]
 
 
+MOODLE_FILE = "Ann Lee_7_assignsubmission_file_/{}"
+
+
+@pytest.mark.parametrize("inside", [["e/submission_72/notes.txt", "e/submission_72/x.pdf"], []], ids=["files", "none"])
+def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(inside, course, tmp_path):
+    files = {
+        "e/submission_metadata.yml": "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n"
+        "submission_72:\n  :submitters:\n  - :name: Bob Roe\n    :sid: 18\n  - :name: Eva Kim\n    :sid: 19\n",
+        "e/submission_71/01_vector_add.ipynb": None,
+        "e/submission_71/notes.txt": "x",
+    }
+    report = take(course, tmp_path, {**files, **dict.fromkeys(inside, "x")})
+    assert course.handed_in() == [("Ann_Lee", ADD)]
+    path = inside[0] if inside else "e/submission_72"
+    line = f"{path}: is not a notebook (.ipynb), and nothing else came from this person"
+    assert ClassList(course).trouble == {"Bob_Roe": [line], "Eva_Kim": [line]} and report.status == 1
+    assert len(report.notes) == 1  # what else is left out, in one line
+    assert take(course, tmp_path, {**files, "e/submission_72/01_vector_add.ipynb": None}).status == 0
+    assert ClassList(course).trouble == {}
+
+
+def stamp_of(course, student):
+    return read_timestamp(course.stamp(student, ADD))
+
+
+@pytest.mark.parametrize("metadata", [None, "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n"])
+def test_a_number_of_gradescopes_is_nobodys_name(metadata, course, tmp_path):
+    """Another student for each hand-in: the numbers are of submissions, and not of people."""
+    files = {f"e/submission_{n}/01_vector_add.ipynb": None for n in (71, 72)}
+    report = take(course, tmp_path, files | ({"e/submission_metadata.yml": metadata} if metadata else {}))
+    assert course.handed_in() == ([("Ann_Lee", ADD)] if metadata else [])
+    assert "no submission_metadata.yml says whose submission_72 is" in report.not_understood[-1]
+    assert take(course, tmp_path, ["e/submission_73/01_vector_add.ipynb"], student="bob").status == 0
+
+
+def test_an_early_bird_in_google_classroom_is_not_named_like_the_folder(course, tmp_path):
+    """The first download has one notebook, and its student was called Lab_1."""
+    alone = ["Lab 1/Ann Lee - 01_vector_add.ipynb"]
+    report = take(course, tmp_path, alone)
+    assert course.handed_in() == []
+    assert "but its name says Ann Lee, and its folder Lab 1; expected" in report.not_understood[0]
+    take(course, tmp_path, [*alone, "Lab 1/Bob Roe - 02_naive_softmax.ipynb"])
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Bob_Roe", SOFTMAX)]
+    take(course, tmp_path, ["Lab 2/Ann Lee - 02_naive_softmax.ipynb"])
+    take(course, tmp_path, ["Ann_Lee/Homework - 01_vector_add.ipynb"])
+    assert course.handed_in() == [("Ann_Lee", ADD), ("Ann_Lee", SOFTMAX), ("Bob_Roe", SOFTMAX)]
+
+
+def test_an_early_bird_is_found_on_the_roster(course, tmp_path):
+    roster = roster_file(tmp_path, "id,name\nal1,Ann Lee\nbr2,Bob Roe\n")
+    assert take(course, tmp_path, ["Lab 1/Ann Lee - 01_vector_add.ipynb"], roster=roster).status == 0
+    assert take(course, tmp_path, ["week 1/01_vector_add_bob roe.ipynb"]).status == 0
+    assert course.handed_in() == [("al1", ADD), ("br2", ADD)]
+
+
+def test_a_repository_without_a_notebook_has_a_row_that_says_it(course, tmp_path):
+    files = ["lab-submissions/lab-ann/README.md", "lab-submissions/lab-bob/01_vector_add.ipynb"]
+    report = take(course, tmp_path, [*files, "lab-submissions/lab-bob/README.md"])
+    assert course.handed_in() == [("bob", ADD)]
+    assert list(ClassList(course).trouble) == ["ann"] and "nothing else came" in report.not_understood[0]
+
+
+@pytest.mark.parametrize("cloned", [False, True])
+def test_of_two_of_one_time_the_one_nearer_to_the_top_is_taken(cloned, course, tmp_path):
+    """The last one by the alphabet was, such as history/01_vector_add.ipynb."""
+    top = tmp_path / "in" / "ann"
+    for number, (name, content) in enumerate({"z/01_vector_add": OTHER, "01_vector_add": NOTEBOOK}.items()):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / f"{name}.ipynb").write_text(content)
+        time = 1_700_000_000 - number * cloned
+        os.utime(top / f"{name}.ipynb", (time, time))
+    if cloned:
+        (top / ".git").mkdir()
+    (tmp_path / "in" / "bob").mkdir()
+    (tmp_path / "in" / "bob" / "01_vector_add.ipynb").write_text(NOTEBOOK)
+    collect(tmp_path / "in", course)
+    assert course.notebook("submitted", "ann", ADD).read_text() == NOTEBOOK
+
+
+STAMPED = {"2024-10-03 10:15:00.000000 UTC\n": 10, "2024-10-03 10:15:00+02:00": 8}
+
+
+@pytest.mark.parametrize("stamp", STAMPED)
+def test_nbgraders_timestamp_says_when_a_notebook_was_handed_in(stamp, course, tmp_path):
+    """The time of the file was taken, which may be that of a copy, so that who was in time was late."""
+    students = [f"submitted/{name}/01_vector_add" for name in ("ann", "bob", "eva")]
+    files = {f"{s}/01_vector_add.ipynb": None for s in students} | {f"{s}/timestamp.txt": stamp for s in students}
+    report = take(course, tmp_path, files)
+    assert report.notes == []
+    assert stamp_of(course, "ann") == datetime(2024, 10, 3, STAMPED[stamp], 15, tzinfo=UTC)
+
+
+NOT_NBGRADERS = {
+    "beside the notebook": "ann/timestamp.txt",
+    "of another assignment": "ann/02_naive_softmax/timestamp.txt",
+    "in a zip": "ann/x.zip",
+    "in a system's folder": "Ann Lee_1_assignsubmission_file_/01_vector_add/timestamp.txt",
+}
+
+
+@pytest.mark.parametrize("place", NOT_NBGRADERS)
+def test_a_timestamp_of_a_students_own_says_nothing(place, course, tmp_path):
+    path = NOT_NBGRADERS[place]
+    files = {path: "2001-10-03 10:15:00.000000 UTC", "bob/01_vector_add.ipynb": None}
+    if path.endswith(".zip"):
+        with zipfile.ZipFile(buffer := io.BytesIO(), "w") as archive:
+            archive.writestr("01_vector_add/timestamp.txt", files[path])
+            archive.writestr("01_vector_add/01_vector_add.ipynb", NOTEBOOK)
+        files[path] = buffer.getvalue()
+    else:
+        files[path.replace("timestamp.txt", "01_vector_add.ipynb")] = None
+    take(course, tmp_path, files)
+    [student] = {student for student, _ in course.handed_in()} - {"bob"}
+    stamp = stamp_of(course, student)
+    assert stamp is None or stamp.year > 2001
+
+
+def test_a_timestamp_that_says_no_time_is_a_note(course, tmp_path):
+    report = take(course, tmp_path, {"ann/01_vector_add/01_vector_add.ipynb": None,
+                                     "ann/01_vector_add/timestamp.txt": "2024-10-03 10:15:00.000000 PST"})  # fmt: skip
+    assert course.handed_in() == [("ann", ADD)]
+    assert report.notes[0].startswith("ann/01_vector_add/timestamp.txt: says no time; expected one such as")
+
+
+NOTHING_TO_GRADE = {
+    "an empty zip": (MOODLE_FILE.format("work.zip"), packed()),
+    "a zip of folders": (MOODLE_FILE.format("work.zip"), packed("a/", content="")),
+    "a zip of a checkpoint": (MOODLE_FILE.format("work.zip"), packed(".ipynb_checkpoints/01_vector_add.ipynb")),
+    "a zip of names that lead elsewhere": (MOODLE_FILE.format("work.zip"), packed("C:\\ann\\01_vector_add.ipynb")),
+    "a checkpoint": (MOODLE_FILE.format(".ipynb_checkpoints/01_vector_add.ipynb"), NOTEBOOK),
+    "a text in Blackboard": ("Lab 1_Ann_Lee_attempt_2024-01-01-10-00-00.txt", "receipt"),
+    "a text in Canvas": ("Ann Lee_7_text.html".replace(" ", ""), "<p>"),
+}
+
+
+@pytest.mark.parametrize("what", NOTHING_TO_GRADE)
+def test_nobody_of_whom_something_came_is_lost(what, course, tmp_path):
+    """No row, no note and no line: they looked as if they had handed in nothing."""
+    name, content = NOTHING_TO_GRADE[what]
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr(name, content)
+    report = collect(tmp_path / "x.zip", course)
+    assert report.status == 1 and len(report.not_understood) == 1
+    assert len(ClassList(course).trouble) == 1
+
+
 MOODLE = "Ann Lee_{}_assignsubmission_file_/01_vector_add.ipynb"
 
 
@@ -318,10 +465,11 @@ def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
     }
     report = take(course, tmp_path, files)
     assert course.handed_in() == [("eve", ADD)]
-    assert len(report.not_understood) == 3
-    for line, reason in zip(sorted(report.not_understood), ("more than 10000 files", "unpack to 100 MB", "unpack it")):
+    assert len(report.not_understood) == 4
+    reasons = ("more than 10000 files", "unpack to 100 MB", "unpack it", "its name points outside the zip")
+    for line, reason in zip(sorted(report.not_understood), reasons):
         assert reason in line
-    assert set(report.trouble) == {"ann", "bob", "carl"}
+    assert set(report.trouble) == {"ann", "bob", "carl", "dan"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["0.zip", "course"]
 
 
@@ -448,6 +596,16 @@ def test_what_is_ambiguous_is_refused_by_name(course, tmp_path):
     trouble = ClassList(course).trouble
     assert list(trouble) == ["al1", "al2"] and "Ann Lee" in trouble["al2"][0]
     assert report.status == 1
+
+
+def test_canvas_number_that_is_not_on_the_roster_is_no_namesakes(course, tmp_path):
+    """Who joined after the roster was exported handed in for the one with the same name."""
+    roster = roster_file(tmp_path, ROSTERS["Canvas"])
+    files = {"leeann_101_5001_01_vector_add.ipynb": NOTEBOOK, "leeann_103_5002_01_vector_add.ipynb": OTHER}
+    report = take(course, tmp_path, files, roster=roster)
+    assert course.handed_in() == [("al1", ADD)]
+    assert course.notebook("submitted", "al1", ADD).read_text() == NOTEBOOK
+    assert "leeann_103 is not on the roster, where al1 has the number 101" in report.not_understood[0]
 
 
 def test_moodles_number_on_the_grading_worksheet_tells_namesakes_apart(course, tmp_path):

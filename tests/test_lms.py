@@ -132,6 +132,21 @@ def test_moodles_number_of_another_assignment_is_nobodys(course, tmp_path):
     assert report.problems == [f"Bob_Roe {SOFTMAX}: Bob Roe is not on the roster"]
 
 
+@pytest.mark.parametrize("system", ["canvas", "moodle"])
+def test_a_namesake_gets_nobodys_grade(system, course, tmp_path):
+    """Where the student's own line was missing, the points went to the line of who had the same name."""
+    text, encoding, names = EXPORTS[system]
+    graded(course, tmp_path, names[:1])
+    other = text.format("", "").replace("101", "103").replace("4711", "4799")
+    report = export_for(
+        course, system, exported(tmp_path, other, encoding), columns={} if system == "canvas" else {ADD: "Grade"}
+    )
+    number = "101" if system == "canvas" else "4711"
+    student = "leeann_101" if system == "canvas" else "Ann_Lee"
+    assert report.written == 0
+    assert report.problems == [f"{student} {ADD}: no line has the number {number}, which {system.capitalize()} gave"]
+
+
 def test_a_file_about_one_assignment_needs_no_name_of_it_where_one_is_assigned(course, tmp_path):
     """Gradescope, Assignment > Review Grades > Download Grades."""
     text = (

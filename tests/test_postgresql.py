@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit
+from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, filled, new_course, submit
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course
@@ -52,22 +52,7 @@ def test_two_graders_with_one_database_of_their_own_courses(server, tmp_path):
         courses.append(Course.open(made.root, db=server))
         for n in range(4):
             submit(made, f"{name}{n}", filled(ADD, **RIGHT))
-    errors, said = [], []
-    together = threading.Barrier(2, timeout=30)
-
-    def work(course):
-        together.wait()
-        try:
-            grade(course, new_judge=StrawJudge, workers=1, progress=said.append)
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work, args=[course]) for course in courses]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
+    at_the_same_moment(lambda course: grade(course, new_judge=StrawJudge, workers=1), courses)
     with Gradebook(server, COURSE_ID) as gradebook:
         assert sorted(s.id for s in gradebook.students) == [f"{name}{n}" for name in ("one", "two") for n in range(4)]
         assert {s.score for s in gradebook.assignment_submissions(ADD)} == {8}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from .course import Course, write_atomically
@@ -16,6 +16,7 @@ from .identity import Identified, answers_of, identified
 from .people import ClassList, keep_roster
 from .sources import CollectReport, Found, files_in, shown
 from .submission import notebook_of
+from .systems import stamped_time
 
 _MINUTES = "%Y-%m-%d %H:%M"
 _AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
@@ -109,15 +110,16 @@ def _latest(
     return None
 
 
-def _rank(found: Found) -> tuple[bool, bool, datetime, int]:
-    """Orders the copies of one notebook: a script, then JupyterLab's and Windows' copies, then by time and number.
+def _rank(found: Found) -> tuple[bool, bool, datetime, int, int]:
+    """Orders the copies of one notebook: a script, JupyterLab's and Windows' copies, then by time, depth and number.
 
     A browser or system appends the number. A copy is what its owner kept beside the notebook, even if it is newer.
     """
     name = found.path.lower()
     number = re.search(r"(?:\((\d+)\)|-(\d+))\.ipynb(?:\.txt)?$", name)
     copied = re.search(r"(?:-copy\d+| - copy(?: \(\d+\))?)\.ipynb(?:\.txt)?$", name)
-    return not name.endswith(".py"), not copied, found.modified, int(number[1] or number[2]) if number else 0
+    nth = int(number[1] or number[2]) if number else 0
+    return not name.endswith(".py"), not copied, found.modified, -len(found.parts), nth
 
 
 def _store(
@@ -154,6 +156,6 @@ def _store(
 def read_timestamp(path: Path) -> datetime | None:
     """The time in a timestamp.txt or collected.txt, None where there is none."""
     try:
-        return datetime.strptime(path.read_text().strip(), "%Y-%m-%d %H:%M:%S.%f UTC").replace(tzinfo=UTC)
-    except (ValueError, OSError):
+        return stamped_time(path.read_text())
+    except (ValueError, OverflowError, OSError):
         return None

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 
 from nbgrader.api import MissingEntry, SubmittedAssignment
@@ -35,7 +36,7 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
 
     Everybody on the roster has a line, and everybody of whom something came, understood or not. `score` is what is
     left after penalties, `points` what could be had: both count what is assigned, with the weights of course.toml.
-    The column `notes` says what was late, not understood, or not graded since.
+    The column `notes` says what was late, not understood, not graded since, or waits for a person.
     `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe,
     also after a semicolon, where some spreadsheets begin a new cell.
     """
@@ -48,7 +49,7 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
         counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
         totals, details = [], []
         for person in now.people:
-            scores, total = [], 0.0
+            scores, total, waiting = [], 0.0, []
             for assignment in now.assigned:
                 try:
                     submission = gradebook.find_submission(assignment, person.id)
@@ -57,10 +58,12 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
                     continue
                 scores.append(submission.score - (submission.late_submission_penalty or 0.0))
                 total += scores[-1] * counts[assignment] / (course.points(assignment) or 1.0)
+                waiting += [assignment] * submission.needs_manual_grade
                 details += _exercise_lines(course, submission, person.id, assignment)
             who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
             late = [a for a in now.assigned if (person.id, a) in now.late]
-            notes = "; ".join(now.notes(person.id))
+            decide = [f"waits for a decision of yours: {', '.join(waiting)}"] * bool(waiting)
+            notes = "; ".join([*decide, *now.notes(person.id)])
             totals.append([*who, *scores, round(total, 6), sum(counts.values()), " ".join(late), notes])
     report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(now.people))
     who = ["student", "name", "email", "section"] if now.has_roster else ["student"]
@@ -89,7 +92,7 @@ def _exercise_lines(
                 verdict.get("diagnosis") or "",
                 "" if verdict.get("passed") else verdict.get("message", ""),
                 int(mark.needs_manual_grade),
-                submission.timestamp or "",
+                submission.timestamp.replace(tzinfo=UTC).isoformat() if submission.timestamp else "",
             ]
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from ..text import visible
 from .course import Course, CourseError
 from .people import ClassList
 from .roster import Unclear
-from .sources import CollectReport, Found, ignored, shown
+from .sources import STAMP, CollectReport, Found, ignored, shown
 from .student_id import student_id
 from .submission import cells_of, grade_id, is_answer
-from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles
+from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
 
 MAX_NOTEBOOKS = 100_000
 LAYOUTS = (
@@ -28,6 +30,9 @@ _NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission"
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
 _NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+
+
+Person = tuple[str, str, str]  # a system, and a name and a number in it
 
 
 @dataclass
@@ -83,7 +88,7 @@ def identified(
     candidates, others = _candidates(files, assignments, report)
     _split_blackboard(candidates, assignments, classlist)
     _take_times_of_worksheet(candidates, classlist)
-    _name_students(candidates, set(assignments))
+    _name_students(candidates, set(assignments), classlist)
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     claims = [
         (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
@@ -111,11 +116,15 @@ def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
 ) -> tuple[list[_Candidate], list[Found]]:
     """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
-    candidates, others, metadata, seen = [], [], [], set()
+    candidates, others, metadata = [], [], []
+    stamps: dict[tuple[str, ...], Found] = {}
+    hidden: dict[Person, Found] = {}
     for found in files:
+        if found.parts[-1] == STAMP:
+            stamps[found.parts[:-1]] = found
         if any(map(ignored, found.parts)):
-            continue
-        if found.parts[-1] == "submission_metadata.yml":
+            hidden.setdefault(_person_of(found), found)
+        elif found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
         elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
             archive = replace(found, problem="is an archive, but no zip; unpack it first")
@@ -123,25 +132,50 @@ def _candidates(
         elif found.problem or _might_be_notebook(found, assignments):
             candidates.append(_candidate(found, assignments, report))
         else:
-            _, named = name_by_system(_trusted(found.parts))
-            whose = named.system, named.student, named.number
-            if named.system and whose not in seen and not _is_receipt(found, named):
-                seen.add(whose)
-                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
-                candidates.append(_candidate(other, assignments, report, other=True))
-            else:
-                others.append(found)
+            others.append(found)
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    for c in candidates:
+        _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
     submitters: dict[str, list[Named]] = {}
     for found in metadata:
         _read_gradescope(found, candidates, submitters, report)
+    named_there = {_person_of(c.found) for c in candidates}
+    submissions_there = {_submission_of(c.found, submitters) for c in candidates}
+    empty = {folder: Found(folder, datetime.now(UTC), bytes) for folder, people in submitters.items() if people}
+    instead = [
+        *_first_of_each(_person_of, [*sorted(others, key=_is_receipt), *hidden.values()], named_there),
+        *_first_of_each(lambda f: _submission_of(f, submitters), [*others, *empty.values()], submissions_there),
+    ]
+    taken = {found.path for found in instead}
+    others = [found for found in others if found.path not in taken]
+    for found in instead:
+        other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+        candidates.append(_candidate(other, assignments, report, other=True))
     return [named for c in candidates for named in _by_gradescope(c, submitters)], others
 
 
-def _is_receipt(found: Found, named: Named) -> bool:
+def _person_of(found: Found) -> Person | None:
+    """Whose file it is, as far as a system's name says it."""
+    _, named = name_by_system(_trusted(found.parts))
+    if named.system:
+        return named.system, named.student, named.number
+    users = (user for pair in itertools.pairwise(found.parts[:-1]) if (user := _github_user(*pair)))
+    return next((("GitHub Classroom", user, "") for user in users), None)
+
+
+def _is_receipt(found: Found) -> bool:
     """Blackboard writes a text about every attempt."""
-    return named.system == "Blackboard" and found.path.lower().endswith(".txt")
+    return found.path.lower().endswith(".txt") and (_person_of(found) or [""])[0] == "Blackboard"
+
+
+def _first_of_each(whose: Callable[[Found], object], files: list[Found], there: set) -> list[Found]:
+    """The first file of each of whom nothing is `there`."""
+    first: dict[object, Found] = {}
+    for found in files:
+        if (one := whose(found)) and one not in there:
+            first.setdefault(one, found)
+    return list(first.values())
 
 
 def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
@@ -167,6 +201,22 @@ def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None
             )
 
 
+def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: CollectReport) -> None:
+    """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
+    found = candidate.found
+    its_layout = found.timed and not candidate.named.system and found.parts[1:-1][-1:] == (candidate.assignment,)
+    if not stamp or not its_layout or _own_zip(found.parts):
+        return
+    try:
+        time = stamped_time(stamp.read().decode())
+    except (ValueError, OSError):
+        expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
+        report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
+        return
+    candidate.named = replace(candidate.named, time=time)
+    candidate.found = replace(found, modified=time)
+
+
 def _read_gradescope(
     found: Found, candidates: list[_Candidate], submitters: dict[str, list[Named]], report: CollectReport
 ) -> None:
@@ -183,10 +233,15 @@ def _read_gradescope(
         report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
 
 
+def _submission_of(found: Found, submitters: dict[str, list[Named]]) -> str:
+    """The folder of a Gradescope submission that a file is in; "" where it is in none."""
+    folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
+    return next((folder for folder in folders if submitters.get(folder)), "")
+
+
 def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
     """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
-    parts = candidate.found.parts
-    people = next((p for n in range(len(parts)) if (p := submitters.get("/".join(parts[: n + 1])))), None)
+    people = submitters.get(_submission_of(candidate.found, submitters))
     for named in people or [candidate.named]:
         timed = bool(named.time) or candidate.found.timed
         found = replace(candidate.found, modified=named.time or candidate.found.modified, timed=timed)
@@ -292,11 +347,11 @@ def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
     return matching[0] if len(matching) == 1 else ""
 
 
-def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
+def _name_students(candidates: list[_Candidate], assignments: set[str], classlist: ClassList) -> None:
     """Fill in the student of those that no system named, from the folders that tell them apart."""
     known = dict.fromkeys(assignments, set())
     folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
-    plain = [c for c in candidates if not c.named.student and not c.problem]
+    plain = [c for c in candidates if not c.named.student and not c.problem and not _number_of(c)]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
     deepest = max(map(len, theirs), default=0)
@@ -306,7 +361,7 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
     for c in plain:
         together[c.assignment].add(c.rest)
     # One folder cannot be one student's when an assignment is there twice under two people's names.
-    flat = not split and any(len(rests - {""}) > 1 for rests in together.values())
+    flat = not split and any(len(rests - {""}) > 1 for rests in (*together.values(), {_before_dash(c) for c in plain}))
     for c in candidates:
         mine = folders[id(c)]
         if c.named.student:
@@ -317,13 +372,43 @@ def _name_students(candidates: list[_Candidate], assignments: set[str]) -> None:
                 c.named = replace(c.named, student="")
             continue
         at = min(depth, len(os.path.commonprefix([mine, *ends])))
-        if len(mine) > at:
+        if number := _number_of(c):
+            c.unclear, student = f"no submission_metadata.yml says whose {number} is", ""
+        elif len(mine) > at:
             student = mine[at]
         elif mine and not split and not flat:
-            student = mine[-1]
+            student = _folder_or_name(c, mine[-1], classlist)
         else:
             student = "" if c.problem else c.rest
-        c.named = Named(student=unicodedata.normalize("NFC", student))
+        c.named = Named(student=unicodedata.normalize("NFC", student), time=c.named.time)
+
+
+def _github_user(outer: str, folder: str) -> str:
+    """The user in <assignment>-submissions/<assignment>-<user>, as `gh classroom clone student-repos` names it."""
+    slug = outer.removesuffix("-submissions")
+    return folder.removeprefix(f"{slug}-") if slug != outer and folder.startswith(f"{slug}-") else ""
+
+
+def _number_of(candidate: _Candidate) -> str:
+    """The folder that Gradescope numbered, of a submission that no metadata name; "" in another download."""
+    folders = () if candidate.named.student else _trusted(candidate.found.parts)[:-1]
+    return next((folder for folder in folders if re.fullmatch(r"submission_\d+", folder)), "")
+
+
+def _before_dash(candidate: _Candidate) -> str:
+    """The person in "Ann Lee - 01_vector_add.ipynb", as Google Classroom names a copy."""
+    return candidate.rest if _stem(candidate.found.parts[-1]).startswith(f"{candidate.rest} - ") else ""
+
+
+def _folder_or_name(candidate: _Candidate, folder: str, classlist: ClassList) -> str:
+    """Who it is where all is in one folder: it may be the student's, or that of an assignment. "" where unclear."""
+    person = candidate.rest
+    if person and classlist.knows(person) != classlist.knows(folder):
+        return person if classlist.knows(person) else folder
+    if _before_dash(candidate):
+        candidate.unclear = f"its name says {shown(person)}, and its folder {shown(folder)}"
+        return ""
+    return folder
 
 
 def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
@@ -334,9 +419,8 @@ def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list
         folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
     for at, folder in enumerate(folders):
         outer = folders[at - 1] if at else ""
-        slug = outer.removesuffix("-submissions")
-        if slug != outer and folder.startswith(f"{slug}-"):  # gh classroom clone student-repos
-            persons.append(folder.removeprefix(f"{slug}-"))
+        if user := _github_user(outer, folder):
+            persons.append(user)
             continue
         assignment, rest = _by_name(folder, assignments)
         if assignment and "-" in folder and _person_in(rest):  # vector-add-octocat

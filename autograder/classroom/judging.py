@@ -100,9 +100,21 @@ def read(course: Course, student: str, assignment: str) -> Pending:
         path = submitted_notebook(course, student, assignment)
         # Before it is read: whatever is collected meanwhile is something newer.
         record = {"submitted": file_hash(path), "answers": answers_hash(path)}
-        return Pending(row, read_submission(path, released), released, record)
+        return Pending(row, _not_of_another_lesson(read_submission(path, released), released), released, record)
     except Exception as error:
         return Pending(_failed(row, error))
+
+
+def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
+    """The submission; one that a person must look at where all its answers are those of another lesson."""
+    from ..exercises import EXERCISES
+
+    names = [exercise_of(grade_id(cell)) for cell in filter(is_check, released["cells"])]
+    exercises = [EXERCISES[name] for name in names if name in EXERCISES]
+    if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
+        return submission
+    problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+    return Submission(copy.deepcopy(released), problems=[visible(problem, 300)], readable=False)
 
 
 def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:

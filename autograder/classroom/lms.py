@@ -100,8 +100,13 @@ class _Target:
         """The line of a student of the course. Raises Unclear where it is nobody's or may be several people's."""
         name = SYSTEMS[self.system].name
         numbers = known.get("numbers", {})
-        slot = numbers.get(name) or numbers.get(f"{name} {assignment}") or [""]
-        number = slot[-1] or (person.numbers.get(name, "") if self.system == "canvas" else "")
+        own = numbers.get(name) or numbers.get(f"{name} {assignment}") or []
+        if self.system == "canvas" and not own:
+            own = [n for n in [person.numbers.get(name)] if n]
+        listed = {there.numbers[name] for there in self.people if there and name in there.numbers}
+        number = next((n for n in reversed(own) if n in listed), "")
+        if own and listed and not number:  # who has the name here is a namesake
+            raise Unclear(f"no line has the number {own[-1]}, which {name} gave")
         keys = (person.id, *sorted(person.keys), *numbers.get("Gradescope", ()), person.email)
         named = Named(name, person.name or person.id, number, identifiers=tuple(filter(None, keys)))
         found = self.roster.find(named)

@@ -43,6 +43,12 @@ class ClassList:
         if late:
             self.late[f"{student}/{assignment}"] = True
 
+    def knows(self, name: str) -> bool:
+        """Whether a name is somebody's: on the roster, or without one, somebody's who handed in before."""
+        if self.roster:
+            return not isinstance(_on(self.roster, Named(student=name)), Unclear)
+        return student_id(name) in self.people
+
     def ids(self, claims: Iterable[Claim]) -> tuple[dict[Claim, str | Unclear], list[str]]:
         """An id for each claim, or why there is none; and notes. The same claim gets the same id next time."""
         claims = list(dict.fromkeys(claims))

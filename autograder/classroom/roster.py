@@ -66,6 +66,15 @@ class Roster:
         """The person that a name means. Raises Unclear where it is nobody's, or more than one person's."""
         if numbered := self.numbered(named):
             return numbered
+        person = self._find_by_name(named)
+        number = person.numbers.get(named.system)
+        if named.stable and named.number and number:  # two people of one name, one of whom is not listed
+            raise Unclear(
+                f"{word(named.student)} is not on the roster, where {word(person.id)} has the number {number}"
+            )
+        return person
+
+    def _find_by_name(self, named: Named) -> Person:
         said = (*named.identifiers, named.student)
         for there in (self._by_key.get(folded(name), []) for name in said):
             if there:

@@ -93,7 +93,11 @@ def run(
     The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
     as they do.
     """
-    collected = collect(source, course, student, roster)
+    return finish(collect(source, course, student, roster), course, to, **grading)
+
+
+def finish(collected: CollectReport, course: Course, to: str | Path | None = None, **grading) -> RunReport:
+    """The rest of `run`, after collecting."""
     if not course.handed_in():
         return RunReport(collected, None, None, None, None, standing(course))
     graded = grade(course, **grading)

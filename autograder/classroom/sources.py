@@ -23,8 +23,9 @@ from .submission import MAX_NOTEBOOK_BYTES
 MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
+STAMP = "timestamp.txt"  # nbgrader's
 # And what begins with a dot.
-_IGNORED = {"__MACOSX", "Thumbs.db", "timestamp.txt", "collected.txt", "submission_secret.txt"}
+_IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,12 @@ def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
             yield found
             continue
         try:
-            names = _names_in(found)
+            names, problem = _names_in(found)
         except (ValueError, OSError) as error:
             yield replace(found, problem=str(error))
             continue
+        if problem:
+            yield replace(found, problem=problem)
         for name, modified, problem in names:
             path = f"{found.path}/{name}"
             yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem, timed=False)
@@ -128,17 +131,22 @@ def _opened(found: Found) -> Iterator[zipfile.ZipFile]:
         raise ValueError(f"is a zip that could not be unpacked: {visible(error, 200)}") from None
 
 
-def _names_in(found: Found) -> list[tuple[str, datetime, str]]:
-    """(name, time, problem) of the files in a zip that a student handed in."""
-    names = []
+def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
+    """(name, time, problem) of the files in a zip that a student handed in, and what is wrong with the zip."""
+    names, wrong = [], ""
     with _opened(found) as archive:
         for entry in archive.infolist():
             name = entry.filename.replace("\\", "/")
-            if name.endswith("/") or _bad_name(name):
+            if name.endswith("/"):
+                continue
+            if bad := _bad_name(name):
+                wrong = wrong or f"holds {shown(name)}: {bad}"
                 continue
             too_deep = "is a zip in a zip in a zip; unpack it first" if name.lower().endswith(".zip") else ""
             names.append((name, _zip_time(entry, found.modified), too_deep or _refusal(entry)))
-    return names
+    if not wrong and all(any(map(ignored, PurePosixPath(name).parts)) for name, _, _ in names):
+        wrong = "is a zip with nothing in it to grade"
+    return names, wrong
 
 
 def _read_in(found: Found, name: str) -> bytes:
@@ -154,9 +162,10 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
     def unreadable(error: OSError) -> None:
         report.not_understood.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
 
-    clones: set[Path] = set()  # git gives files the time of the clone
+    clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
-        clones |= {Path(folder)} if ".git" in subfolders or Path(folder).parent in clones else set()
+        cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
+        clones |= {Path(folder): cloned} if cloned else {}
         subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
@@ -164,7 +173,8 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             if stat.S_ISLNK(mode):
                 yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
             elif stat.S_ISREG(mode):
-                yield replace(_file(path, name), timed=Path(folder) not in clones)
+                found = _file(path, name)
+                yield replace(found, modified=cloned, timed=False) if cloned else found
 
 
 def ignored(name: str) -> bool:

@@ -31,13 +31,14 @@ class Submission:
     """What was handed in: `notebook` is rebuilt from the released one, `cells` are the student's, text only.
 
     `problems` says in plain words what was wrong with the file. `readable` is False when nothing of it could
-    be used; the notebook is then the released one.
+    be used; the notebook is then the released one. `foreign` are its answers where they are another lesson's.
     """
 
     notebook: dict
     cells: list[dict] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     readable: bool = True
+    foreign: list[str] = field(default_factory=list)
 
 
 def read_submission(path: Path, released: dict) -> Submission:
@@ -135,7 +136,9 @@ def rebuild(released: dict, cells: list[dict]) -> Submission:
         if len(texts) > 1:
             problems.append(f"the answer cell {name} is there {len(texts)} times")
         cell["source"] = "\n\n".join(texts)
-    return Submission(notebook, cells, problems)
+    here, there = ({name for c in some if (name := grade_id(c))} for some in (notebook["cells"], cells))
+    foreign = sorted(name for name in there if exercise_of(name) == name) if not here & there else []
+    return Submission(notebook, cells, problems, foreign=foreign)
 
 
 def grade_id(cell: dict) -> str | None:

@@ -41,8 +41,9 @@ _PATTERNS = {
     # mod/assign/locallib.php and downloader.php: full name _ number _ assignsubmission _ plug-in. The number
     # belongs to a person in one assignment.
     "Moodle": r"(?P<student>[^/]+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)",
-    # Canvas, lib/content_zipper.rb: sortable name in lower case, LATE, number of the person, of the file.
-    "Canvas": r"(?P<student>[^\W\d_][^\W_]*)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_\d+_(?P<file>.+)",
+    # Canvas, lib/content_zipper.rb: sortable name in lower case, LATE, number of the person, of the file; or a text.
+    "Canvas": r"(?P<student>[^\W\d_][^\W_]*)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_"
+    r"(?:\d+_(?P<file>.+)|(?:text|link)\.html)",
     # The same with anonymous grading.
     "Canvas, anonymous": r"(?:(?P<late>(?i:LATE))_)?(?P<student>anon_[A-Za-z0-9]{5})_\d+_(?P<file>.+)",
     # help.blackboard.com, "Download assignments"; nbgrader's "Managing assignment files manually". The student
@@ -136,6 +137,14 @@ def attempt_time(text: str) -> datetime | None:
         return datetime(*numbers).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError where it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
 
 
 def gradescope(content: bytes) -> dict[str, list[Named]]:
