@@ -118,7 +118,7 @@ def test_one_run_at_a_time(tmp_path, monkeypatch):
         monkeypatch.setattr(Run, "_one", lambda self, command, alive: asyncio.sleep(0.05, 0))
         desk.start("release", "00_setup")
         assert desk.busy
-        await asyncio.sleep(0.2)
+        await desk._going
         assert not desk.busy
         return desk.runs[0]
 
@@ -134,10 +134,11 @@ def test_what_publishes_feedback_asks_first():
 
 
 SLOW_GRADER = """#!{python}
-import sys, time
-print("[1/9] ann graded", flush=True)
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
 try:
-    time.sleep(30)
+    print("[1/9] ann graded", flush=True)
+    time.sleep(300)
 except KeyboardInterrupt:
     print("stopped; finished grades are kept")
     sys.exit(130)

@@ -46,7 +46,7 @@ def test_each_item_is_judged_once_and_every_judge_is_closed():
 
 
 def test_two_judges_work_at_the_same_time():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=60)
     with JudgePool(2, Counted) as pool:
         assert len(list(pool.each(lambda judge, n: both.wait(), range(4)))) == 4
 
