@@ -94,12 +94,12 @@ def test_each_button_runs_commands_that_there_are(name):
 
 def test_a_run_says_what_was_printed_and_ends_at_the_first_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("ROOM", str(tmp_path))
-    run, alive = Run("Grade", [["grade"], ["feedback"]]), []
+    run, alive = Run("Export", [["export"], ["feedback"]]), []
     asyncio.run(run.go(lambda: alive.append(1)))
     said = "\n".join(run.lines)
     assert run.status == 2 and run.ended and alive
-    assert "nothing was handed in" in said and "autograder feedback" not in said
-    assert "Grade: failed, exit status 2" in words(desk_page.live(state(runs=[run])))
+    assert "nothing is graded yet" in said and "autograder feedback" not in said
+    assert "Export: failed, exit status 2" in words(desk_page.live(state(runs=[run])))
 
 
 def test_a_run_keeps_the_end_of_what_was_printed(tmp_path, monkeypatch):

@@ -3,9 +3,9 @@
 import os
 import threading
 import time
-from dataclasses import replace
 
 import pytest
+from card_judge import Sees
 from classroom import StrawJudge
 
 from autograder.judge.jax import JaxMissing
@@ -99,17 +99,6 @@ def test_who_stops_early_waits_for_no_more_than_what_began():
         results.close()
     assert len(begun) < 10_000
     assert Counted.closed == Counted.opened
-
-
-class Sees(StrawJudge):
-    """Says which card its process sees, and dies or fails when an answer says so."""
-
-    def judge(self, exercise, source, seed=None):
-        if source == "no jax":
-            raise JaxMissing("install jax")
-        if "die" in source:
-            os._exit(3)
-        return replace(super().judge(exercise, source), note=f"{os.environ.get('CUDA_VISIBLE_DEVICES')} {os.getpid()}")
 
 
 CARDS = [{"CUDA_VISIBLE_DEVICES": "2"}, {"CUDA_VISIBLE_DEVICES": "GPU-5"}]
