@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from dataclasses import replace
 
 import pytest
@@ -112,10 +111,9 @@ def test_the_learners_line_is_named(judge):
 def test_an_endless_loop_ends(judge, monkeypatch):
     with monkeypatch.context() as shorter:
         shorter.setitem(EXERCISES, "vector_add", replace(EXERCISES["vector_add"], limit_seconds=2.0))
-        start = time.monotonic()
         verdict = judge.judge("vector_add", "def add(x, y):\n    while True: pass\n")
         assert verdict.diagnosis == "timeout"
-        assert time.monotonic() - start < 15
+        assert judge.seconds_left > 1  # of 4: one job was ended by its limit
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
 
 
@@ -137,8 +135,8 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(0.5), Scalar(0.5))),))
-    judge.seconds_left = 0.8
+    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(1.0), Scalar(1.0))),))
+    judge.seconds_left = 1.6
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
     assert judge.seconds_left == 0
