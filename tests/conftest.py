@@ -1,9 +1,15 @@
 """workshop comes first: it turns the interpreter on where there is no GPU, before a test imports triton."""
 
+import os
+
 import pytest
 from chromium import browser, screenshots  # noqa: F401
 
-import workshop  # noqa: F401
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # The workers fill the cores. More threads of torch would wait for each other, in our subprocesses too.
+    os.environ["OMP_NUM_THREADS"] = "1"
+
+import workshop  # noqa: E402, F401
 
 
 @pytest.fixture(scope="session")

@@ -119,7 +119,7 @@ def too_much_memory():
 
 
 def spin():
-    end = time.process_time() + 4
+    end = time.process_time() + 2
     while time.process_time() < end:
         pass
 
@@ -243,7 +243,7 @@ def main(stage: str, user: str = "") -> None:
         scene = Scene(folder)
 
         def prepare(end: int) -> None:
-            limits = lockdown.Limits(cpu_seconds=2)
+            limits = lockdown.Limits(cpu_seconds=1)
             if stage == "strict":
                 lockdown.confine("strict", limits=limits, keep=[end])
             elif stage == "base":

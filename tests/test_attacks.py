@@ -71,70 +71,74 @@ def test_the_catalogue_names_every_attack():
 
 # The attacks are real: where nothing confines them, they succeed --------------------------------------------
 
-NAIVE = """
-import sys, torch
-source, shape = open(sys.argv[1]).read(), int(sys.argv[2])
-x, y = torch.randn(shape), torch.randn(shape)
-expected = x + y
-space = {"__name__": "answer"}
-exec(compile(source, sys.argv[1], "exec"), space)
-result = space["add"](x, y)
-print("full marks" if torch.allclose(result, expected) else "none")
-"""
-
-
-@pytest.mark.parametrize(
-    "name", ["01_call_torch", "02_decoy_kernel", "04_fall_back", "15_patch", "18_walk", "22_import"]
-)
-def test_a_check_in_the_same_process_is_fooled(name, tmp_path):
-    (attack,) = attacks([f"vector_add/{name}"])
-    done = subprocess.run(
-        [sys.executable, "-c", NAIVE, str(attack.path), "1000"],
-        env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.stdout.strip() == "full marks", done.stderr[-2000:]
-
-
+FOOLED = ("01_call_torch", "02_decoy_kernel", "04_fall_back", "15_patch", "18_walk", "22_import")
+HARMFUL = {"42_network": ["arrived"], "44_daemon": ["left a process", "changed outside"]}
 UNCONFINED = """
-import sys
-sys.path.insert(0, ".")
+import json, os, sys
 from pathlib import Path
-from run_attacks import Surroundings
-around = Surroundings(Path(sys.argv[2]))
-source = open(sys.argv[1]).read()
-for name, value in (("COURSE", sys.argv[2]), ("CANARY", around.canaries), ("PORT", around.listener.port)):
-    source = source.replace(f"@{name}@", str(value))
-import os, torch
-space = {"__name__": "answer"}
-exec(compile(source, "answer", "exec"), space)
-if os.fork() == 0:
-    space["add"](torch.ones(4), torch.ones(4))
-    os._exit(0)
-os.wait()
-print("\\n".join(around.harm()))
+import torch, triton, triton.language
+from run_attacks import Surroundings, attacks
+
+folder, fooled, harmful = Path(sys.argv[1]), *map(str.split, sys.argv[2:])
+
+
+def defined(name):
+    (attack,) = attacks([f"vector_add/{name}"])
+    source = attack.text
+    for place, value in (("COURSE", folder), ("CANARY", around.canaries), ("PORT", around.listener.port)):
+        source = source.replace(f"@{place}@", str(value))
+    exec(compile(source, str(attack.path), "exec"), space := {"__name__": "answer"})
+    return space["add"]
+
+
+def naive(name):
+    x, y = torch.randn(1000), torch.randn(1000)
+    expected = x + y
+    result = defined(name)(x, y)
+    (folder / name).write_text("full marks" if torch.allclose(result, expected) else "none")
+
+
+def harm(name):
+    defined(name)(torch.ones(4), torch.ones(4))
+
+
+around = Surroundings(folder)
+for check, names in ((naive, fooled), (harm, harmful)):
+    for name in names:
+        if not (child := os.fork()):
+            check(name)
+            os._exit(0)
+        os.waitpid(child, 0)
+(folder / "harm").write_text(json.dumps(around.harm()))
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "harm"),
-    [("42_network", ["arrived"]), ("44_daemon", ["left a process", "changed outside"])],
-)
-def test_the_surroundings_notice_harm(name, harm, tmp_path):
-    (attack,) = attacks([f"vector_add/{name}"])
-    said = tmp_path / "said"  # a pipe would stay open as long as the process that was left behind
-    with said.open("w") as output:
+@pytest.fixture(scope="module")
+def unconfined(tmp_path_factory):
+    """The folder with what each naive check said, and `harm`. Each attack has a fork of one process."""
+    folder = tmp_path_factory.mktemp("unconfined")
+    with (folder / "said").open("w") as output:  # a pipe would stay open as long as a process that was left behind
         subprocess.run(
-            [sys.executable, "-c", UNCONFINED, str(attack.path), str(tmp_path)],
+            [sys.executable, "-c", UNCONFINED, str(folder), " ".join(FOOLED), " ".join(HARMFUL)],
             cwd=ROOT / "tests",
-            env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
+            env={"TRITON_INTERPRET": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"},
             stdout=output,
             stderr=subprocess.STDOUT,
-            timeout=120,
+            timeout=240,
         )
-    assert all(word in said.read_text() for word in harm), said.read_text()[-2000:]
+    return folder
+
+
+@pytest.mark.parametrize("name", FOOLED)
+def test_a_check_in_the_same_process_is_fooled(name, unconfined):
+    said = unconfined / name
+    assert said.exists() and said.read_text() == "full marks", (unconfined / "said").read_text()[-2000:]
+
+
+@pytest.mark.parametrize(("name", "words"), HARMFUL.items())
+def test_the_surroundings_notice_harm(name, words, unconfined):
+    said = unconfined / "harm"
+    assert said.exists() and all(word in said.read_text() for word in words), (unconfined / "said").read_text()[-2000:]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,16 +94,6 @@ def test_host_functions_that_go_astray(judge, body, diagnosis):
     assert verdict.diagnosis == diagnosis, verdict.to_text()
 
 
-@pytest.mark.parametrize("name", [name for name, each in EXERCISES.items() if each.kind != "jax"])
-def test_the_unedited_starter_is_not_attempted(judge, name):
-    starter = EXERCISES[name].starter
-    imports = "import functools, torch, triton, workshop\nimport triton.language as tl\nfrom workshop import DEVICE\n"
-    imports += "from workshop import device\nfrom workshop.backend import interpreting\n"
-    verdict = judge.judge(name, imports + starter)
-    assert (verdict.passed, verdict.diagnosis) == (False, "not-attempted"), verdict.to_text()
-    assert verdict.message.startswith("The starter is unchanged.")
-
-
 def test_dots_keep_the_points_of_the_other_blanks(judge):
     verdict = judge.judge("vector_add", add_with("mask = offsets < n_elements", "mask = ..."))
     assert (verdict.diagnosis, verdict.score) == ("not-attempted", 4)
@@ -125,10 +114,9 @@ def test_the_learners_line_is_named(judge):
 def test_an_endless_loop_ends(judge, monkeypatch):
     with monkeypatch.context() as shorter:
         shorter.setitem(EXERCISES, "vector_add", replace(EXERCISES["vector_add"], limit_seconds=2.0))
-        start = time.monotonic()
         verdict = judge.judge("vector_add", "def add(x, y):\n    while True: pass\n")
         assert verdict.diagnosis == "timeout"
-        assert time.monotonic() - start < 15
+        assert judge.seconds_left > 1  # of 4: one job was ended by its limit
     assert judge.judge("vector_add", ADD_TEMPLATE).passed  # the next answer is not affected
 
 
@@ -150,8 +138,8 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(0.5), Scalar(0.5))),))
-    judge.seconds_left = 0.8
+    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(1.0), Scalar(1.0))),))
+    judge.seconds_left = 1.6
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
     assert judge.seconds_left == 0
@@ -418,27 +406,12 @@ def test_a_report_arrives_as_it_was_sent(report):
     assert parse(encode(report)) == [report]
 
 
-FLOOD = """
-import os
+FLOOD = FORGER.replace('os.write(descriptor, b"passed\\n")', 'while os.write(descriptor, b"x" * 65536): pass')
 
 
-def burst():
-    for descriptor in range(3, 60):
-        try:
-            while os.write(descriptor, b"x" * 65536):
-                pass
-        except OSError:
-            pass
-
-
-def add(x, y):
-    burst()
-"""
-
-
-def test_a_flood_of_reports_ends_the_job():
-    with Judge(confine=False) as judge:
-        assert not judge.judge("vector_add", FLOOD).passed
+def test_a_flood_of_reports_ends_the_job(judge):
+    verdict = judge.judge("vector_add", FLOOD)
+    assert (verdict.passed, verdict.diagnosis) == (False, "crash") and "too long" in verdict.message, verdict.to_text()
 
 
 def test_memory_handed_to_the_box_is_sealed():

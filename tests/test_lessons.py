@@ -9,7 +9,6 @@ import triton
 
 from autograder.answer import from_notebook
 from autograder.exercises import find
-from autograder.judge import Judge
 from autograder.lessons import answers
 from workshop import recorded
 
@@ -30,11 +29,10 @@ LESSONS = {"01_vector_add": "vector_add", "04_fused_softmax": "fused_softmax"}
 
 
 @pytest.mark.parametrize(("lesson", "exercise"), LESSONS.items())
-def test_an_answer_may_use_what_its_lesson_imports(lesson, exercise):
+def test_an_answer_may_use_what_its_lesson_imports(judge, lesson, exercise):
     """fused_softmax needs workshop, and takes explore along: a confined process can import nothing new."""
     source = from_notebook(filled(lesson), find(exercise))
-    with Judge() as judge:
-        verdict = judge.judge(exercise, source)
+    verdict = judge.judge(exercise, source)
     assert verdict.passed, verdict.message
 
 

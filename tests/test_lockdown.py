@@ -34,7 +34,7 @@ inside = pytest.mark.parametrize(
 
 
 @functools.cache
-def probe(stage: str, user: str = "") -> dict[str, str]:
+def probe(stage: str, user: str) -> dict[str, str]:
     done = subprocess.run([SYSTEM_PYTHON, PROBES, stage, user], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -48,7 +48,7 @@ def succeeded(outcomes: dict[str, str]) -> set[str]:
 
 @root_only
 def test_the_probes_are_able_to_succeed():
-    outcomes = probe("none")
+    outcomes = probe("none", "")
     assert set(outcomes) - succeeded(outcomes) - {"sibling alive", "file intact"} <= NEVER_POSSIBLE
 
 
@@ -65,11 +65,11 @@ def test_base_allows_programs_and_its_own_folder_only(user):
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="x86_64 has three tables of system calls")
 @pytest.mark.parametrize("call", ["x32 call", "32-bit call"])
 def test_the_other_tables_of_system_calls_kill(call):
-    assert probe("strict")[call] == "killed (SIGSYS)"
+    assert probe("strict", "")[call] == "killed (SIGSYS)"
 
 
 def test_the_processor_limit_kills():
-    assert probe("strict")["burn time"] == "killed (SIGKILL)"
+    assert probe("strict", "")["burn time"] == "killed (SIGKILL)"
 
 
 @needs_runc

@@ -12,7 +12,6 @@ from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax_rules import lost_low_rows
 from autograder.exercises.spec import Strided, Tag
-from autograder.judge import Judge
 from autograder.verdict import CaseResult, Finding, Verdict
 
 TESTS = Path(__file__).parent
@@ -66,15 +65,6 @@ SAID = {
 }
 
 
-@pytest.fixture(scope="module")
-def judge():
-    from autograder.box import lockdown
-
-    with Judge(confine=not lockdown.missing()) as judge:
-        yield judge
-
-
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("answer", SAID)
 def test_the_message_says_enough(judge, answer):
     path = TESTS / f"{answer}.py"

@@ -39,19 +39,26 @@ def test_unknown_architectures_are_refused_by_name():
         occupancy(32, 0, 4, "gfx1100")
 
 
-@pytest.mark.parametrize("arch", sorted(COMPUTE_UNITS))
-def test_registers_agree_with_llvm(arch):
-    """LLVM prints the waves that the registers alone allow; a kernel per point of the curve."""
+@pytest.fixture(scope="module")
+def held():
+    """(num_warps, report for every AMD GPU) of a kernel per point of the curve."""
     from probes_xray import held_rows
 
-    x = torch.empty(64, 32768)
+    x, targets = torch.empty(64, 32768), tuple(sorted(COMPUTE_UNITS))
+    shapes = ((1024, 4), (8192, 8), (8192, 4), (16384, 4), (32768, 4))
+    return [
+        (num_warps, xray(held_rows, x, x, 32768, BLOCK_SIZE=size, num_warps=num_warps, targets=targets))
+        for size, num_warps in shapes
+    ]
+
+
+@pytest.mark.parametrize("arch", sorted(COMPUTE_UNITS))
+def test_registers_agree_with_llvm(arch, held):
+    """LLVM prints the waves that the registers alone allow."""
     seen = set()
-    for block_size, num_warps in ((1024, 4), (8192, 8), (8192, 4), (16384, 4), (32768, 4)):
-        compiled = xray(held_rows, x, x, 32768, BLOCK_SIZE=block_size, num_warps=num_warps, targets=arch)[
-            arch
-        ]
-        ours = occupancy(compiled.vgprs, 0, num_warps, arch).waves_by_vgprs
-        assert ours == compiled.llvm_occupancy, (block_size, num_warps, compiled.vgprs)
+    for num_warps, report in held:
+        ours = occupancy(report[arch].vgprs, 0, num_warps, arch).waves_by_vgprs
+        assert ours == report[arch].llvm_occupancy, (num_warps, report[arch].vgprs)
         seen.add(ours)
     assert len(seen) >= 3
 

@@ -10,7 +10,7 @@ from classroom import RIGHT as RIGHT_WORDS
 from classroom import filled, new_course, submit
 
 from autograder.diagnosis.comparison import Comparison
-from autograder.judge import Judge, proof
+from autograder.judge import proof
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = ROOT / "tests" / "right" / "vector_add"
@@ -59,32 +59,32 @@ def test_doctor_shows_the_same_line(broken):
 def test_grade_refuses_to_begin(broken, tmp_path):
     course = new_course(tmp_path / "course")
     submit(course, "ann", filled(**RIGHT_WORDS))
-    done = autograder("grade", "--course", course.root, env=broken)
+    done = autograder("grade", "--course", course.root, "--workers", 1, env=broken)
     assert done.returncode == 2
     assert "this installation cannot judge kernel exercises" in done.stderr
     assert not (course.root / "autograded").exists() or not list((course.root / "autograded").iterdir())
 
 
 @pytest.mark.parametrize("kind", ["kernel", "value", "compiler"])
-def test_a_wrong_comparison_is_seen_by_every_kind(cache, monkeypatch, kind):
+def test_a_wrong_comparison_is_seen_by_every_kind(judge, cache, monkeypatch, kind):
     """A judge that takes wrong for right is as bad as one that takes right for wrong."""
     monkeypatch.setattr(Comparison, "right", property(lambda self: True))
     monkeypatch.setattr("autograder.judge.values.same", lambda got, expected: True)
-    with Judge() as judge, pytest.raises(proof.CannotJudge, match=f"cannot judge {kind} exercises"):
+    with pytest.raises(proof.CannotJudge, match=f"cannot judge {kind} exercises"):
         proof.prove(judge, kind)
 
 
-def test_what_was_shown_once_is_not_run_again(cache, monkeypatch):
-    with Judge() as judge:
-        judge.prove("vector_add")
+def test_what_was_shown_once_is_not_run_again(judge, cache, monkeypatch):
+    monkeypatch.setattr(judge, "proven", set())
+    judge.prove("vector_add")
     assert len(list(cache.iterdir())) == 1
-    with Judge() as judge:
-        monkeypatch.setattr(judge, "verdict_on", lambda *_: pytest.fail("judged again"))
+    monkeypatch.setattr(judge, "verdict_on", lambda *_: pytest.fail("judged again"))
+    judge.proven.clear()  # as in a new judge
+    judge.prove("vector_add")
+    monkeypatch.setattr(proof, "stack", lambda: {"triton": "3.10.0"})
+    judge.proven.clear()
+    with pytest.raises(pytest.fail.Exception):
         judge.prove("vector_add")
-        monkeypatch.setattr(proof, "stack", lambda: {"triton": "3.10.0"})
-        judge.proven.clear()
-        with pytest.raises(pytest.fail.Exception):
-            judge.prove("vector_add")
 
 
 def test_a_proof_does_not_outlive_a_change_of_any_room(tmp_path, monkeypatch):

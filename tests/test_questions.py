@@ -6,10 +6,9 @@ import triton
 import triton.language as tl
 
 from workshop import KNOWN_DEVICES, explore, recorded, xray
-from workshop.explore.multiprocessor import room
 from workshop.explore.questions import QUESTIONS, Estimate, Question
 from workshop.hints import solution_source
-from workshop.occupancy import occupancy
+from workshop.occupancy import occupancy, programs_by_resource
 
 
 def right(name: str) -> str:
@@ -112,7 +111,7 @@ def test_waves():
 
 
 def test_programs_at_once():
-    resources = room(KNOWN_DEVICES["NVIDIA H200"], 40, 4112, 4)
+    resources = programs_by_resource(40, 4112, 4, KNOWN_DEVICES["NVIDIA H200"])
     scarcest = min(resources, key=lambda name: resources[name][2])
     assert right("programs at once") == f"{resources[scarcest][2]}, by {scarcest}"
     others = {f"{fits}, by {name}" for name, (_, _, fits) in resources.items()}

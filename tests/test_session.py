@@ -40,7 +40,7 @@ class Kernel:
         self.client.shell_channel.send(message)
         shown, done = {}, False
         while not done:
-            reply = self.client.get_iopub_msg(timeout=90)
+            reply = self.client.get_iopub_msg(timeout=240)
             if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 continue
             content = reply["content"]
@@ -57,7 +57,7 @@ def kernel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("course")
     environment = {"JPY_SESSION_NAME": str(folder / "lesson.ipynb"), "PYTHONPATH": str(ROOT)}
     environment["WORKSHOP_PROGRESS"] = str(folder / "progress.json")
-    manager, client = start_new_kernel(cwd=str(folder), env={**os.environ, **environment})
+    manager, client = start_new_kernel(startup_timeout=240, cwd=str(folder), env={**os.environ, **environment})
     started = Kernel(client)
     started.file = folder / "lesson.ipynb"
     assert started.run(PREPARE, "first") == ""
@@ -66,7 +66,6 @@ def kernel(tmp_path_factory):
     manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.timeout(180)
 def test_a_notebook_is_told_what_its_state_is(kernel):
     saved(kernel.file, ADD)
     said = kernel.run('check("vector_add")', "check-vector_add")

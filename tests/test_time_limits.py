@@ -60,13 +60,13 @@ def test_a_process_is_not_charged_for_waiting_for_a_core():
     for other in others:
         other.start()
     try:
-        charge, wall = charge_of(spin, 0.5)
+        charge, wall = charge_of(spin, 0.3)
     finally:
         for other in others:
             other.kill()
-    assert wall > 1.5, "the machine was not loaded"
+    assert wall > 0.9, "the machine was not loaded"
     assert charge.seconds < 0.5 * wall
-    assert 0.4 < charge.computed < 0.7
+    assert 0.2 < charge.computed < 0.5
 
 
 def test_a_process_is_charged_for_sleeping():
@@ -105,6 +105,7 @@ def test_no_notebook_takes_more_than_a_minute():
 
 
 def test_a_blank_that_takes_too_long_does_not_take_the_others_along(judge, short):
+    short = replace(short, limit_seconds=2 * LIMIT)  # a blank has a quarter of it: a wait for the disk must fit too
     slow = " + ".join(["tl.sum(tl.cumsum(tl.zeros([1048576], tl.int32), 0), 0)"] * 20)
     verdict = judge.verdict_on(short, add_with("mask = offsets < n_elements", f"mask = offsets < n_elements + {slow}"))
     assert verdict.diagnosis == "timeout", verdict.to_text()
@@ -137,6 +138,7 @@ def test_an_incomplete_plan_of_the_template_is_not_kept(judge, short, monkeypatc
 
 def test_hostile_neighbours_change_no_partial_credit(judge, short):
     """The verdict on an answer is the same first, after an endless one, and after one that dies."""
+    exercise = find("vector_add")
     partly = add_with("mask = offsets < n_elements", "mask = offsets < n_elements - 1")
     neighbours = [
         add_with("output = x + y", f"{ENDLESS}output = x + y"),
@@ -144,9 +146,9 @@ def test_hostile_neighbours_change_no_partial_credit(judge, short):
         "import time\ntime.sleep(100)\n",
         add_with("x_ptr + offsets,", "x_ptr + offsets * 1000000007,"),
     ]
-    before = judge.verdict_on(short, partly)
+    before = judge.verdict_on(exercise, partly)
     for neighbour in neighbours:
         judge.template_traces._known.clear()  # the hostile answer comes first
         assert not judge.verdict_on(short, neighbour).passed
-        after = judge.verdict_on(short, partly)
+        after = judge.verdict_on(exercise, partly)
         assert (after.score, after.blanks, after.diagnosis) == (before.score, before.blanks, before.diagnosis)

@@ -1,5 +1,6 @@
 """How many waves and programs fit on a GPU at once, given a kernel's registers and shared memory."""
 
+import math
 from dataclasses import dataclass
 
 from workshop.device import DeviceFacts
@@ -96,14 +97,24 @@ def num_programs(num_regs: int, shared_bytes: int, num_warps: int, device: Devic
     0 for none. At least one for each multiprocessor: a launch of no programs would compute nothing. What the
     driver does not report is left out, such as the 32 blocks that a multiprocessor of Hopper holds at most.
     """
-    registers = 2 * device.registers if device.is_cdna else device.registers
+    resources = programs_by_resource(num_regs, shared_bytes, num_warps, device)
+    return max(1, int(min(fit for _, _, fit in resources.values()))) * device.multiprocessors
+
+
+def programs_by_resource(
+    num_regs: int, shared_bytes: int, num_warps: int, device: DeviceFacts
+) -> dict[str, tuple[int, int, float]]:
+    """By resource: what a program needs, what a multiprocessor has, and how many programs that makes.
+
+    Arguments as of `num_programs`. The number is infinite for a resource that a program does not need.
+    """
     threads = num_warps * device.warp_size
-    limits = [device.max_threads // threads]
-    if num_regs:
-        limits.append(registers // (num_regs * threads))
-    if shared_bytes:
-        limits.append(device.shared_memory // shared_bytes)
-    return max(1, min(limits)) * device.multiprocessors
+    needs = {
+        "registers": (num_regs * threads, device.registers * (2 if device.is_cdna else 1)),
+        "shared memory": (shared_bytes, device.shared_memory),
+        "thread slots": (threads, device.max_threads),
+    }
+    return {name: (need, has, has // need if need else math.inf) for name, (need, has) in needs.items()}
 
 
 def _count(number: int, noun: str) -> str:

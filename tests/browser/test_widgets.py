@@ -47,7 +47,7 @@ def notebook(open_notebook, server):
 def says(notebook, cell: int, words: str) -> None:
     """Wait until the picture below a cell says `words` to a screen reader."""
     picture = notebook.cell(cell).locator(f'.workshop-picture svg[aria-label*="{words}"]')
-    picture.first.wait_for(timeout=15_000)
+    picture.first.wait_for(timeout=60_000)
 
 
 def press(notebook, cell: int, slider: int, key: str, times: int = 1) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from workshop.explore.words import count
-from workshop.picture import WRONG, Picture, paragraph
+from workshop.picture import GREEN, WRONG, Picture, paragraph
 
-GREEN = "#009e73"
 MOST_SHOWN = 8  # lines that are shown unfolded
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from workshop.device import KNOWN_DEVICES, DeviceFacts
+from workshop.device import KNOWN_DEVICES
 from workshop.explore.controls import Choice, Explorer, Slider
 from workshop.explore.words import count
+from workshop.occupancy import programs_by_resource
 from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, paragraph
 
 GPUS = {"H200": "NVIDIA H200", "MI300X": "AMD Instinct MI300X"}
@@ -31,20 +32,9 @@ def programs(gpu: str = "H200", registers: int = 40, shared_bytes: int = 4112, n
     )
 
 
-def room(facts: DeviceFacts, registers: int, shared_bytes: int, num_warps: int) -> dict[str, tuple[int, int, float]]:
-    """By resource: what a program needs, what the multiprocessor has, and how many programs that makes."""
-    threads = num_warps * facts.warp_size
-    needs = {
-        "registers": (registers * threads, facts.registers * (2 if facts.is_cdna else 1)),
-        "shared memory": (shared_bytes, facts.shared_memory),
-        "thread slots": (threads, facts.max_threads),
-    }
-    return {name: (need, has, has // need if need else math.inf) for name, (need, has) in needs.items()}
-
-
 def _draw(gpu: str, registers: int, shared_bytes: int, num_warps: int) -> Picture:
     facts = KNOWN_DEVICES[GPUS[gpu]]
-    resources = room(facts, registers, shared_bytes, num_warps)
+    resources = programs_by_resource(registers, shared_bytes, num_warps, facts)
     scarcest = min(resources, key=lambda name: resources[name][2])
     fit = int(resources[scarcest][2])
     unit = "compute unit" if facts.backend == "hip" else "multiprocessor"
@@ -52,7 +42,7 @@ def _draw(gpu: str, registers: int, shared_bytes: int, num_warps: int) -> Pictur
     whole = f"{fit} × {facts.multiprocessors} = {fit * facts.multiprocessors:,}"
     summary += f" A persistent launch has {whole} programs." if fit else " Not one program fits."
     left, wide = 140, 520
-    drawing = Drawing(WIDTH, 3 * 58 + 8, summary)
+    drawing, lines = Drawing(WIDTH, 3 * 58 + 8, summary), [summary]
     for index, (name, (need, has, fits)) in enumerate(resources.items()):
         y = index * 58
         drawing.text(0, y + 20, name, weight=600 if name == scarcest else 400)
@@ -66,11 +56,7 @@ def _draw(gpu: str, registers: int, shared_bytes: int, num_warps: int) -> Pictur
                 drawing.box(left + program * width, y + 2, width, 28, CYCLE[program % len(CYCLE)], 0.5, note=note)
         if not fit and need > has:
             drawing.box(left, y + 2, wide, 28, WRONG, 0.3, 2, dashed=True, note="one program needs more")
-        words = "no limit" if fits == math.inf else f"room for {fits}"
-        drawing.text(left, y + 46, f"{need:,} each, {has:,} in all: {words}")
-    html = drawing.html() + paragraph(summary)
-    lines = [
-        f"{name}: {need:,} each, {has:,} in all, {'no limit' if fits == math.inf else f'room for {fits}'}"
-        for name, (need, has, fits) in resources.items()
-    ]
-    return Picture(html, "\n".join([summary, *lines]))
+        words = f"{need:,} each, {has:,} in all, {'no limit' if fits == math.inf else f'room for {fits}'}"
+        drawing.text(left, y + 46, words)
+        lines.append(f"{name}: {words}")
+    return Picture(drawing.html() + paragraph(summary), "\n".join(lines))
