@@ -469,6 +469,15 @@ def test_an_interrupt_that_the_database_drops_is_heard_before_the_next_submissio
     interrupt.check()  # the next batch of this process begins anew
 
 
+def test_an_interrupt_that_nobody_has_heard_is_heard_at_the_end():
+    for problem in (None, ValueError("the command's own")):
+        with pytest.raises(KeyboardInterrupt), interrupt.remembered():
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            if problem:
+                raise problem
+
+
 def test_what_a_killed_run_left_is_removed_by_the_next(slow_grader, course, monkeypatch):
     process, temporary = slow_grader
     [left] = temporary.glob(f"{PREFIX}*")

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-AGAIN = 0.02  # seconds
+AGAIN = 0.05  # seconds
 STOPPED = 130  # a command's exit status after Ctrl-C, as a shell says it
 
 _pressed = threading.Event()
@@ -20,7 +20,7 @@ def remembered() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt inside, and is remembered for `check`. Only the main thread hears it.
 
     SQLAlchemy and Python's import print a traceback, or drop the exception, where it is raised in their code. There
-    it comes later. A process that was started with `held` hears from here on.
+    it comes later, at the end of this context at the latest. A process that was started with `held` hears from here on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -41,7 +41,12 @@ def remembered() -> Iterator[None]:
     before, mask = signal.signal(signal.SIGINT, heard), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        yield
+        try:
+            yield
+        except Exception:
+            check()
+            raise
+        check()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         for timer in later:
@@ -68,4 +73,5 @@ def _waits(frame: FrameType | None) -> bool:
 def check() -> None:
     """Raises KeyboardInterrupt if Ctrl-C was pressed and nobody has heard it."""
     if _pressed.is_set():
-        raise KeyboardInterrupt
+        _pressed.clear()
+        raise KeyboardInterrupt from None
