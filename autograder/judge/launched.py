@@ -14,13 +14,17 @@ OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "ma
 
 def planned(trace: dict | None) -> Planned | None:
     """What a trace says about its launches; None without a launch."""
-    launches = [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
-    programs = [math.prod(s["grid"]) for s in launches if _is_grid(s.get("grid"))]
-    if not programs:
+    if not (counts := programs(trace)):
         return None
     space = next((s["tuned"]["space"] for s in tuned_launches(trace)), ())
     arguments = [{k: v for k, v in c.items() if k not in OPTIONS and type(v) is int} for c in space]
-    return Planned(max(programs), max(constants(trace), default=1), tuple(arguments))
+    return Planned(max(counts), max(constants(trace), default=1), tuple(arguments))
+
+
+def programs(trace: dict | None) -> list[int]:
+    """The number of programs of each launch."""
+    launches = [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
+    return [math.prod(s["grid"]) for s in launches if _is_grid(s.get("grid"))]
 
 
 def _is_grid(grid: object) -> bool:

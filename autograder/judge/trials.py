@@ -14,7 +14,7 @@ from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
 from ..exercises.spec import Blanks, Case, Exercise, Planned, Strided, Tag
 from ..tensors import dtype_name
-from .launched import block, constants, planned
+from .launched import block, constants, planned, programs
 from .repeats import calls_again
 
 # Of the exercise's time. All blanks together take milliseconds on the interpreter; a GPU compiles each one.
@@ -183,7 +183,7 @@ class Trials:
         return (request, packer.tensors, packer.output_size), [case.slot for case in described]
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        launched = {"constants": constants(trace), "block": block(trace)}
+        launched = {"constants": constants(trace), "block": block(trace), "programs": sum(programs(trace))}
         if isinstance(report, Outcome):
             return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
