@@ -54,26 +54,30 @@ _PROBED = (270_011, 350_003)
 ADD_PROBES = tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in _PROBED)
 
 
-def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case | None, ...]:
-    """A vector that is longer than a launch with a fixed grid covers, and one for each configuration of a space."""
-    space = next((p.space for p in planned if p), ())
-    sizes = [math.prod(constants.values()) for constants in space]
-    cases = []
-    for i, size in enumerate(sizes):
-        new = space[i] not in space[:i] and 1 < size < max(sizes)  # the largest block covers what every other one does
-        name = f"{size} < n < {2 * size}, configuration {i}"
-        cases.append(Case(name, _any_length(size + 1, 2 * size - 1), "drawn") if new else None)
-    block = max((p.block for p in planned if p), default=1)
-    smallest = min([block, *filter(None, sizes)])
-    programs = fixed_programs(*planned)
-    if programs and space and all(p and p.programs * smallest >= n for p, n in zip(planned, _PROBED)):
+LARGEST_BLOCK = 1 << 18
+
+
+def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
+    """A vector that is longer than a fixed grid covers, or else one of a few blocks and one of many."""
+    small, large = planned
+    tuned = (large or small).tuned
+    block = max(p.block for p in planned if p)
+    programs = fixed_programs(small, large)
+    if programs and small.tuned != tuned and all(p.programs * p.block >= n for p, n in zip(planned, _PROBED)):
         programs = None  # the two probes have different configurations, and both are covered
-    if programs and block < _PROBED[1]:  # otherwise the whole vector is one block
-        n = covered(programs, smallest)
-        cases.append(Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"))
-    elif not programs:
-        n = max(1100, min(10_000, 150 * smallest))  # a tiny block makes a program for every few elements
-        cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
+    if programs and block >= _PROBED[1]:  # the whole vector is one block
+        return ()
+    if programs:
+        n = covered(programs, block)
+        return (Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"),)
+    cases = []
+    sizes = [size for size in tuned.values() if 1 < size <= LARGEST_BLOCK]
+    if sizes:
+        size = math.prod(sizes) if math.prod(sizes) <= LARGEST_BLOCK else max(sizes)  # one may be no size of a block
+        name = f"{size} < n < {2 * size}, configuration with {', '.join(map(str, tuned.values()))}"
+        cases.append(Case(name[:100], _any_length(size + 1, 2 * size - 1), "drawn"))
+    n = max(1100, min(10_000, 150 * min(block, *sizes, 100)))  # a tiny block makes a program for every few elements
+    cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
     return tuple(cases)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ..exercises.spec import Planned
 
 MAX_ENTRIES = 64  # in one configuration
+MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
 # Entries of a configuration that are launch options, not arguments of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
@@ -16,9 +17,13 @@ def planned(trace: dict | None) -> Planned | None:
     """What a trace says about its launches; None without a launch."""
     if not (counts := programs(trace)):
         return None
-    space = next((s["tuned"]["space"] for s in tuned_launches(trace)), ())
-    arguments = [{k: v for k, v in c.items() if k not in OPTIONS and type(v) is int} for c in space]
-    return Planned(max(counts), max(constants(trace), default=1), tuple(arguments))
+    most, known = max(counts), constants(trace)
+    block = max([c for c in known if c != most] or known, default=1)  # a constant may be the number of programs
+    for step in tuned_launches(trace):
+        names = {name for configuration in step["tuned"]["space"] for name in configuration} - OPTIONS
+        chosen = {k: v for k, v in step["args"].items() if k in names and type(v) is int}
+        return Planned(most, block, chosen, len(step["tuned"]["space"]))
+    return Planned(most, block)
 
 
 def programs(trace: dict | None) -> list[int]:
