@@ -151,7 +151,7 @@ class Planned:
     """What an answer launches for one case: the programs of its largest launch, and the block.
 
     The block is the largest power of two among the constants of the launches, unless it is that number of programs.
-    `tuned` has the constants that an autotuner chose from so many `configurations`, without the options of the compiler.
+    `tuned` has the constants that an autotuner chose from so many `configurations`, without the compiler's options.
     """
 
     programs: int
