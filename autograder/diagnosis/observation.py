@@ -49,6 +49,11 @@ class Observation:
         return tuple(a.values if isinstance(a, Strided) else a for a in self.arguments)
 
     @property
+    def wrong(self) -> Comparison | None:
+        """The comparison, if it found the output wrong."""
+        return None if self.comparison is None or self.comparison.right else self.comparison
+
+    @property
     def blocks(self) -> tuple[int, ...]:
         """Block sizes that a pattern may have: first the constants of the launches, then common sizes."""
         usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
@@ -75,8 +80,8 @@ class Observation:
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
         """The known mistakes that compute this output."""
-        c = self.comparison
-        if c is None or c.right or not c.expected.numel():
+        c = self.wrong
+        if c is None or not c.expected.numel():
             return ()
         return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
 

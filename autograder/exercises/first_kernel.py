@@ -15,8 +15,8 @@ def _reference(n: int) -> torch.Tensor:
 
 def _left_at_the_fill(o) -> Finding | None:
     """Every wrong element is -1, with which the lesson fills the tensor."""
-    c = o.comparison
-    if c is None or c.right or not bool((c.value[c.bad] == -1).all()):
+    c = o.wrong
+    if c is None or not bool((c.value[c.bad] == -1).all()):
         return None
     return Finding(
         "unwritten-output",

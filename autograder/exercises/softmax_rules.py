@@ -8,8 +8,8 @@ from .spec import Tag
 
 def overflowed(o) -> Finding | None:
     """NaN because exp overflows, or because a whole block is -inf."""
-    c = o.comparison
-    if c is None or c.right or not c.made_not_finite.any():
+    c = o.wrong
+    if c is None or not c.made_not_finite.any():
         return None
     where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
     if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
@@ -32,8 +32,8 @@ def overflowed(o) -> Finding | None:
 
 def lost_low_rows(o) -> Finding | None:
     """Only rows of low numbers are wrong, and what is wrong there is NaN or 0."""
-    c = o.comparison
-    if c is None or c.right or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
+    c = o.wrong
+    if c is None or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
         return None
     highest = o.arguments[0].values.double().amax(1)
     if not c.bad_rows.any() or not bool((highest[c.bad_rows] < -150.0).all()):
@@ -56,8 +56,8 @@ def lost_low_rows(o) -> Finding | None:
 
 def misses_a_column(o) -> Finding | None:
     """The sum of every row lacks the exponential of one column: rounding would not know which."""
-    c = o.comparison
-    if c is None or c.right or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
+    c = o.wrong
+    if c is None or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
         return None
     missing = 1 - 1 / c.row_ratios.double()
     exactly = ((c.expected - missing[:, None]).abs() <= 1e-5 + 1e-3 * missing[:, None]).all(0).nonzero().flatten()
@@ -74,8 +74,8 @@ def misses_a_column(o) -> Finding | None:
 
 def not_normalised(o) -> Finding | None:
     """Each row is a multiple of the right row."""
-    c = o.comparison
-    if c is None or c.right or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
+    c = o.wrong
+    if c is None or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
         return None
     factors = c.row_ratios
     return Finding(

@@ -204,8 +204,8 @@ SCALE_CASES = (
 
 def _another_factor(o) -> Finding | None:
     """The output is a multiple of x, and the factor follows from something else than a."""
-    c = o.comparison
-    if c is None or c.right or (ratio := c.ratio_where_finite) is None or abs(ratio - 1) < 1e-6:
+    c = o.wrong
+    if c is None or (ratio := c.ratio_where_finite) is None or abs(ratio - 1) < 1e-6:
         return None
     a = o.values[1]
     return Finding(
@@ -218,8 +218,8 @@ def _another_factor(o) -> Finding | None:
 
 def _rounded_factor(o) -> Finding | None:
     """The factor is a, rounded to three digits after the point."""
-    c = o.comparison
-    if c is None or c.right or (ratio := c.ratio_where_finite) is None:
+    c = o.wrong
+    if c is None or (ratio := c.ratio_where_finite) is None:
         return None
     a = o.values[1]
     if round(a, 3) == a or abs(ratio * a - round(a, 3)) > 1e-5 * abs(a):
@@ -234,10 +234,7 @@ def _rounded_factor(o) -> Finding | None:
 
 def _far_factor(o) -> Finding | None:
     """Another factor, so large that some elements are infinite."""
-    c = o.comparison
-    if c is None or c.right or not c.made_infinite:
-        return None
-    return _another_factor(o)
+    return _another_factor(o) if o.wrong and o.wrong.made_infinite else None
 
 
 def _copied(source: str, traces: list[dict]) -> str:
@@ -255,8 +252,8 @@ LARGEST_HALF = 65504.0
 
 def in_half_precision(o) -> Finding | None:
     """What is too large for float16 is infinite, and the rest has the errors of float16, although x is no float16."""
-    c = o.comparison
-    if c is None or c.right or c.expected.ndim != 2 or c.got.dtype == torch.float16:
+    c = o.wrong
+    if c is None or c.expected.ndim != 2 or c.got.dtype == torch.float16:
         return None
     x, infinite = o.values[0].double().abs(), torch.isinf(c.value)
     largest, smallest = torch.maximum(x, c.expected.abs()), torch.minimum(x, c.expected.abs())
@@ -278,8 +275,8 @@ def in_half_precision(o) -> Finding | None:
 
 def overflowed(o) -> Finding | None:
     """Infinities are all that is wrong, although x and a * x are finite in the dtype of x."""
-    c = o.comparison
-    if c is None or c.right or not c.made_infinite:
+    c = o.wrong
+    if c is None or not c.made_infinite:
         return None
     if bool((c.bad & ~c.made_not_finite).any()):
         return None

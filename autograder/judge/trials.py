@@ -237,7 +237,7 @@ class Trials:
         wrong = {
             i: (replace(cases[i][0], poison="zero"), cases[i][1])
             for i, o in seen.items()
-            if o.comparison and not o.comparison.right and o.evidence.poisoned
+            if o.wrong and o.evidence.poisoned
         }
         again = self.replay(self.source, wrong)
         for i, other in again.items():
