@@ -12,6 +12,7 @@ from .softmax_rules import (
     lanes_without_elements,
     lost_low_rows,
     misses_a_column,
+    more_in_the_sum,
     not_normalised,
     only_long_rows,
     only_ragged_rows,
@@ -290,7 +291,7 @@ def in_half_precision(source: str, traces: list[dict]) -> str:
     )
 
 
-def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
+def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exercise:
     return Exercise(
         lesson=find(name),
         entry=name,
@@ -303,6 +304,7 @@ def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
         mistakes=mistakes,
         rules=(overflowed, lost_low_rows, misses_a_column),
         last_rules=(not_normalised,),
+        summaries=(more_in_the_sum, *summaries),
         remark=in_half_precision,
         contiguous=True,
         **more,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from ..verdict import Finding
 from .spec import Tag
 
@@ -84,6 +86,28 @@ def not_normalised(o) -> Finding | None:
         f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
         "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
         "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def more_in_the_sum(cases, o, finding: Finding) -> Finding | None:
+    """The same number was added to the sum of every row: rounding would differ from row to row."""
+    if finding.slug not in ("low-precision", "not-normalised", "constant-factor"):
+        return None
+    wrong = [o.wrong for o, _ in cases if o.wrong and not o.case.about & {Tag.HALF, Tag.FAR}]
+    wrong = [c for c in wrong if c.row_ratios is not None]
+    if not wrong:
+        return None
+    sums = torch.cat([1 / c.expected.amax(1) for c in wrong])  # of exp(x - maximum)
+    ratios = torch.cat([c.row_ratios for c in wrong]).double()
+    telling = (1 - ratios).abs() > 5e-6  # beyond what rounding does
+    added, sums = (sums * (1 / ratios - 1))[telling], sums[telling]
+    if len(sums) < 4 or sums.max() < 1.5 * sums.min() or not 0 < added.max() < 1.25 * added.min():
+        return None
+    return Finding(
+        "not-normalised",
+        f"The rows do not sum to 1: about {float(added.median()):.2g} was added to the sum of each ({o.case.name}).",
+        "A softmax needs no such number: the largest term of each sum is exp(0) = 1, so no sum is 0.",
+        "divide by the sum as it is. If you added nothing, look for what else enters each sum.",
     )
 
 
