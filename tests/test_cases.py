@@ -83,6 +83,18 @@ def test_a_grid_from_the_box_is_not_trusted(grid):
     assert seen is None or seen.programs == 1
 
 
+@pytest.mark.parametrize("value", [1 << 40, "x", None, [1], 2.5])
+def test_a_configuration_from_the_box_is_not_trusted(value):
+    tuned = {"space": [{"BLOCK": 256}], "key": []}
+    seen = planned({"steps": [{"op": "launch", "grid": [3], "args": {"BLOCK": value}, "tuned": tuned}]})
+    assert seen.tuned == {} and seen.configurations == 1
+
+
+def test_a_constant_that_counts_programs_is_no_block():
+    launch = {"op": "launch", "grid": [2048], "args": {"BLOCK": 256, "PROGRAMS": 2048}}
+    assert planned({"steps": [launch]}).block == 256
+
+
 def test_spread_reaches_both_ends():
     x = spread(torch.Generator().manual_seed(0), -100, 126, 5000).abs()
     assert bool(torch.isfinite(x).all()) and float(x.min()) < 2.0**-95 and float(x.max()) > 2.0**120

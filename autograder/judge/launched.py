@@ -21,15 +21,18 @@ def planned(trace: dict | None) -> Planned | None:
     block = max([c for c in known if c != most] or known, default=1)  # a constant may be the number of programs
     for step in tuned_launches(trace):
         names = {name for configuration in step["tuned"]["space"] for name in configuration} - OPTIONS
-        chosen = {k: v for k, v in step["args"].items() if k in names and type(v) is int}
+        chosen = {k: v for k, v in step["args"].items() if k in names and type(v) is int and abs(v) < 1 << 31}
         return Planned(most, block, chosen, len(step["tuned"]["space"]))
     return Planned(most, block)
 
 
+def _launches(trace: dict | None) -> list[dict]:
+    return [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
+
+
 def programs(trace: dict | None) -> list[int]:
     """The number of programs of each launch."""
-    launches = [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
-    return [math.prod(s["grid"]) for s in launches if _is_grid(s.get("grid"))]
+    return [math.prod(s["grid"]) for s in _launches(trace) if _is_grid(s.get("grid"))]
 
 
 def _is_grid(grid: object) -> bool:
@@ -38,10 +41,8 @@ def _is_grid(grid: object) -> bool:
 
 def constants(trace: dict) -> tuple[int, ...]:
     """Integers among the launch arguments: block sizes are among them."""
-    found = []
-    for step in trace.get("steps", ()):
-        if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
-            found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
+    arguments = [s["args"].values() for s in _launches(trace) if isinstance(s.get("args"), dict)]
+    found = [v for values in arguments for v in values if type(v) is int and v >= 2 and v & (v - 1) == 0]
     return tuple(dict.fromkeys(found))[:8]
 
 
