@@ -3,7 +3,6 @@ import triton
 import triton.language as tl
 
 
-
 @triton.jit
 def naive_softmax_kernel(in_ptr, output_ptr, row_stride, output_row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
