@@ -117,6 +117,11 @@ def _heavy_head(m, n, generator):
     return x
 
 
+def _stairs(m, n, generator):
+    """Equal numbers in 8192 columns, then larger ones. All lanes of a block round alike, so their errors add up."""
+    return 0.3 * (torch.arange(n) // 8192).repeat(m, 1) + torch.randn(m, 1, generator=generator)
+
+
 def _far(m, n, generator):
     """Finite values from one end of float32 to the other, in rows of four kinds that take turns.
 
@@ -211,6 +216,7 @@ WIDE_CASES = (
     Case("2 × 65,600 to 81,900, row stride 100 larger", _any((2, 2), _UNEVEN, 100), "ragged strided wide drawn"),
     Case("1 × 65,600 to 81,900, negative", _any((1, 1), _UNEVEN, values=_low), "ragged negative wide drawn"),
     Case("1 × 73728, ascending", _rows(1, 73728, values=_ascending), "ascending wide"),  # 9 blocks of 8192
+    Case("1 × 24576, three stairs", _rows(1, 24576, values=_stairs), "wide"),
     Case(
         "2 × 6000, float16",
         _rows(2, 6000, dtype=torch.float16, values=_heavy_head),
