@@ -42,7 +42,7 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
     small = tuple(Planned(programs=3, block=64) for _ in exercise.probes)
     for seed in range(3):
         generator = torch.Generator().manual_seed(seed)
-        for case in (*exercise.cases, *filter(None, exercise.beyond(small))):
+        for case in (*exercise.cases, *exercise.beyond(small)):
             if case.gpu_only:
                 continue
             arguments = [a.values if isinstance(a, Strided) else a for a in case.make(generator)]
@@ -81,6 +81,18 @@ def test_a_softmax_has_a_case_of_more_blocks_than_a_fixed_number():
 def test_a_grid_from_the_box_is_not_trusted(grid):
     seen = planned({"steps": [{"op": "launch", "grid": grid, "args": {}}]})
     assert seen is None or seen.programs == 1
+
+
+@pytest.mark.parametrize("value", [1 << 40, "x", None, [1], 2.5])
+def test_a_configuration_from_the_box_is_not_trusted(value):
+    tuned = {"space": [{"BLOCK": 256}], "key": []}
+    seen = planned({"steps": [{"op": "launch", "grid": [3], "args": {"BLOCK": value}, "tuned": tuned}]})
+    assert seen.tuned == {} and seen.configurations == 1
+
+
+def test_a_constant_that_counts_programs_is_no_block():
+    launch = {"op": "launch", "grid": [2048], "args": {"BLOCK": 256, "PROGRAMS": 2048}}
+    assert planned({"steps": [launch]}).block == 256
 
 
 def test_spread_reaches_both_ends():

@@ -150,3 +150,8 @@ def test_wrong_calls_end_with_one_line(capsys):
     assert main(["selftest", "--mutants", "0"]) == 2
     assert main(["selftest", "--mutants", "5", "--exercise", "nothing"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_gradient_of_zeros_may_be_called_not_attempted():
+    (zeros,) = (m for m in every_mutant("leaky_dropout_grad") if "+ dx = 0.0" in m.change)
+    assert "not-attempted" in zeros.fair

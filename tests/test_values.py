@@ -1,6 +1,7 @@
 """What is said about an answer that is a number: the explanation fits the whole answer, and names no kernel."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,6 +50,38 @@ def test_a_mistake_that_fits_one_case_by_chance_is_not_named():
     found = verdict("occupancy_launch", returning(at_least_one_in_all))
     assert found.diagnosis == "wrong-value"
     assert "That is the number for one multiprocessor" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "unfair"),
+    [
+        # as many wrong cases as it explains would be wrong with the mistake, and are right
+        ("occupancy_launch", lambda regs, shared, warps, device: (
+            (regs, shared, warps, replace(device, registers=2 * device.registers)) if device.is_cdna
+            else (regs, shared, warps, device)
+        ), "limit by registers is missing"),
+        # one of several wrong cases; in the cases that are right, the mistake makes no difference
+        ("occupancy", lambda vgprs, lds, warps, arch: (vgprs, lds * 1024 if arch == "gfx90a" else lds, warps, arch),
+         "num_warps is not used"),
+    ],
+)  # fmt: skip
+def test_a_mistake_must_explain_more_than_it_leaves(name, changed, unfair):
+    reference = find(name).reference
+    found = verdict(name, returning(lambda *arguments: reference(*changed(*arguments))))
+    assert found.diagnosis == "wrong-value"
+    assert unfair not in found.message
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "fair"),
+    [
+        ("occupancy", lambda vgprs, *kernel: (max(8, vgprs // 8 * 8), *kernel), "rounded down"),
+        ("bytes_moved", lambda m, n, size: (m, n, 4), "4 bytes, as in float32"),
+    ],
+)
+def test_a_mistake_that_explains_everything_is_named(name, changed, fair):
+    reference = find(name).reference
+    assert fair in verdict(name, returning(lambda *arguments: reference(*changed(*arguments)))).message
 
 
 def test_a_mistake_beside_another_one_is_still_named():

@@ -40,12 +40,18 @@ class Observation:
     comparison: Comparison | None = None
     constants: tuple[int, ...] = ()
     block: int = 0  # elements of one program's block, where a constant's name says so
+    programs: int = 0  # of all launches together
     from_masked_lanes: bool = False  # every wrong element changes with what masked-off lanes hold
     access: Access | None = None
 
     @property
     def values(self) -> tuple:
         return tuple(a.values if isinstance(a, Strided) else a for a in self.arguments)
+
+    @property
+    def wrong(self) -> Comparison | None:
+        """The comparison, if it found the output wrong."""
+        return None if self.comparison is None or self.comparison.right else self.comparison
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -74,8 +80,8 @@ class Observation:
     @cached_property
     def mistakes(self) -> tuple[Mistake, ...]:
         """The known mistakes that compute this output."""
-        c = self.comparison
-        if c is None or c.right or not c.expected.numel():
+        c = self.wrong
+        if c is None or not c.expected.numel():
             return ()
         return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
 

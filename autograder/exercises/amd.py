@@ -216,6 +216,12 @@ OCCUPANCY_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        lambda vgprs, *kernel: occupancy(max(8, vgprs // 8 * 8), *kernel),
+        "The registers of a wave are rounded down. A wave gets at least as many as it uses.",
+        "Round up: (vgprs + 7) // 8 * 8.",
+    ),
+    Mistake(
+        "wrong-value",
         lambda vgprs, lds, warps, arch: occupancy(-(-vgprs // 16) * 16, lds, warps, arch),
         "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
         "rounded.",

@@ -66,6 +66,12 @@ BYTES_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        _scaled(lambda m, n, size: 4),
+        "Every element is counted as 4 bytes, as in float32.",
+        "Multiply by element_size.",
+    ),
+    Mistake(
+        "wrong-value",
         _scaled(lambda m, n, size: 8 * size),
         "These are bits.",
         "element_size is in bytes already.",

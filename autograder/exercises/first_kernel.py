@@ -15,14 +15,29 @@ def _reference(n: int) -> torch.Tensor:
 
 def _left_at_the_fill(o) -> Finding | None:
     """Every wrong element is -1, with which the lesson fills the tensor."""
-    c = o.comparison
-    if c is None or c.right or not bool((c.value[c.bad] == -1).all()):
+    c = o.wrong
+    if c is None or not bool((c.value[c.bad] == -1).all()):
         return None
     return Finding(
         "unwritten-output",
         f"{int(c.bad.sum())} of {c.bad.numel()} elements are still -1: no program wrote them ({o.case.name}).",
         advice="let each program store its number, tl.store(output_ptr + pid, pid), and launch n programs: "
         "first_kernel_programs[(n,)](…).",
+    )
+
+
+def _fewer_programs_than_elements(o) -> Finding | None:
+    """The numbers are right, but a program wrote more than its own one."""
+    c = o.comparison
+    if c is None or not c.right or o.programs >= c.expected.numel():
+        return None
+    return Finding(
+        "wrong-program-id",
+        f"The numbers are right, but {o.programs} program{'s' * (o.programs != 1)} wrote {c.expected.numel()} elements "
+        f"({o.case.name}).",
+        "The exercise asks for one program per element: program number p writes p to element p. A block or a loop "
+        "writes numbers that belong to no program.",
+        "launch n programs, first_kernel_programs[(n,)](…), and let each store tl.program_id(axis=0) once.",
     )
 
 
@@ -65,6 +80,6 @@ EXERCISES = (
                 "tl.num_programs(0) is the number of programs; tl.program_id(0) is the number of the running program.",
             ),
         ),
-        rules=(_left_at_the_fill,),
+        rules=(_left_at_the_fill, _fewer_programs_than_elements),
     ),
 )

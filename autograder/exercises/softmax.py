@@ -12,6 +12,7 @@ from .softmax_rules import (
     lanes_without_elements,
     lost_low_rows,
     misses_a_column,
+    more_in_the_sum,
     not_normalised,
     only_long_rows,
     only_ragged_rows,
@@ -116,6 +117,11 @@ def _heavy_head(m, n, generator):
     return x
 
 
+def _stairs(m, n, generator):
+    """Equal numbers in 8192 columns, then larger ones. All lanes of a block round alike, so their errors add up."""
+    return 0.3 * (torch.arange(n) // 8192).repeat(m, 1) + torch.randn(m, 1, generator=generator)
+
+
 def _far(m, n, generator):
     """Finite values from one end of float32 to the other, in rows of four kinds that take turns.
 
@@ -210,6 +216,7 @@ WIDE_CASES = (
     Case("2 × 65,600 to 81,900, row stride 100 larger", _any((2, 2), _UNEVEN, 100), "ragged strided wide drawn"),
     Case("1 × 65,600 to 81,900, negative", _any((1, 1), _UNEVEN, values=_low), "ragged negative wide drawn"),
     Case("1 × 73728, ascending", _rows(1, 73728, values=_ascending), "ascending wide"),  # 9 blocks of 8192
+    Case("1 × 24576, three stairs", _rows(1, 24576, values=_stairs), "wide"),
     Case(
         "2 × 6000, float16",
         _rows(2, 6000, dtype=torch.float16, values=_heavy_head),
@@ -290,7 +297,7 @@ def in_half_precision(source: str, traces: list[dict]) -> str:
     )
 
 
-def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
+def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exercise:
     return Exercise(
         lesson=find(name),
         entry=name,
@@ -303,6 +310,7 @@ def _softmax(name: str, cases, mistakes=MISTAKES, **more) -> Exercise:
         mistakes=mistakes,
         rules=(overflowed, lost_low_rows, misses_a_column),
         last_rules=(not_normalised,),
+        summaries=(more_in_the_sum, *summaries),
         remark=in_half_precision,
         contiguous=True,
         **more,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import torch
+
 from ..verdict import Finding
 from .spec import Tag
 
 
 def overflowed(o) -> Finding | None:
     """NaN because exp overflows, or because a whole block is -inf."""
-    c = o.comparison
-    if c is None or c.right or not c.made_not_finite.any():
+    c = o.wrong
+    if c is None or not c.made_not_finite.any():
         return None
     where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
     if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
@@ -32,8 +34,8 @@ def overflowed(o) -> Finding | None:
 
 def lost_low_rows(o) -> Finding | None:
     """Only rows of low numbers are wrong, and what is wrong there is NaN or 0."""
-    c = o.comparison
-    if c is None or c.right or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
+    c = o.wrong
+    if c is None or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
         return None
     highest = o.arguments[0].values.double().amax(1)
     if not c.bad_rows.any() or not bool((highest[c.bad_rows] < -150.0).all()):
@@ -56,8 +58,8 @@ def lost_low_rows(o) -> Finding | None:
 
 def misses_a_column(o) -> Finding | None:
     """The sum of every row lacks the exponential of one column: rounding would not know which."""
-    c = o.comparison
-    if c is None or c.right or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
+    c = o.wrong
+    if c is None or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
         return None
     missing = 1 - 1 / c.row_ratios.double()
     exactly = ((c.expected - missing[:, None]).abs() <= 1e-5 + 1e-3 * missing[:, None]).all(0).nonzero().flatten()
@@ -74,8 +76,8 @@ def misses_a_column(o) -> Finding | None:
 
 def not_normalised(o) -> Finding | None:
     """Each row is a multiple of the right row."""
-    c = o.comparison
-    if c is None or c.right or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
+    c = o.wrong
+    if c is None or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
         return None
     factors = c.row_ratios
     return Finding(
@@ -84,6 +86,28 @@ def not_normalised(o) -> Finding | None:
         f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
         "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
         "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
+    )
+
+
+def more_in_the_sum(cases, o, finding: Finding) -> Finding | None:
+    """The same number was added to the sum of every row: rounding would differ from row to row."""
+    if finding.slug not in ("low-precision", "not-normalised", "constant-factor"):
+        return None
+    wrong = [o.wrong for o, _ in cases if o.wrong and not o.case.about & {Tag.HALF, Tag.FAR}]
+    wrong = [c for c in wrong if c.row_ratios is not None]
+    if not wrong:
+        return None
+    sums = torch.cat([1 / c.expected.amax(1) for c in wrong])  # of exp(x - maximum)
+    ratios = torch.cat([c.row_ratios for c in wrong]).double()
+    telling = (1 - ratios).abs() > 5e-6  # beyond what rounding does
+    added, sums = (sums * (1 / ratios - 1))[telling], sums[telling]
+    if len(sums) < 4 or sums.max() < 1.5 * sums.min() or not 0 < added.max() < 1.25 * added.min():
+        return None
+    return Finding(
+        "not-normalised",
+        f"The rows do not sum to 1: about {float(added.median()):.2g} was added to the sum of each ({o.case.name}).",
+        "A softmax needs no such number: the largest term of each sum is exp(0) = 1, so no sum is 0.",
+        "divide by the sum as it is. If you added nothing, look for what else enters each sum.",
     )
 
 

@@ -148,13 +148,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Planned:
-    """What an answer launches for one case: the programs of its largest launch, and the largest power of two among the
-    constants of the launches, which is the block. `space` has the constants of each configuration of an autotuned
-    launch, without the options of the compiler."""
+    """What an answer launches for one case: the programs of its largest launch, and the block.
+
+    The block is the largest power of two among the constants of the launches, unless it is that number of programs.
+    `tuned` has the constants that an autotuner chose from so many `configurations`, without the compiler's options.
+    """
 
     programs: int
     block: int
-    space: tuple[dict[str, int], ...] = ()
+    tuned: dict[str, int] = field(default_factory=dict)
+    configurations: int = 1
 
 
 @dataclass(frozen=True)
@@ -242,8 +245,8 @@ class Exercise:
     `drawn` makes more cases, other ones in every judgement, so that no table of the public cases passes.
 
     `probes` are planned and not run, so their tensors may be without values. `beyond` gets what the answer launches for
-    each probe (None if that failed), and returns more cases. Case i of them runs configuration i of an autotuned
-    launch; None is a case that is not needed.
+    each probe (None if that failed), and returns more cases. An autotuned answer is asked in each of its
+    configurations, and the cases run in that one. Of cases with one name, the first is run.
 
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
@@ -269,7 +272,7 @@ class Exercise:
     rests_on: str = ""
     drawn: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
     probes: tuple[Case, ...] = ()
-    beyond: Callable[[tuple[Planned | None, ...]], tuple[Case | None, ...]] = lambda planned: ()
+    beyond: Callable[[tuple[Planned | None, ...]], tuple[Case, ...]] = lambda planned: ()
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous

@@ -18,9 +18,9 @@ EXACT = {
 }
 
 
-def _pair(n: int, dtype: torch.dtype = torch.float32):
+def _pair(*shape: int):
     def make(generator):
-        return tuple(Strided(torch.randn(n, generator=generator).to(dtype)) for _ in range(2))
+        return tuple(Strided(torch.randn(shape, generator=generator)) for _ in range(2))
 
     return make
 
@@ -54,26 +54,30 @@ _PROBED = (270_011, 350_003)
 ADD_PROBES = tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in _PROBED)
 
 
-def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case | None, ...]:
-    """A vector that is longer than a launch with a fixed grid covers, and one for each configuration of a space."""
-    space = next((p.space for p in planned if p), ())
-    sizes = [math.prod(constants.values()) for constants in space]
-    cases = []
-    for i, size in enumerate(sizes):
-        new = space[i] not in space[:i] and 1 < size < max(sizes)  # the largest block covers what every other one does
-        name = f"{size} < n < {2 * size}, configuration {i}"
-        cases.append(Case(name, _any_length(size + 1, 2 * size - 1), "drawn") if new else None)
-    block = max((p.block for p in planned if p), default=1)
-    smallest = min([block, *filter(None, sizes)])
-    programs = fixed_programs(*planned)
-    if programs and space and all(p and p.programs * smallest >= n for p, n in zip(planned, _PROBED)):
+LARGEST_BLOCK = 1 << 18
+
+
+def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
+    """A vector that is longer than a fixed grid covers, or else one of a few blocks and one of many."""
+    small, large = planned
+    tuned = (large or small).tuned
+    block = max(p.block for p in planned if p)
+    programs = fixed_programs(small, large)
+    if programs and small.tuned != tuned and all(p.programs * p.block >= n for p, n in zip(planned, _PROBED)):
         programs = None  # the two probes have different configurations, and both are covered
-    if programs and block < _PROBED[1]:  # otherwise the whole vector is one block
-        n = covered(programs, smallest)
-        cases.append(Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"))
-    elif not programs:
-        n = max(1100, min(10_000, 150 * smallest))  # a tiny block makes a program for every few elements
-        cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
+    if programs and block >= _PROBED[1]:  # the whole vector is one block
+        return ()
+    if programs:
+        n = covered(programs, block)
+        return (Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"),)
+    cases = []
+    sizes = [size for size in tuned.values() if 1 < size <= LARGEST_BLOCK]
+    if sizes:
+        size = math.prod(sizes) if math.prod(sizes) <= LARGEST_BLOCK else max(sizes)  # one may be no size of a block
+        name = f"{size} < n < {2 * size}, configuration with {', '.join(map(str, tuned.values()))}"
+        cases.append(Case(name[:100], _any_length(size + 1, 2 * size - 1), "drawn"))
+    n = max(1100, min(10_000, 150 * min(block, *sizes, 100)))  # a tiny block makes a program for every few elements
+    cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
     return tuple(cases)
 
 
@@ -156,7 +160,7 @@ _ADD_MISTAKES = (
     ),
     Mistake(
         "wrong-program-id",
-        lambda x, y, block: (x + y)[torch.arange(len(x)) % block],
+        lambda x, y, block: (x + y).flatten()[torch.arange(x.numel()) % block].view(x.shape),
         "Every block holds the sums of the first block.",
         "Offsets start at pid * BLOCK_SIZE, for the loads and for the store.",
     ),
@@ -200,8 +204,8 @@ SCALE_CASES = (
 
 def _another_factor(o) -> Finding | None:
     """The output is a multiple of x, and the factor follows from something else than a."""
-    c = o.comparison
-    if c is None or c.right or (ratio := c.ratio_where_finite) is None or abs(ratio - 1) < 1e-6:
+    c = o.wrong
+    if c is None or (ratio := c.ratio_where_finite) is None or abs(ratio - 1) < 1e-6:
         return None
     a = o.values[1]
     return Finding(
@@ -214,8 +218,8 @@ def _another_factor(o) -> Finding | None:
 
 def _rounded_factor(o) -> Finding | None:
     """The factor is a, rounded to three digits after the point."""
-    c = o.comparison
-    if c is None or c.right or (ratio := c.ratio_where_finite) is None:
+    c = o.wrong
+    if c is None or (ratio := c.ratio_where_finite) is None:
         return None
     a = o.values[1]
     if round(a, 3) == a or abs(ratio * a - round(a, 3)) > 1e-5 * abs(a):
@@ -230,10 +234,7 @@ def _rounded_factor(o) -> Finding | None:
 
 def _far_factor(o) -> Finding | None:
     """Another factor, so large that some elements are infinite."""
-    c = o.comparison
-    if c is None or c.right or not c.made_infinite:
-        return None
-    return _another_factor(o)
+    return _another_factor(o) if o.wrong and o.wrong.made_infinite else None
 
 
 def _copied(source: str, traces: list[dict]) -> str:
@@ -251,8 +252,8 @@ LARGEST_HALF = 65504.0
 
 def in_half_precision(o) -> Finding | None:
     """What is too large for float16 is infinite, and the rest has the errors of float16, although x is no float16."""
-    c = o.comparison
-    if c is None or c.right or c.expected.ndim != 2 or c.got.dtype == torch.float16:
+    c = o.wrong
+    if c is None or c.expected.ndim != 2 or c.got.dtype == torch.float16:
         return None
     x, infinite = o.values[0].double().abs(), torch.isinf(c.value)
     largest, smallest = torch.maximum(x, c.expected.abs()), torch.minimum(x, c.expected.abs())
@@ -274,8 +275,8 @@ def in_half_precision(o) -> Finding | None:
 
 def overflowed(o) -> Finding | None:
     """Infinities are all that is wrong, although x and a * x are finite in the dtype of x."""
-    c = o.comparison
-    if c is None or c.right or not c.made_infinite:
+    c = o.wrong
+    if c is None or not c.made_infinite:
         return None
     if bool((c.bad & ~c.made_not_finite).any()):
         return None
@@ -314,7 +315,7 @@ EXERCISES = (
         lesson=find("vector_add"),
         entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
-        cases=ADD_CASES,
+        cases=(*ADD_CASES, Case("12 × 85", _pair(12, 85), "ragged")),
         probes=ADD_PROBES,
         beyond=beyond_the_launch,
         reference=lambda x, y: x.double() + y.double(),

@@ -13,12 +13,11 @@ from dataclasses import replace
 from ..box.wire import Report
 from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding, Slug
-from .launched import OPTIONS, tuned_launches
+from .launched import MAX_CONFIGURATIONS, OPTIONS, tuned_launches
 from .trials import Drawn, Trials
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
-MAX_CONFIGURATIONS = 32  # a larger space is not timed
 
 
 def about_autotuning(trials: Trials) -> Finding | None:

@@ -11,19 +11,31 @@ from ..exercises.spec import Planned
 MAX_ENTRIES = 64  # in one configuration
 MAX_TYPES = 4  # lists of parameter types of an answer; they travel in one small message
 TYPES = {"constexpr", "i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
+MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
 # Entries of a configuration that are launch options, not arguments of the kernel.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
 
 def planned(trace: dict | None) -> Planned | None:
     """What a trace says about its launches; None without a launch."""
-    launches = [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
-    programs = [math.prod(s["grid"]) for s in launches if _is_grid(s.get("grid"))]
-    if not programs:
+    if not (counts := programs(trace)):
         return None
-    space = next((s["tuned"]["space"] for s in tuned_launches(trace)), ())
-    arguments = [{k: v for k, v in c.items() if k not in OPTIONS and type(v) is int} for c in space]
-    return Planned(max(programs), max(constants(trace), default=1), tuple(arguments))
+    most, known = max(counts), constants(trace)
+    block = max([c for c in known if c != most] or known, default=1)  # a constant may be the number of programs
+    for step in tuned_launches(trace):
+        names = {name for configuration in step["tuned"]["space"] for name in configuration} - OPTIONS
+        chosen = {k: v for k, v in step["args"].items() if k in names and type(v) is int and abs(v) < 1 << 31}
+        return Planned(most, block, chosen, len(step["tuned"]["space"]))
+    return Planned(most, block)
+
+
+def _launches(trace: dict | None) -> list[dict]:
+    return [s for s in (trace or {}).get("steps", ()) if isinstance(s, dict) and s.get("op") == "launch"]
+
+
+def programs(trace: dict | None) -> list[int]:
+    """The number of programs of each launch."""
+    return [math.prod(s["grid"]) for s in _launches(trace) if _is_grid(s.get("grid"))]
 
 
 def types(specialisations: Iterable[Specialisation]) -> tuple[tuple[str, ...], ...]:
@@ -44,10 +56,8 @@ def _is_grid(grid: object) -> bool:
 
 def constants(trace: dict) -> tuple[int, ...]:
     """Integers among the launch arguments: block sizes are among them."""
-    found = []
-    for step in trace.get("steps", ()):
-        if isinstance(step, dict) and step.get("op") == "launch" and isinstance(step.get("args"), dict):
-            found += [v for v in step["args"].values() if type(v) is int and v >= 2 and v & (v - 1) == 0]
+    arguments = [s["args"].values() for s in _launches(trace) if isinstance(s.get("args"), dict)]
+    found = [v for values in arguments for v in values if type(v) is int and v >= 2 and v & (v - 1) == 0]
     return tuple(dict.fromkeys(found))[:8]
 
 

@@ -14,7 +14,7 @@ from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
 from ..exercises.spec import Blanks, Case, Exercise, Planned, Strided, Tag
 from ..tensors import dtype_name
-from .launched import block, constants, planned
+from .launched import MAX_CONFIGURATIONS, block, constants, planned, programs
 from .repeats import calls_again
 
 # Of the exercise's time. All blanks together take milliseconds on the interpreter; a GPU compiles each one.
@@ -95,20 +95,31 @@ class Trials:
 
     def _plans(self) -> dict[int, Report | Outcome]:
         """The plans of all cases, and of those beyond what the answer launches for the probes; the latter are added."""
-        exercise, count = self.exercise, len(self.cases)
-        # in one configuration: in two, a grid that follows the block and the size may look like a fixed one
-        probes = [Drawn(probe, probe.make(None), None, configuration=0) for probe in exercise.probes]
-        plans = self.plan(self.source, self.cases + probes)
-        seen = tuple(_launched(plans.get(count + i)) for i in range(len(probes)))
+        count = len(self.cases)
+        plans = self.plan(self.source, self.cases + self._probes(0))
+        seen = [self._probed(plans, count)]
         plans = {i: plan for i, plan in plans.items() if i < count}
-        if any(seen) and (beyond := exercise.beyond(seen)):
-            drawn = [case and self._draw(case, self.seed + 500 + i) for i, case in enumerate(beyond)]
-            more = self.plan(self.source, [each or self.cases[0] for each in drawn])
-            for i, each in enumerate(drawn):
-                if each and i in more:
-                    plans[len(self.cases)] = more[i]
-                    self.cases.append(each)
+        spaces = [p.configurations for p in seen[0] if p]
+        if others := range(1, min(max(spaces, default=1), MAX_CONFIGURATIONS)):
+            probes = [probe for i in others for probe in self._probes(i)]
+            probed = self.plan(self.source, probes)
+            seen += [self._probed(probed, first) for first in range(0, len(probes), len(self.exercise.probes))]
+        beyond: dict[str, tuple[Case, int]] = {}
+        for configuration, launched in enumerate(seen):
+            for case in self.exercise.beyond(launched) if any(launched) else ():
+                beyond.setdefault(case.name, (case, configuration))
+        more = [self._draw(case, self.seed + 500 + i, configuration=c) for i, (case, c) in enumerate(beyond.values())]
+        for i, plan in self.plan(self.source, more).items() if more else ():
+            plans[len(self.cases)] = plan
+            self.cases.append(more[i])
         return plans
+
+    def _probes(self, configuration: int) -> list[Drawn]:
+        """In one configuration: in two, a grid that follows the block and the size may look like a fixed one."""
+        return [Drawn(probe, probe.make(None), None, configuration=configuration) for probe in self.exercise.probes]
+
+    def _probed(self, plans: dict, first: int) -> tuple[Planned | None, ...]:
+        return tuple(_launched(plans.get(first + i)) for i in range(len(self.exercise.probes)))
 
     def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
         drawn = self.cases[index]
@@ -183,7 +194,7 @@ class Trials:
         return (request, packer.tensors, packer.output_size), [case.slot for case in described]
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        launched = {"constants": constants(trace), "block": block(trace)}
+        launched = {"constants": constants(trace), "block": block(trace), "programs": sum(programs(trace))}
         if isinstance(report, Outcome):
             return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
@@ -226,7 +237,7 @@ class Trials:
         wrong = {
             i: (replace(cases[i][0], poison="zero"), cases[i][1])
             for i, o in seen.items()
-            if o.comparison and not o.comparison.right and o.evidence.poisoned
+            if o.wrong and o.evidence.poisoned
         }
         again = self.replay(self.source, wrong)
         for i, other in again.items():

@@ -6,8 +6,7 @@ import copy
 
 from ..box.wire import Report
 from ..verdict import Finding
-from .autotuning import MAX_CONFIGURATIONS
-from .launched import OPTIONS, tuned_launches
+from .launched import MAX_CONFIGURATIONS, OPTIONS, tuned_launches
 from .trials import Drawn, Trials
 
 MAX_ELEMENTS = 10_000  # of the case that is replayed again

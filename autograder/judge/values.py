@@ -93,7 +93,7 @@ class ValueJudgement:
         if type(got) not in (int, float):
             return Finding("wrong-dtype", happened, advice="return numbers.")
         for mistake, value in zip(self.exercise.mistakes, computed, strict=True):
-            if same(got, value) and not same(value, expected) and self._likely(mistake):
+            if same(got, value) and value != expected and self._likely(mistake):
                 return Finding(mistake.slug, happened, mistake.explanation, _lower(mistake.advice))
         means, advice = "", "calculate this case by hand, step by step."
         if self.exercise.explain and type(got) in (int, float):
@@ -101,7 +101,7 @@ class ValueJudgement:
         return Finding("wrong-value", happened, means, advice)
 
     def _likely(self, mistake) -> bool:
-        """Whether the mistake explains most of the answer: where it is wrong, and where the mistake would be wrong.
+        """Whether the mistake explains most of what is wrong, and would make nothing wrong that is right.
 
         By chance a mistake gives the same number in one case.
         """
@@ -109,15 +109,17 @@ class ValueJudgement:
         for index, got in self.values.items():
             expected = self.exercise.reference(*self.arguments[index])
             mistaken = mistake.compute(*self.arguments[index])
-            if same(got, expected) and same(mistaken, expected):
+            if same(got, expected):
+                if mistaken != expected:
+                    return False
                 continue
-            if isinstance(expected, dict) and _other_form(got, expected) == "" and not same(got, expected):
+            if isinstance(expected, dict) and _other_form(got, expected) == "":
                 _, got, expected, mistaken = _where_they_differ(got, expected, mistaken)
             if same(got, mistaken):
                 explained += 1
             else:
                 unexplained += 1
-        return explained >= unexplained
+        return explained > unexplained
 
     def _one_mistake(self) -> Finding | None:
         """The known mistake that explains every case, reported for the first case that is wrong."""

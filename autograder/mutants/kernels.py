@@ -168,8 +168,8 @@ def numbers(place: Place, role: Role, dropout: bool = False) -> Iterator[Change]
     elif called(node) == "tl.where":
         condition, yes, no = node.args
         yield but(node, args=[condition, no, yes]), kind
-        yield yes, kind
-        yield no, kind
+        for chosen in (yes, no):
+            yield chosen, "stores zeros" if dropout and text(chosen) == "0.0" else kind
     elif isinstance(node, ast.Compare):
         other = {ast.GtE: ast.Lt, ast.Lt: ast.GtE, ast.Eq: ast.NotEq}.get(type(node.ops[0]))
         if other:

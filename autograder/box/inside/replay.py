@@ -39,9 +39,10 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
     around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
     inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
     allocations = GuardedAllocations(**around)
-    launcher = _Launcher(job, case, kernels, Copies([each.tensor for each in inputs]))
-    steps = Replay([each.tensor for each in inputs], job.device, allocations.place, launcher, launcher.copies.moved,
-                   launcher.rehearse if job.interpreted else None)  # fmt: skip
+    tensors = [each.tensor for each in inputs]
+    launcher = _Launcher(job, case, kernels, Copies(tensors))
+    rehearse = launcher.rehearse if job.interpreted else None
+    steps = Replay(tensors, job.device, allocations.place, launcher, launcher.copies.moved, rehearse)
     result = steps.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
@@ -49,11 +50,14 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
     if allocations.damaged():
         damage.append("out-of-bounds-store")
     output = to_bytes(result)
-    moved = steps.launched and steps.moves and not damage
+    idle = False  # whether torch alone makes the same output
+    if steps.launched and steps.moves and not damage:
+        alone = Replay(tensors, job.device, allocations.place, lambda *launch: None)
+        idle = output == to_bytes(alone.run(case.trace))
     # a kernel whose code uses no name does nothing: its body is `pass`, `...` or a docstring
     empty = [n for n in kernels if n in steps.launched and not kernels[n].fn.__code__.co_names]
     evidence = Evidence(
-        idle=bool(moved) and output == to_bytes(_without_launches(job, case, inputs, allocations.place)),
+        idle=idle,
         accumulates=launcher.accumulates,
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races),
@@ -68,11 +72,6 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
     described = result_record(result, [each.buffer for each in inputs])
     write_result(case.slot, job.output, output)
     return Report(index, result=described, evidence=evidence)
-
-
-def _without_launches(job: Job, case: ReplayCase, inputs: list[Guarded], poison) -> torch.Tensor:
-    """The result of the trace if no kernel runs."""
-    return Replay([each.tensor for each in inputs], job.device, poison, lambda *launch: None).run(case.trace)
 
 
 class _Launcher:
