@@ -141,8 +141,14 @@ def _build_driver(settings: Settings) -> None:
     os.mkdir(launchers_of(settings))
     with mock.patch("torch.cuda.is_available", return_value=True):
         _ = driver.active.utils
-    with contextlib.suppress(Exception):  # the first compilation in a process takes a second, and forks inherit it
-        _compile_for(GPUTarget("hip", "gfx942", 64) if settings.backend == "hip" else GPUTarget("cuda", 90, 32))
+
+
+def warm_compiler(settings: Settings) -> None:
+    """The first compilation in a process takes a second. Children that are forked later need not wait for it."""
+    target = {"hip": GPUTarget("hip", "gfx942", 64), "cuda": GPUTarget("cuda", 90, 32)}.get(settings.backend)
+    if target:
+        with contextlib.suppress(Exception):
+            _compile_for(target)
 
 
 def launchers_of(settings: Settings) -> str:

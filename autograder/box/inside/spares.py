@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-COUNT = 3  # a check begins with three jobs: two plans and a replay
+PLANS, COUNT = 2, 3  # a check begins with two plans, which compile nothing, and a replay
 IDLE_SECONDS = 300.0  # then spares end, because each holds some hundred megabytes of the GPU's memory
 READY = b"ready"
 
@@ -45,8 +45,8 @@ class Spares:
     def folders(self) -> set[str]:
         return {spare.scratch for spare in self.waiting}
 
-    def refill(self) -> None:
-        while len(self.waiting) < COUNT:
+    def refill(self, count: int = COUNT) -> None:
+        while len(self.waiting) < count:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             folder = tempfile.mkdtemp(dir=self.scratch)
             pid = os.fork()

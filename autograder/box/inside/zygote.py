@@ -21,7 +21,7 @@ import time
 from ..wire.codec import from_json, to_json
 from ..wire.requests import PATIENCE, End, Settings, Start
 from .charge import CHILDREN, Charge, children
-from .spares import IDLE_SECONDS, Spares, wait_for_job
+from .spares import IDLE_SECONDS, PLANS, Spares, wait_for_job
 
 PR_SET_CHILD_SUBREAPER = 36
 MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder, or half of the free space if that is less
@@ -37,6 +37,9 @@ def main(descriptor: int) -> None:
     child = functools.partial(_child, dispatch, settings, dispatch.prepare(settings), channel)
     spares = Spares(settings.scratch, lambda own, scratch: child(own=own, scratch=scratch))
     has_spares = settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid()))
+    if has_spares:
+        spares.refill(PLANS)
+    dispatch.warm_compiler(settings)
     channel.send(b"ready")
     while True:
         if has_spares:
