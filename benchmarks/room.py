@@ -115,10 +115,10 @@ def lab_memory() -> int:
         child.wait(timeout=30)
 
 
-def about() -> str:
+def about(gpu: str = "no GPU") -> str:
     here = stack()
     versions = ", ".join(f"{name} {here[name]}" for name in ("python", "torch", "triton"))
-    return f"{os.cpu_count()} cores, no GPU, {versions}, {date.today().isoformat()}"
+    return f"{os.cpu_count()} cores, {gpu}, {versions}, {date.today().isoformat()}"
 
 
 def one(source: Path) -> dict:
@@ -198,6 +198,8 @@ def timed(number: int) -> list[dict]:
 
 def on_a_card(source: Path, number: int) -> dict:
     """A timed cell alone, two at once, and two beside so many attendees who check."""
+    import torch
+
     alone, two = timed(1), timed(2)
     attendees = [Attendee(source) for _ in range(number)]
     for attendee in attendees:
@@ -215,6 +217,7 @@ def on_a_card(source: Path, number: int) -> dict:
         "timed_alone": alone,
         "two_timed": two,
         "two_timed_beside_checks": beside,
+        "about": about(torch.cuda.get_device_name()),
     }
 
 

@@ -43,7 +43,7 @@ def _wait(lock: int, say: Callable[[str], None], longest: float) -> bool:
     while time.monotonic() - began < longest:
         time.sleep(PAUSE)
         if _taken(lock):
-            say(f"had to wait {time.monotonic() - began:.0f} s for the card")
+            say(f"had to wait {time.monotonic() - began:.1f} s for the card")
             return True
     say(f"waited {longest:g} s for the card, and now measure beside others: the numbers may be too low")
     return False
