@@ -96,9 +96,8 @@ print("x + y: ", (x + y)[-4:])
 # %% [markdown]
 # ## Check
 #
-# The check tries several sizes: one element, an exact multiple of the block, one element more than that, and a matrix,
-# which is one long row in memory. It also watches every single access. A load past the end often gives the right answer
-# by luck; here it is an error.
+# The check tries several sizes: one element, an exact multiple of the block, one element more than that. It also
+# watches every single access. A load past the end often gives the right answer by luck; here it is an error.
 
 # %% check="vector_add"
 check("vector_add")
