@@ -1,4 +1,4 @@
-"""What an answer launches, read off its traces. The traces are not trusted: they come from the learner's process."""
+"""What an answer launches, read off its traces and specialisations. Neither is trusted: they come from a box."""
 
 from __future__ import annotations
 
