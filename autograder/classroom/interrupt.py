@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import signal
 import threading
@@ -32,7 +31,8 @@ def remembered() -> Iterator[None]:
         _pressed.set()
         if not _waits(frame):
             raise KeyboardInterrupt
-        timer = threading.Timer(AGAIN, _thread.interrupt_main)
+        # A signal, because interrupt_main would not end a wait that the main thread is in by then.
+        timer = threading.Timer(AGAIN, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
         timer.daemon = True
         later.append(timer)
         timer.start()
