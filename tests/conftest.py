@@ -1,9 +1,13 @@
 """workshop comes first: it turns the interpreter on where there is no GPU, before a test imports triton."""
 
 import os
+import sys
 
 import pytest
 from chromium import browser, screenshots  # noqa: F401
+
+# A validator that jsonschema does not need here takes a second to import.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # The workers fill the cores. More threads of torch would wait for each other, in our subprocesses too.
