@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 from pathlib import Path
 
@@ -25,6 +26,12 @@ from autograder.cli import _parser
 from workshop.attendees import lessons
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def awaited(coroutine):
+    """Its result, from a thread: a test with a browser leaves a running event loop in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def state(*sharing, runs=(), hidden=0):
@@ -94,7 +101,7 @@ def test_each_button_runs_commands_that_there_are(name):
 def test_a_run_says_what_was_printed_and_ends_at_the_first_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("ROOM", str(tmp_path))
     run, alive = Run("Export", [["export"], ["feedback"]]), []
-    asyncio.run(run.go(lambda: alive.append(1)))
+    awaited(run.go(lambda: alive.append(1)))
     said = "\n".join(run.lines)
     assert run.status == 2 and run.ended and alive
     assert "nothing is graded yet" in said and "autograder feedback" not in said
@@ -107,7 +114,7 @@ def test_a_run_keeps_the_end_of_what_was_printed(tmp_path, monkeypatch):
     (tmp_path / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     run = Run("Grade", [["grade"]])
-    asyncio.run(run.go(lambda: None))
+    awaited(run.go(lambda: None))
     assert run.status == 0 and run.lines[-1] == "end" and run.lines[-2] == "line 999 é" and len(run.lines) == 400
 
 
@@ -121,7 +128,7 @@ def test_one_run_at_a_time(tmp_path, monkeypatch):
         assert not desk.busy
         return desk.runs[0]
 
-    run = asyncio.run(press())
+    run = awaited(press())
     assert run.commands == [["exchange", "release", "--assignment=00_setup"]] and run.label == "Release 00_setup"
 
 
@@ -167,7 +174,7 @@ def test_stop_ends_a_run_as_control_c_does(tmp_path, monkeypatch):
         await desk._going
         return run
 
-    run = asyncio.run(press())
+    run = awaited(press())
     assert run.stopped and list(run.lines)[1:] == ["[1/9] ann graded", "stopped; finished grades are kept"]
     page = whole(state(runs=[run]))
     assert "Give feedback back: stopped, what was finished is kept" in words(page)
@@ -188,7 +195,7 @@ def test_stop_while_python_starts_shows_no_traceback(tmp_path, monkeypatch):
         return run
 
     for after in (0, 0.02, 0.1):
-        run = asyncio.run(press(after))
+        run = awaited(press(after))
         assert run.stopped and len(run.lines) == 2, run.lines
         assert run.lines[1].startswith("autograder: stopped; finished grades are kept")
 
@@ -206,7 +213,7 @@ def test_a_run_that_ends_before_stop_reaches_it_is_done(tmp_path, monkeypatch):
         await desk._going
         return desk.runs[0]
 
-    run = asyncio.run(press())
+    run = awaited(press())
     assert run.status == 0 and not run.stopped and "Grade: done" in words(desk_page.live(state(runs=[run])))
 
 
@@ -236,7 +243,7 @@ def test_grades_are_there_to_download(tmp_path, monkeypatch):
         await desk._going
         return desk
 
-    desk = asyncio.run(press())
+    desk = awaited(press())
     filled, plain = desk.runs
     assert [path.name for path in plain.files] == ["grades.csv"]
     assert (tmp_path / "course/exports/from-moodle.csv").read_bytes() == b"Identifier,Grade\n"
@@ -304,7 +311,7 @@ def test_what_is_seen_comes_from_the_command(tmp_path):
     (tmp_path / "progress/ada").mkdir(parents=True)
     seen = {"passed": True, "failed": 0, "last": "2026-11-22T10:00:00+00:00"}
     (tmp_path / "progress/ada/progress.json").write_text(json.dumps({"exercises": {"vector_add": seen}}))
-    found = asyncio.run(Desk(tmp_path).state())
+    found = awaited(Desk(tmp_path).state())
     assert [one["name"] for one in found.sharing] == ["ada"] and set(found.lessons) == set(found.lessons_are)
 
 

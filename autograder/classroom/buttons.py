@@ -101,13 +101,13 @@ class Run:
 
     async def _one(self, command: list[str], alive: Callable[[], None]) -> int:
         try:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-u", "-m", "autograder.cli", *command),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                preexec_fn=interrupt.held,  # Stop may come while Python starts
-            )
+            with interrupt.held():  # Stop may come while Python starts
+                self._process = process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-u", "-m", "autograder.cli", *command),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                )
             if self.stopping:  # pressed while the process was being made
                 self.stop()
             text, rest = codecs.getincrementaldecoder("utf-8")("replace"), ""

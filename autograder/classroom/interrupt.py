@@ -19,7 +19,7 @@ def remembered() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt inside, and is remembered for `check`. Only the main thread hears it.
 
     SQLAlchemy and Python's import print a traceback, or drop the exception, where it is raised in their code. There
-    it comes later, at the end of this context at the latest. A process that was started with `held` hears from here on.
+    it comes later, at the end of this context at the latest. A process that was started in `held` hears from here on.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -55,9 +55,14 @@ def remembered() -> Iterator[None]:
         _pressed.clear()
 
 
-def held() -> None:
-    """For Popen's preexec_fn: Ctrl-C waits while Python starts in the new process, until `remembered`."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """In a process that is started inside, Ctrl-C waits while Python starts, until `remembered`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _waits(frame: FrameType | None) -> bool:

@@ -9,6 +9,7 @@ from opened import CODE, INSTRUCTOR_CODE, PEOPLE, ROOT
 
 from autograder.lessons import answers
 
+pytestmark = pytest.mark.browser
 LESSON = "00_setup"
 RIGHT = answers(ROOT / "solutions" / f"{LESSON}.py")["first_kernel"]
 WRONG = RIGHT.replace("tl.program_id(axis=0)", "0")
