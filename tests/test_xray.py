@@ -1,6 +1,9 @@
 """xray compiles what a learner wrote, for GPUs that are not here, and says what came out."""
 
+import os
+import signal
 import sys
+import threading
 
 import probes_xray as kernels
 import pytest
@@ -8,8 +11,9 @@ import torch
 import triton.language as tl
 
 import workshop  # noqa: F401  before triton
-from workshop import xray
+from workshop import xray, xray_process
 from workshop.xray import CompileFailed
+from workshop.xray_process import CompilerProcess
 
 X = torch.empty(8, 4096)
 
@@ -134,5 +138,89 @@ def test_wrong_calls_are_explained(call, error, words):
 
 def test_the_second_call_is_remembered(monkeypatch):
     first = xray(kernels.scaled_copy, X, X, 64, BLOCK_SIZE=128)
-    monkeypatch.setattr(sys.modules["workshop.xray"].subprocess, "run", None)
+    monkeypatch.setattr(sys.modules["workshop.xray"], "_compiler", None)
     assert str(xray(kernels.scaled_copy, X, X, 64, BLOCK_SIZE=128)) == str(first)
+
+
+# -- the compiler's process --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def compiler():
+    return CompilerProcess()
+
+
+def request(body="tl.store(x_ptr, 1)", before=""):
+    module = f"""
+import os
+import time
+import triton
+import triton.language as tl
+{before}
+@triton.jit
+def one(x_ptr):
+    {body}
+"""
+    types = {"x_ptr": {"type": "*i32"}}
+    return {"module": module, "kernel": "one", "parameters": types, "options": {}, "targets": ["gfx942"]}
+
+
+def process_of(compiler):
+    assert compiler.ask(request())[0]["stores"] == {"32": 1}
+    return compiler._process.pid
+
+
+def test_one_process_compiles_for_all(compiler):
+    assert process_of(compiler) == process_of(compiler)
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [("os.abort()", "exit status -6"), ("os._exit(3)", "exit status 3"), ("raise ValueError('no')", "ValueError: no")],
+)
+def test_a_crash_is_one_requests(compiler, before, words):
+    pid = process_of(compiler)
+    with pytest.raises(RuntimeError, match=f"the compiler's process ended: {words}"):
+        compiler.ask(request(before=before))
+    assert process_of(compiler) == pid
+
+
+def test_what_a_kernels_module_prints_is_no_answer(compiler):
+    assert "error" not in compiler.ask(request(before="print('{}', flush=True); os.write(1, b'[]')"))[0]
+
+
+def test_a_compilation_has_a_limit(compiler, monkeypatch):
+    process_of(compiler)
+    monkeypatch.setattr(xray_process, "LIMIT", 0.5)
+    with pytest.raises(RuntimeError, match="did not finish within 0.5 s"):
+        compiler.ask(request(before="while True: pass"))
+    monkeypatch.undo()
+    assert process_of(compiler)
+
+
+def test_an_interrupted_request_answers_no_other(compiler):
+    timer = threading.Timer(1.0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        compiler.ask(request(before="time.sleep(20)"))
+    assert "error" in compiler.ask(request(body="tl.stoer(x_ptr, 1)"))[0]
+
+
+def test_a_process_that_ended_by_itself_is_started_again(compiler):
+    pid = process_of(compiler)
+    os.killpg(pid, signal.SIGKILL)
+    assert process_of(compiler) != pid
+
+
+def test_what_is_set_for_triton_is_set_there(compiler, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    process_of(compiler)
+    assert list(tmp_path.iterdir())
+
+
+def test_a_fork_has_a_compiler_of_its_own(compiler):
+    pid = process_of(compiler)
+    if not (fork := os.fork()):
+        os._exit(process_of(compiler) == pid)
+    assert os.waitpid(fork, 0)[1] == 0
+    assert process_of(compiler) == pid

@@ -7,18 +7,16 @@ import difflib
 import functools
 import html
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
+from workshop.xray_process import CompilerProcess
 from workshop.xray_request import bind, function_of, module_source
 
 TARGETS = ("gfx942",)
-LIMIT = 120  # seconds that one compilation may take
+
+_compiler = CompilerProcess()
 
 
 class CompileFailed(Exception):
@@ -215,20 +213,8 @@ def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> R
 
 
 @functools.lru_cache(maxsize=256)
-def _compile(request: str) -> tuple[dict, ...]:
-    """One answer per target, from a child process whose Triton is not interpreting."""
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    child = [sys.executable, str(Path(__file__).with_name("xray_child.py"))]
-    try:
-        finished = subprocess.run(
-            child, input=request, capture_output=True, text=True, timeout=LIMIT, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"the compiler did not finish within {LIMIT} s; try a smaller block") from None
-    if finished.returncode:
-        reason = finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"]
-        raise RuntimeError(f"the compiler's process ended: {reason[-1]}")
-    return tuple(json.loads(finished.stdout))
+def _compile(request: str) -> list[dict]:
+    return _compiler.ask(json.loads(request))
 
 
 def _widths(counts: dict[int, int]) -> str:

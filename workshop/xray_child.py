@@ -1,12 +1,15 @@
-"""Compiles a kernel for other GPUs: run as a program by xray, JSON in on stdin, JSON out on stdout.
+"""Compiles kernels for other GPUs: run as a program by xray_process, a line of JSON in for each, a line of JSON out.
 
-Each target gets an answer with the fields of xray.Compiled, or `error` with, where known, `line` and `text`.
+The line has `answers`, one for each target, with the fields of xray.Compiled, or `error` with, where known, `line`
+and `text`; or it has `ended`: why there are none. A fork answers, so that a crash of the compiler is one request's.
 """
 
 import ast
 import importlib.util
 import json
+import os
 import re
+import select
 import subprocess
 import sys
 import tempfile
@@ -14,6 +17,7 @@ import traceback
 from collections import Counter
 from dataclasses import fields
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 import triton
 import triton.language as tl
@@ -27,13 +31,39 @@ NVIDIA_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s[^,]+,[^,]+,\s*(
 NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(\d))?\.[a-z](\d+)\b")
 
 
+IDLE = 300  # seconds without a request, after which the memory is better used by others
+
+
 def main() -> None:
-    request = json.load(sys.stdin)
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the compiler prints is no reply
     skip_missing_linker()
-    with tempfile.TemporaryDirectory() as folder:
-        kernel = load(Path(folder, "kernel.py"), request["module"], request["kernel"])
-        answers = [answer(kernel, request, name) for name in request["targets"]]
-    json.dump(answers, sys.stdout)
+    for home in (triton.compiler.compiler, triton.runtime.cache):  # of older and of newer versions
+        if key := getattr(home, "triton_key", None):
+            key()  # it reads all of Triton's library, once: forks inherit what it found
+    while select.select([sys.stdin], [], [], IDLE)[0] and (line := sys.stdin.readline()):
+        with tempfile.TemporaryFile() as said:
+            if not (fork := os.fork()):
+                reply(json.loads(line), said.fileno(), replies)
+            status = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+            if status:
+                said.seek(0)
+                reasons = [f"exit status {status}", *said.read().decode(errors="replace").split("\n")]
+                print(json.dumps({"ended": [line for line in reasons if line.strip()][-1]}), file=replies, flush=True)
+
+
+def reply(request: dict, errors: int, replies: TextIO) -> NoReturn:
+    """In the fork: write the answers, and end."""
+    try:
+        os.dup2(errors, 2)
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = load(Path(folder, "kernel.py"), request["module"], request["kernel"])
+            answers = [answer(kernel, request, name) for name in request["targets"]]
+        print(json.dumps({"answers": answers}), file=replies, flush=True)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
 def skip_missing_linker() -> None:
