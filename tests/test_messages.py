@@ -20,6 +20,9 @@ SAID = {
     "wrong/vector_add_autotuned/unwritten-output__fixed_grid": ["grid has to be a function", "several configurations"],
     "wrong/vector_add_autotuned/unwritten-output__grid_of_the_largest_block": ["grid has to be a function"],
     "wrong/vector_add_autotuned/runtime-error__block_size_in_the_host": ['meta["BLOCK_SIZE"]'],
+    "right/vector_add_autotuned/fixed_grid_of_the_smallest_block": ["PASS", "follows the block size"],
+    "right/vector_add_autotuned/ten_configurations": ["PASS", "!block size"],
+    "right/vector_add_autotuned/two_dimensional_blocks": ["PASS", "!block size"],
     # a name that is missing
     "wrong/vector_add/compile-error__misspelt": ["uses `n_element`", "write `n_elements`"],
     "wrong/vector_add/compile-error__mask_never_defined": ["uses `mask`", "assign it first"],
@@ -32,15 +35,19 @@ SAID = {
     "wrong/naive_softmax/not-normalised__sum_without_the_maximum": ["but the sum does not"],
     "wrong/naive_softmax/compile-error__values_of_the_maximum": ["the largest value itself"],
     "wrong/leaky_dropout/compile-error__seed_is_a_pointer": ["load the seed first, tl.load(seed_ptr)"],
+    "wrong/leaky_dropout/compile-error__rate_is_a_pointer": ["a pointer is an address", "p = tl.load(p_ptr)"],
     # the cause, not the usual suspect
     "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],
     "wrong/first_kernel/wrong-program-id__other_axis": ["tl.program_id(axis=0)", "!row_stride", "0 of 1 point —"],
+    # words that lesson 0 has not taught
+    "wrong/first_kernel/out-of-bounds-store__counts_from_one": ["has 1 element ", "!lane", "!mask", "!stride"],
     # the term that is missing, not "by hand"
     "wrong/bytes_moved/wrong-value__one_read_forgotten": ["4 × MN + 2 × M", "each of them reads one matrix"],
     "wrong/bytes_moved/wrong-value__one_vector_forgotten": ["3 matrices and 1 vector", "!by hand"],
     "wrong/bytes_moved/wrong-value__fused_reads_the_maxima": ["1 matrix and 1 vector", "stay on the chip"],
     "wrong/occupancy/wrong-value__rounded_up": ["Here VGPRs decide", "is larger", "!by hand"],
     "wrong/occupancy/wrong-value__lds_alone": ["Here VGPRs decide", "workgroups per compute unit"],
+    "wrong/bytes_moved/wrong-value__multiplied_twice": ["by element_size twice", "!20 matrices"],
     "wrong/bytes_moved/wrong-value__megabytes": ["divided by 1,000,000", "!go through max"],
     "wrong/naive_softmax/not-normalised__first_block_in_each_round": ["adds the first block again"],
     "wrong/occupancy_launch/wrong-value__warps_for_threads": ["Warps are counted as threads"],

@@ -76,6 +76,12 @@ BYTES_MISTAKES = (
         "These are bits.",
         "element_size is in bytes already.",
     ),
+    Mistake(
+        "wrong-value",
+        _scaled(lambda m, n, size: size * size),
+        "The numbers are multiplied by element_size twice.",
+        "Once is enough: write numbers of elements into the table, and multiply where they are returned.",
+    ),
     *(
         Mistake(
             "wrong-value",
