@@ -30,7 +30,10 @@ here("05_jax_dropout")
 
 # %% [markdown]
 # `jax_triton` calls Triton kernels with JAX arrays. It needs a GPU; on a machine without one, this course
-# provides a stand-in with the same functions, which runs the kernel on Triton's interpreter.
+# provides a stand-in with the same functions, which runs the kernel on Triton's interpreter. (JAX has a kernel language
+# of its own, *Pallas*. On GPUs it could compile through Triton, but that backend is
+# [deprecated since JAX 0.11](https://docs.jax.dev/en/latest/pallas/CHANGELOG.html), of July 2026. `jax_triton` takes the
+# kernels that you have.)
 #
 # ## Picture
 #
