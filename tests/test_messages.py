@@ -35,6 +35,7 @@ SAID = {
     "wrong/naive_softmax/not-normalised__sum_without_the_maximum": ["but the sum does not"],
     "wrong/naive_softmax/compile-error__values_of_the_maximum": ["the largest value itself"],
     "wrong/leaky_dropout/compile-error__seed_is_a_pointer": ["load the seed first, tl.load(seed_ptr)"],
+    "wrong/leaky_dropout/runtime-error__seed_must_be_an_int": ["Under jax.jit the seed is", "!jax_plan.py"],
     "wrong/leaky_dropout/compile-error__rate_is_a_pointer": ["a pointer is an address", "p = tl.load(p_ptr)"],
     # the cause, not the usual suspect
     "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],

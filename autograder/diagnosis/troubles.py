@@ -251,6 +251,7 @@ def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
     text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
     text = re.sub(r"'constexpr\[(\w+)\]'", r"\1", text)  # sizes in Triton's messages
+    text = re.sub(r"The error occurred while tracing the function \S+ at \S+ for \w+\. ", "", text)  # the judge's file
     text = re.sub(r"functools\.partial\(<function Launches\.install.*>\)", "the launch", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
 
