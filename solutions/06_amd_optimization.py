@@ -396,8 +396,10 @@ for waves_per_eu in (0, 2, 4, 6, 8):
 #
 #   ```
 #   proton -n softmax script.py && proton-viewer -m time/ms,time/% softmax.hatchet
-#   ncu --set full -k regex:softmax -c 1 python script.py               # NVIDIA: one launch, all sections
-#   rocprofv3 --kernel-trace --stats -d profile -- python script.py     # AMD: the time of each kernel
+#   # NVIDIA: one launch, all sections
+#   ncu --set full -k regex:softmax -c 1 python script.py
+#   # AMD: the time of each kernel
+#   rocprofv3 --kernel-trace --stats -d profile -- python script.py
 #   ```
 #   No MI300X was at hand for rocprofv3. The next cell shows what Proton and ncu said on an H200, of ten calls of torch's
 #   softmax (`SoftMaxForward…`) and ten of lesson 4's `rows_kernel`. Which of the two is faster? Which lines say that

@@ -1,6 +1,7 @@
 """Messages that once did not suffice: what each must say now, and what it must not. One judgement for each line."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,7 @@ SAID = {
     "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],
     "wrong/read_the_isa/wrong-value__spills_misread": ["spills is not 7", ".vgpr_spill_count", "!expected"],
     "wrong/read_the_isa/runtime-error__compiles_in_the_answer": ["without a compiler", "in a cell of your own"],
+    "wrong/read_the_isa/runtime-error__compiles_with_triton": ["compiles nothing", "!read the message"],
     # right, with a remark
     "right/bug_hunt/copied_on_the_host_and_strided": ["PASS", "hides the stride bug"],
     "right/bug_hunt/two_strides": ["PASS", "!hides"],
@@ -70,6 +72,8 @@ SAID = {
     "right/occupancy/plain": ["PASS", "!float"],
     # nothing ran
     "wrong/naive_softmax/syntax-error__unclosed": [" not run", "!✗"],
+    "wrong/vector_add/syntax-error__unbalanced": ["blanks: 5 not judged", "!✗"],
+    "wrong/vector_add/constant-factor__mean": ["blanks: ✓ offsets"],
 }
 
 
@@ -101,6 +105,14 @@ def test_cases_that_code_never_reached_are_not_run():
     unread = Finding("syntax-error", "Python cannot read the code.")
     panel = verdict(CaseResult("n = 1", unread), CaseResult("n = 2", unread)).to_html()
     assert "<summary>2 cases, not run</summary>" in panel and "✗" not in panel
+
+
+def test_blanks_that_nobody_judged_have_no_marks():
+    unread = verdict(CaseResult("n = 1", Finding("syntax-error", "Python cannot read the code.")))
+    panel = replace(unread, blanks={"mask": False, "x": False}).to_html()
+    assert "2 not judged" in panel and "✗" not in panel
+    judged = replace(unread, blanks={"mask": False, "x": False}, blank_findings={"mask": Finding("nan", "NaN.")})
+    assert "✗" in judged.to_html() and "not judged" not in judged.to_html()
 
 
 def test_a_warning_stands_first_and_is_escaped():

@@ -227,6 +227,8 @@ _ADVICE = (
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
     (r"'DeviceFacts' object", "device is an object with the fields name, backend, arch, multiprocessors, registers, "
      "shared_memory, warp_size and max_threads: write device.warp_size."),
+    (r"'InterpretedFunction' object has no attribute",
+     "the judge compiles nothing for your function: compile in a cell of your own, read the numbers, and return them."),
     (r"not iterable.*_(ptr|row)\[|not subscriptable",
      "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
