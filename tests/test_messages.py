@@ -50,6 +50,7 @@ SAID = {
     "wrong/occupancy/wrong-value__rounded_up": ["Here VGPRs decide", "is larger", "!by hand"],
     "wrong/occupancy/wrong-value__lds_alone": ["Here VGPRs decide", "workgroups per compute unit"],
     "wrong/bytes_moved/wrong-value__multiplied_twice": ["by element_size twice", "!20 matrices"],
+    "wrong/occupancy/wrong-value__waves_for_workgroups": ["taken for the workgroups", "!print the steps"],
     "wrong/bytes_moved/wrong-value__megabytes": ["divided by 1,000,000", "!go through max"],
     "wrong/naive_softmax/not-normalised__first_block_in_each_round": ["adds the first block again"],
     "wrong/occupancy_launch/wrong-value__warps_for_threads": ["Warps are counted as threads"],
