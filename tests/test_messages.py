@@ -13,6 +13,7 @@ from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax_rules import lost_low_rows
 from autograder.exercises.spec import Strided, Tag
+from autograder.lessons import answers, starters
 from autograder.verdict import CaseResult, Finding, Verdict
 
 TESTS = Path(__file__).parent
@@ -84,6 +85,14 @@ def test_the_message_says_enough(judge, answer):
     said = judge.judge(path.parent.name, path.read_text(), seed=1).to_text()
     for words in SAID[answer]:
         assert (words[1:] not in said) if words.startswith("!") else (words in said), said
+
+
+def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge):
+    script = TESTS.parent / "solutions" / "05_jax_dropout.py"
+    imports = "import jax, triton\nimport jax.numpy as jnp\nimport jax_triton as jt\nimport triton.language as tl\n"
+    cells = [imports, answers(script)["leaky_dropout"], starters(script)["leaky_dropout_grad"]]
+    said = judge.judge("leaky_dropout_grad", "\n".join(cells), seed=1).to_text()
+    assert "The starter is unchanged" in said and "dy · slope / (1 - p)" in said, said
 
 
 # -- the panel -------------------------------------------------------------------------------------------
