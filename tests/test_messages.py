@@ -189,3 +189,10 @@ def test_a_factor_near_one_is_no_rounding(name, factor, slug):
             seen.append(Observation(exercise, case, arguments, "interpreter", comparison=comparison, **about))
         finding = overall(seen, [diagnose(each) for each in seen])
         assert (finding and finding.slug) == slug, (seed, finding)
+
+
+def test_one_of_a_thing_is_not_several():
+    """Among all verdicts that the gallery gets: no "1 elements", no "1 bytes"."""
+    said = (TESTS / "VERDICTS.md").read_text()
+    words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
+    assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []
