@@ -377,6 +377,9 @@ explore.difference(unforced.diff(report), "scratch_")
 # A row of 16,384 float32 with 4 warps, and more and more waves asked for. **Predict** where it begins to spill.
 
 # %%
+explore.predict("a wish")
+
+# %%
 for waves_per_eu in (0, 2, 4, 6, 8):
     found = xray(
         fused_softmax_kernel, "*fp32", "*fp32", 16384, 16384, 4096, 16384,
