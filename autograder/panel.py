@@ -126,6 +126,8 @@ def _finding(finding) -> str:
 
 def _blanks(verdict) -> str:
     """The blanks in one row. Each blank with advice is on a separate line."""
+    if not verdict.judged_blanks:
+        return f"<p class='chips'><span class='kind'>blanks</span>{len(verdict.blanks)} not judged</p>"
     advised = {name: f.advice or f.happened for name, f in verdict.blank_findings.items() if name in verdict.blanks}
     plain = "".join(
         _chip(name, *(("ok", "✓", "right") if ok else ("no", "✗", "not yet")))

@@ -34,6 +34,11 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
     return "\n".join(line.rstrip() for line in lines) + ("\n… (cut)" if cut else "")
 
 
+def many(count: int, one: str, more: str) -> str:
+    """The count and its noun: "1 element is", "2 elements are"."""
+    return f"{count} {one if count == 1 else more}"
+
+
 def visible_json(value: object, limit: int = 4000) -> object:
     """A JSON value whose strings and keys are `visible`. Lists and objects are cut after 200 entries."""
     if isinstance(value, str):

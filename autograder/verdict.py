@@ -207,6 +207,11 @@ class Verdict:
             return max(named, key=lambda case: len(case.name)).map
         return next((case.map for case in self.cases if case.map), None)
 
+    @property
+    def judged_blanks(self) -> bool:
+        """Whether the blanks were judged one by one: not in code that cannot be read, or in another kernel."""
+        return any(self.blanks.values()) or bool(self.blank_findings)
+
     def to_json(self) -> dict:
         """The object that `autograder check --json` prints."""
         return {
@@ -235,7 +240,8 @@ class Verdict:
         if self.finding:
             lines += [f"  {line}" for line in self.finding.message.splitlines()]
         if self.blanks:
-            lines.append("  blanks: " + "  ".join(f"{'✓' if ok else '✗'} {name}" for name, ok in self.blanks.items()))
+            marked = "  ".join(f"{'✓' if ok else '✗'} {name}" for name, ok in self.blanks.items())
+            lines.append(f"  blanks: {marked if self.judged_blanks else f'{len(self.blanks)} not judged'}")
         for name, finding in self.blank_findings.items():
             happened = finding.happened.splitlines()[0].removesuffix(".")
             lines.append(f"    {name}: {happened}. {finding.advice}".rstrip())

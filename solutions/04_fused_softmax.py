@@ -13,6 +13,7 @@ import functools
 import workshop
 from workshop import DEVICE, KNOWN_DEVICES, compare, device, explore, here, matches, progress, recorded, xray
 from workshop.backend import interpreting
+from workshop.results import RECORDED
 
 import torch
 import triton
@@ -543,6 +544,27 @@ curves.plot()
 # {{h200_softmax_float32; 131072; two passes; of copy}} at 131,072 columns, where the persistent kernel is left with
 # {{h200_softmax_float32; 131072; fused, persistent; of copy}}. At 8192 columns one pass is still the better choice:
 # {{h200_softmax_float32; 8192; fused, persistent; of copy}} against {{h200_softmax_float32; 8192; two passes; of copy}}.
+#
+# ### What torch.compile writes
+#
+# `torch.compile` makes Triton kernels, too: *Inductor*, a part of it, writes them. On your own GPU `TORCH_LOGS=output_code`
+# in the environment shows them, and `TORCH_COMPILE_DEBUG=1` keeps all steps in a folder. Here is its softmax for rows of
+# 8192 float32, recorded on an H200. How often does it read a row? Which kernel of this course is it?
+
+# %%
+print((RECORDED / "h200_inductor_softmax.txt").read_text())
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# It reads each row twice and writes it once, and keeps a maximum and a sum for each lane, `_tmp2_max` and `_tmp2_sum`,
+# which `online_softmax_reduce` combines after the loop: it is your `wide_softmax`, on tiles of XBLOCK rows and R0_BLOCK
+# columns. Two thirds of the copy are its limit too, as far as no cache helps:
+# {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves, and
+# {{h200_softmax_float32; 32768; torch.compile; of copy}} at 32,768. Rows of 1024 it takes in one block, as `fused` does, and
+# there it reaches {{h200_softmax_float32; 1024; torch.compile; of copy}}.
+#
+# </details>
 #
 # ## Look inside: the price of padding
 #

@@ -30,7 +30,10 @@ here("05_jax_dropout")
 
 # %% [markdown]
 # `jax_triton` calls Triton kernels with JAX arrays. It needs a GPU; on a machine without one, this course
-# provides a stand-in with the same functions, which runs the kernel on Triton's interpreter.
+# provides a stand-in with the same functions, which runs the kernel on Triton's interpreter. (JAX has a kernel language
+# of its own, *Pallas*. On GPUs it could compile through Triton, but that backend is
+# [deprecated since JAX 0.11](https://docs.jax.dev/en/latest/pallas/CHANGELOG.html), of July 2026. `jax_triton` takes the
+# kernels that you have.)
 #
 # ## Picture
 #
@@ -310,10 +313,12 @@ except Exception as error:
 # $$\mathrm{slope}(x) = \begin{cases} 1 & x \ge 0 \\ 0.01 & \text{else} \end{cases}$$
 #
 # The mask is among the things that backward needs. It could be a residual: one more array written, kept until
-# the backward pass, and read. But it is a function of the seed. **Predict**: for float32, how many bytes per
-# element does drawing it again save in both passes together, if a mask takes one byte per element? (The answer is folded
-# below the next cell.)
-#
+# the backward pass, and read. But it is a function of the seed. **Predict** what drawing it again saves:
+
+# %%
+explore.predict("a mask again")
+
+# %% [markdown]
 # The forward pass is your kernel from above, so fill that one first. Here the backward kernel is missing.
 
 
@@ -382,15 +387,6 @@ def backward(residuals, dy):
 
 
 leaky_dropout.defvjp(forward, backward)
-
-# %% [markdown]
-# <details><summary>How many bytes?</summary>
-#
-# Two: one written in the forward pass, one read in the backward pass. That is little beside the 8 and 12
-# bytes that the passes move anyway; the larger gain is the byte per element that need not be *kept* between
-# them, in every layer.
-#
-# </details>
 
 # %% [markdown]
 # Dropped elements must have a gradient of 0; kept ones 2 where x is positive and 0.02 where it is negative,

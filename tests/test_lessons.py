@@ -65,3 +65,26 @@ def test_what_lesson_4_says_of_the_numbers_of_a_thread(columns, element_size, nu
     exec(compile(ast.Module([function], []), "rows_launch", "exec"), names)
     launch = names["rows_launch"](columns, element_size)
     assert launch["ROWS"] * columns / (32 * launch["num_warps"]) == numbers
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "benchmarks" / "recorded").glob("*.txt")), ids=lambda file: file.stem)
+def test_what_a_tool_said_on_a_card_is_shown_in_a_lesson(file):
+    assert any(file.name in script.read_text() for script in (ROOT / "solutions").glob("*.py"))
+
+
+@pytest.mark.parametrize(
+    ("tool", "words"),
+    [
+        ("ncu", ["83.26", "90.81", "38.58", "127.84"]),
+        ("proton", ["2813.717", "1287.163"]),
+        ("inductor_softmax", ["R0_BLOCK", "XBLOCK", "16384 × 8192 float32"]),
+    ],
+)
+def test_what_a_lesson_says_of_a_recording_is_in_it(tool, words):
+    """Rounded in the prose: each number of it stands here as the file has it."""
+    recording = (ROOT / "benchmarks" / "recorded" / f"h200_{tool}.txt").read_text()
+    assert [word for word in words if word not in recording] == []
+
+
+def test_lesson_5_says_why_it_does_not_use_pallas():
+    assert "Pallas" in (ROOT / "solutions" / "05_jax_dropout.py").read_text()

@@ -1,6 +1,7 @@
 """Messages that once did not suffice: what each must say now, and what it must not. One judgement for each line."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax_rules import lost_low_rows
 from autograder.exercises.spec import Strided, Tag
+from autograder.lessons import answers, starters
 from autograder.verdict import CaseResult, Finding, Verdict
 
 TESTS = Path(__file__).parent
@@ -20,6 +22,9 @@ SAID = {
     "wrong/vector_add_autotuned/unwritten-output__fixed_grid": ["grid has to be a function", "several configurations"],
     "wrong/vector_add_autotuned/unwritten-output__grid_of_the_largest_block": ["grid has to be a function"],
     "wrong/vector_add_autotuned/runtime-error__block_size_in_the_host": ['meta["BLOCK_SIZE"]'],
+    "right/vector_add_autotuned/fixed_grid_of_the_smallest_block": ["PASS", "follows the block size"],
+    "right/vector_add_autotuned/ten_configurations": ["PASS", "!block size"],
+    "right/vector_add_autotuned/two_dimensional_blocks": ["PASS", "!block size"],
     # a name that is missing
     "wrong/vector_add/compile-error__misspelt": ["uses `n_element`", "write `n_elements`"],
     "wrong/vector_add/compile-error__mask_never_defined": ["uses `mask`", "assign it first"],
@@ -32,15 +37,21 @@ SAID = {
     "wrong/naive_softmax/not-normalised__sum_without_the_maximum": ["but the sum does not"],
     "wrong/naive_softmax/compile-error__values_of_the_maximum": ["the largest value itself"],
     "wrong/leaky_dropout/compile-error__seed_is_a_pointer": ["load the seed first, tl.load(seed_ptr)"],
+    "wrong/leaky_dropout/runtime-error__seed_must_be_an_int": ["Under jax.jit the seed is", "!jax_plan.py"],
+    "wrong/leaky_dropout/compile-error__rate_is_a_pointer": ["a pointer is an address", "p = tl.load(p_ptr)"],
     # the cause, not the usual suspect
     "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],
     "wrong/first_kernel/wrong-program-id__other_axis": ["tl.program_id(axis=0)", "!row_stride", "0 of 1 point —"],
+    # words that lesson 0 has not taught
+    "wrong/first_kernel/out-of-bounds-store__counts_from_one": ["has 1 element ", "!lane", "!mask", "!stride"],
     # the term that is missing, not "by hand"
     "wrong/bytes_moved/wrong-value__one_read_forgotten": ["4 × MN + 2 × M", "each of them reads one matrix"],
     "wrong/bytes_moved/wrong-value__one_vector_forgotten": ["3 matrices and 1 vector", "!by hand"],
     "wrong/bytes_moved/wrong-value__fused_reads_the_maxima": ["1 matrix and 1 vector", "stay on the chip"],
     "wrong/occupancy/wrong-value__rounded_up": ["Here VGPRs decide", "is larger", "!by hand"],
     "wrong/occupancy/wrong-value__lds_alone": ["Here VGPRs decide", "workgroups per compute unit"],
+    "wrong/bytes_moved/wrong-value__multiplied_twice": ["by element_size twice", "!20 matrices"],
+    "wrong/occupancy/wrong-value__waves_for_workgroups": ["taken for the workgroups", "!print the steps"],
     "wrong/bytes_moved/wrong-value__megabytes": ["divided by 1,000,000", "!go through max"],
     "wrong/naive_softmax/not-normalised__first_block_in_each_round": ["adds the first block again"],
     "wrong/occupancy_launch/wrong-value__warps_for_threads": ["Warps are counted as threads"],
@@ -53,6 +64,7 @@ SAID = {
     "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],
     "wrong/read_the_isa/wrong-value__spills_misread": ["spills is not 7", ".vgpr_spill_count", "!expected"],
     "wrong/read_the_isa/runtime-error__compiles_in_the_answer": ["without a compiler", "in a cell of your own"],
+    "wrong/read_the_isa/runtime-error__compiles_with_triton": ["compiles nothing", "!read the message"],
     # right, with a remark
     "right/bug_hunt/copied_on_the_host_and_strided": ["PASS", "hides the stride bug"],
     "right/bug_hunt/two_strides": ["PASS", "!hides"],
@@ -62,6 +74,8 @@ SAID = {
     "right/occupancy/plain": ["PASS", "!float"],
     # nothing ran
     "wrong/naive_softmax/syntax-error__unclosed": [" not run", "!✗"],
+    "wrong/vector_add/syntax-error__unbalanced": ["blanks: 5 not judged", "!✗"],
+    "wrong/vector_add/constant-factor__mean": ["blanks: ✓ offsets"],
 }
 
 
@@ -71,6 +85,14 @@ def test_the_message_says_enough(judge, answer):
     said = judge.judge(path.parent.name, path.read_text(), seed=1).to_text()
     for words in SAID[answer]:
         assert (words[1:] not in said) if words.startswith("!") else (words in said), said
+
+
+def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge):
+    script = TESTS.parent / "solutions" / "05_jax_dropout.py"
+    imports = "import jax, triton\nimport jax.numpy as jnp\nimport jax_triton as jt\nimport triton.language as tl\n"
+    cells = [imports, answers(script)["leaky_dropout"], starters(script)["leaky_dropout_grad"]]
+    said = judge.judge("leaky_dropout_grad", "\n".join(cells), seed=1).to_text()
+    assert "The starter is unchanged" in said and "dy · slope / (1 - p)" in said, said
 
 
 # -- the panel -------------------------------------------------------------------------------------------
@@ -93,6 +115,14 @@ def test_cases_that_code_never_reached_are_not_run():
     unread = Finding("syntax-error", "Python cannot read the code.")
     panel = verdict(CaseResult("n = 1", unread), CaseResult("n = 2", unread)).to_html()
     assert "<summary>2 cases, not run</summary>" in panel and "✗" not in panel
+
+
+def test_blanks_that_nobody_judged_have_no_marks():
+    unread = verdict(CaseResult("n = 1", Finding("syntax-error", "Python cannot read the code.")))
+    panel = replace(unread, blanks={"mask": False, "x": False}).to_html()
+    assert "2 not judged" in panel and "✗" not in panel
+    judged = replace(unread, blanks={"mask": False, "x": False}, blank_findings={"mask": Finding("nan", "NaN.")})
+    assert "✗" in judged.to_html() and "not judged" not in judged.to_html()
 
 
 def test_a_warning_stands_first_and_is_escaped():
@@ -159,3 +189,10 @@ def test_a_factor_near_one_is_no_rounding(name, factor, slug):
             seen.append(Observation(exercise, case, arguments, "interpreter", comparison=comparison, **about))
         finding = overall(seen, [diagnose(each) for each in seen])
         assert (finding and finding.slug) == slug, (seed, finding)
+
+
+def test_one_of_a_thing_is_not_several():
+    """Among all verdicts that the gallery gets: no "1 elements", no "1 bytes"."""
+    said = (TESTS / "VERDICTS.md").read_text()
+    words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
+    assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []

@@ -1,5 +1,7 @@
 """The answers that the lessons' questions give are right: computed here, not copied."""
 
+from pathlib import Path
+
 import pytest
 import torch
 import triton
@@ -20,7 +22,7 @@ def kernel(exercise: str, tmp_path):
     import importlib.util
 
     file = tmp_path / f"{exercise}.py"
-    head = "import torch\nimport triton\nimport triton.language as tl\n"
+    head = "import functools\nimport torch\nimport triton\nimport triton.language as tl\n"
     file.write_text(head + solution_source(exercise))
     spec = importlib.util.spec_from_file_location(exercise, file)
     module = importlib.util.module_from_spec(spec)
@@ -101,6 +103,27 @@ def test_barriers(tmp_path):
     assert str(barriers[1]) == right("barriers") and barriers[4] > 0
     if triton.__version__.startswith("3.7"):
         assert barriers[4] == 6
+
+
+def test_the_price_of_a_wish(tmp_path):
+    function = kernel("fused_softmax", tmp_path).fused_softmax_kernel
+    shape = ("*fp32", "*fp32", 16384, 16384, 4096, 16384)
+    spills = {
+        waves: xray(
+            function, *shape, BLOCK_SIZE=16384, num_stages=1, num_warps=4, waves_per_eu=waves, targets="gfx942"
+        )["gfx942"].spills
+        for waves in (0, 4, 8)
+    }
+    assert right("a wish") == "above 4 waves" and spills[0] == spills[4] == 0 < spills[8]
+
+
+def test_every_prediction_has_a_control():
+    """No prediction is a sentence before a cell that gives the answer away."""
+    for script in sorted((Path(__file__).parents[1] / "solutions").glob("*.py")):
+        cells = script.read_text().split("\n# %%")
+        for cell, following in zip(cells, cells[1:], strict=False):
+            if "**Predict" in cell or cell.rstrip().endswith("# ## Predict"):
+                assert "explore.predict(" in following, f"{script.name}: {cell[-300:]}"
 
 
 def test_waves():

@@ -16,5 +16,5 @@ INSIGHTS = {
     "leaky_dropout_grad": "The backward pass draws the mask again instead of reading it: two bytes saved per element.",
     "read_the_isa": "The assembly has registers, LDS, load width and spills as numbers, on any machine.",
     "occupancy": "Registers are handed out in steps of 8, so one register more can cost a whole wave.",
-    "tune_for_mi300x": "Wide accesses want many elements per lane, occupancy wants few registers: a tuning meets both.",
+    "tune_for_mi300x": "Wide accesses want many elements per lane, and occupancy wants few registers: you met both.",
 }

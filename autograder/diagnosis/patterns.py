@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ..exercises.spec import Mistake, Tag
+from ..text import many
 from ..verdict import Finding
 from .comparison import close
 from .observation import Observation, place_in_words
@@ -53,7 +54,7 @@ def not_finite(o: Observation) -> Finding | None:
     c = o.wrong
     if c is None or not c.made_not_finite.any():
         return None
-    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
+    where = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     told = torch.isfinite(c.value) & (c.value != 0)  # a number that was divided by infinity is 0
     near = close(c.value, c.expected, 0.06, c.bound.absolute)
     if Tag.HALF in o.case.about and bool(torch.isinf(c.value).any()) and bool(near[told].all()):

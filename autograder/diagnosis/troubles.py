@@ -54,7 +54,7 @@ def died(o: Observation) -> Finding | None:
             "crash",
             f"The process that ran your code {name} ({o.case.name}).",
             "Usually a pointer is far outside of its tensor, or the code ends its own process.",
-            "check every pointer: base + row * stride + column, with a mask.",
+            "check every number that is added to a pointer.",
         )
     return None
 
@@ -218,6 +218,8 @@ _ADVICE = (
     (r"must be of type tl\.constexpr",
      "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
     (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
+    (r"operands of type pointer<",
+     "a pointer is an address: load the number that lies there first, such as p = tl.load(p_ptr)."),
     (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
     (r"Mask must have boolean", "a mask is a comparison, true or false for each lane: mask = offsets < n."),
     (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load. A seed that JAX "
@@ -225,6 +227,8 @@ _ADVICE = (
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
     (r"'DeviceFacts' object", "device is an object with the fields name, backend, arch, multiprocessors, registers, "
      "shared_memory, warp_size and max_threads: write device.warp_size."),
+    (r"'InterpretedFunction' object has no attribute",
+     "the judge compiles nothing for your function: compile in a cell of your own, read the numbers, and return them."),
     (r"not iterable.*_(ptr|row)\[|not subscriptable",
      "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
@@ -249,6 +253,7 @@ def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
     text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
     text = re.sub(r"'constexpr\[(\w+)\]'", r"\1", text)  # sizes in Triton's messages
+    text = re.sub(r"The error occurred while tracing the function \S+ at \S+ for \w+\. ", "", text)  # the judge's file
     text = re.sub(r"functools\.partial\(<function Launches\.install.*>\)", "the launch", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
 
@@ -286,7 +291,7 @@ def _exception(o, t):
             "crash",
             f"The GPU stopped the kernel: {short} ({o.case.name})",
             "A lane used an invalid pointer.",
-            "check every pointer: base + row * stride + column, with a mask.",
+            "check every number that is added to a pointer.",
         )
     without_gpu = o.stage == "plan" and o.backend == "interpreter"
     if without_gpu and _NO_DEVICE.search(text):
@@ -334,18 +339,31 @@ def _fault(o, t):
     if f is None:
         return _exception(o, t)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
-    lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}"
+    one = _is_one_number(o, f)
+    lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}, the first is lane {f.lane}, "
     form = ""
-    if f.shape:
+    if f.shape and one and f.stride == (1,):
+        form = f"{f.argument} has {f.shape[0]} element{'s' * (f.shape[0] != 1)} "
+    elif f.shape:
         form = f"{f.argument} has shape {shape_in_words(f.shape)} and strides {shape_in_words(f.stride)} "
     happened = (
-        f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}: {lanes}, the "
-        f"first is lane {f.lane}, at {f.where}. {form}({o.case.name})."
+        f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}"
+        f"{', ' if one else f': {lanes}'}at {f.where}. {form}({o.case.name})."
     )
     return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
 
 
+def _is_one_number(o, f: Fault) -> bool:
+    """Whether the kernel of this access has no blocks, so that lanes, masks and strides are not its words."""
+    return f.lanes == 1 and f.lane == 0 and not o.constants
+
+
 def _why_outside(o, f: Fault):
+    if _is_one_number(o, f):
+        return (
+            "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
+            "check the number that is added to the pointer, for the first program and for the last one.",
+        )
     if f.kind == "store" and _DESCRIPTOR_STORE.search(f.code):
         return (
             "A Hopper GPU stores the block of a tensor descriptor in units of 16 bytes. A row whose length is no "

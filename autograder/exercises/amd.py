@@ -207,6 +207,11 @@ def _with_slots(slots):
     return compute
 
 
+def _waves_for_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
+    workgroups = min(8, 512 // (-(-vgprs // 8) * 8))
+    return (min(workgroups, COMPUTE_UNITS[arch].lds // lds) if lds else workgroups) * warps // 4
+
+
 OCCUPANCY_MISTAKES = (
     Mistake(
         "wrong-value",
@@ -262,6 +267,12 @@ OCCUPANCY_MISTAKES = (
             "Take the smaller of 8 and 512 // registers.",
         )
         for slots in (512, 10, 16)
+    ),
+    Mistake(
+        "wrong-value",
+        _waves_for_workgroups,
+        "The waves of one execution unit were taken for the workgroups of a compute unit.",
+        "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers.",
     ),
     Mistake(
         "wrong-value",

@@ -14,6 +14,7 @@ from workshop.device import KNOWN_DEVICES, DeviceFacts
 from workshop.occupancy import num_programs
 from workshop.syllabus import find
 
+from ..text import many
 from .spec import Case, Exercise, Mistake, choice, integer
 
 
@@ -42,7 +43,7 @@ def _per_operation(read: int, row_read: int, written: int, row_written: int):
 
 
 def _bytes_case(m: int, n: int, size: int) -> Case:
-    return Case(f"{m} × {n}, {size} bytes each", lambda _: (m, n, size))
+    return Case(f"{m} × {n}, {many(size, 'byte', 'bytes')} each", lambda _: (m, n, size))
 
 
 BYTES_CASES = tuple(_bytes_case(*each) for each in ((1823, 781, 4), (1, 1, 4), (4096, 8192, 2), (7, 1000, 8)))
@@ -75,6 +76,12 @@ BYTES_MISTAKES = (
         _scaled(lambda m, n, size: 8 * size),
         "These are bits.",
         "element_size is in bytes already.",
+    ),
+    Mistake(
+        "wrong-value",
+        _scaled(lambda m, n, size: size * size),
+        "The numbers are multiplied by element_size twice.",
+        "Once is enough: write numbers of elements into the table, and multiply where they are returned.",
     ),
     *(
         Mistake(

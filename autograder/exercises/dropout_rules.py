@@ -15,6 +15,7 @@ from itertools import combinations
 import torch
 
 from ..tensors import close, is_poison
+from ..text import many
 from ..verdict import Finding
 from .dropout_values import (
     BOUNDS,
@@ -138,7 +139,8 @@ def _one_stream(masks: list[torch.Tensor], p: float, case) -> Finding | None:
         if (shift := shifted(mask.flatten(), other.flatten(), p)) is not None:
             return Finding(
                 "seed-ignored",
-                f"The masks of two seeds are alike if one of them is shifted by {abs(shift)} elements ({case.name}).",
+                f"The masks of two seeds are alike if one of them is shifted by "
+                f"{many(abs(shift), 'element', 'elements')} ({case.name}).",
                 "All seeds use the same random numbers, from another place on. Masks of different layers and steps are "
                 "then not independent.",
                 "leave the offsets as they are, and give the seed to the generator: tl.rand(seed, offsets).",
@@ -267,5 +269,5 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{happened} {int(wrong.sum())} of {wrong.numel()} elements are wrong.",
-        advice="write down the derivative of one kept element: w · slope / (1 - p).",
+        advice="write down the derivative of one kept element: dy · slope / (1 - p).",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from ..text import many
 from ..verdict import Finding
 from .spec import Tag
 
@@ -13,7 +14,7 @@ def overflowed(o) -> Finding | None:
     c = o.wrong
     if c is None or not c.made_not_finite.any():
         return None
-    where = f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are NaN or infinite."
+    where = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     if o.case.about & {Tag.HUGE, Tag.ASCENDING, Tag.DESCENDING}:
         return Finding(
             "overflow",

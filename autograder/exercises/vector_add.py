@@ -6,6 +6,7 @@ import torch
 
 from workshop.syllabus import find
 
+from ..text import many
 from ..verdict import Finding
 from .beyond import covered, fixed_programs, more_than
 from .spec import Blanks, Bound, Case, Exercise, Mistake, Planned, Strided, integer, rows_one_apart, spread, unfilled
@@ -266,7 +267,8 @@ def in_half_precision(o) -> Finding | None:
         return None
     return Finding(
         "low-precision",
-        f"{o.worst_in_words} {int(infinite.sum())} elements are infinite: those whose x or a * x is above 65504.",
+        f"{o.worst_in_words} {many(int(infinite.sum()), 'element is', 'elements are')} infinite: x or a * x is above "
+        "65504 there.",
         "The kernel computes in float16, whose largest number is 65504.",
         "compute in float32: x.to(tl.float32) after the load. The store converts to the output's dtype.",
         second="overflow",
@@ -282,7 +284,7 @@ def overflowed(o) -> Finding | None:
         return None
     return Finding(
         "overflow",
-        f"{o.worst_in_words} {int(c.made_not_finite.sum())} elements are infinite or NaN.",
+        f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} infinite or NaN.",
         "x and a * x have room in this dtype, but a number in between is too large for it.",
         "multiply once: x * a.",
     )

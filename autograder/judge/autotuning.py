@@ -46,6 +46,22 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
     return finding
 
 
+def about_idle_programs(trials: Trials) -> str:
+    """A remark about a right answer whose grid has programs without a block, in one of its configurations."""
+    for i, trace in trials.traces.items():
+        for launch in tuned_launches(trace):
+            programs, block = math.prod(launch.get("grid") or (0,)), launch["args"].get("BLOCK_SIZE")
+            elements = trials.cases[i].expected.numel()
+            if type(block) is int and elements and (programs - 1) * block >= elements:
+                enough = -(-elements // block)
+                return (
+                    f"With BLOCK_SIZE = {block} the grid started {programs} programs, and {enough} would do "
+                    f"({trials.cases[i].case.name}): the others find no elements. A grid that is a function of meta "
+                    "follows the block size."
+                )
+    return ""
+
+
 def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
     """Times every configuration at two sizes. What could not be measured costs nobody points."""
     count = max(len(step["tuned"]["space"]) for trace in traces for step in tuned_launches(trace))

@@ -6,7 +6,7 @@ from ..diagnosis import diagnose, error_map, overall
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling
-from .autotuning import about_autotuning, about_the_grid
+from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import with_blanks, wrong_blanks
 from .launched import types
 from .trials import Trials
@@ -42,6 +42,7 @@ class KernelJudgement:
         note = next((o.evidence.unchecked for o in observations if o.evidence.unchecked), "")
         if finding is None:
             note = note or self.exercise.remark(self.source, list(self.trials.traces.values()))
+            note = note or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
         elif self.exercise.blanks and blank_findings is None:
             note = note or NOT_ONE_BY_ONE
         return Verdict(

@@ -208,6 +208,33 @@ QUESTIONS: dict[str, Question | Estimate] = {
         },
         right="less than a third",
     ),
+    "a mask again": Question(
+        "How many bytes per element does drawing the mask again save in both passes together, if a mask takes one byte "
+        "per element?",
+        {
+            "1": "The forward pass would write it. Does nobody read it?",
+            "2": (
+                "One written in the forward pass, one read in the backward pass. That is little beside the 8 and 12 "
+                "bytes that the passes move anyway, in float32. The larger gain is the byte per element that need not "
+                "be kept between them, in every layer."
+            ),
+            "8": "That is what the forward pass moves for x and y. The mask comes on top of it.",
+        },
+        right="2",
+    ),
+    "a wish": Question(
+        "A row of 16,384 float32 with 4 warps is 64 numbers for each lane. From how many waves on, asked for, are "
+        "registers spilled?",
+        {
+            "above 2 waves": "With 4 waves each one may have 512 / 4 = 128 registers: room for 64 numbers and more.",
+            "above 4 waves": (
+                "128 registers for each of 4 waves are enough. 6 waves have 80 each, 8 waves 64: too few "
+                "for 64 numbers of the row and the work on them."
+            ),
+            "never": "waves_per_eu=8 leaves 64 registers for a wave, and a lane holds 64 numbers of the row already.",
+        },
+        right="above 4 waves",
+    ),
     "waves": Question(
         "A wave uses 170 VGPRs. How many such waves does one EU hold, and up to how many VGPRs would one more fit?",
         {
