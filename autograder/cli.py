@@ -16,6 +16,7 @@ from .classroom.commands import CLASS_COMMANDS, JUDGING, REPORTS, add_options
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
+UNREAD = 141  # as a shell says that SIGPIPE ended a command
 
 
 class CallError(Exception):
@@ -31,7 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
         with interrupt.remembered():
-            return options.run(options)
+            status = options.run(options)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever read the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python writes at its end goes nowhere
+        return UNREAD
     except CallError as error:
         print(f"autograder: {visible(error)}", file=sys.stderr)
         return CALL_WRONG

@@ -468,6 +468,18 @@ def test_control_c_is_one_line_for_every_command(monkeypatch, capsys):
     assert capsys.readouterr().err == "autograder: stopped\n"
 
 
+@pytest.mark.parametrize("lines", [1, 10_000], ids=["waits in a buffer", "is written at once"])
+def test_output_that_nobody_reads_ends_a_command_without_a_traceback(lines):
+    """As `| head` does."""
+    loud = f"from autograder import cli\ncli._prove = lambda options: print('line\\n' * {lines})\n"
+    code = f"{loud}raise SystemExit(cli.main(['prove']))"
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-c", code], stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_an_interrupt_that_the_database_drops_is_heard_before_the_next_submission():
     with interrupt.remembered():
         with contextlib.suppress(KeyboardInterrupt):
