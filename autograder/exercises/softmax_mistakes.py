@@ -128,6 +128,14 @@ def _sum_from_one(x):
     return e / (1.0 + e.sum(1, keepdim=True))
 
 
+def _sum_without_exp(x, block, shifted=True):
+    """The sum of x - max, or of x itself. A masked-off lane holds -inf, and the quotient is 0."""
+    x = x.double()
+    m = x.amax(1, keepdim=True)
+    added = (x - m if shifted else x).sum(1, keepdim=True)
+    return torch.exp(x - m) / (added - torch.inf if x.shape[1] % block else added)
+
+
 def _sum_per_lane(x, block):
     x = x.double()
     e = torch.exp(x - x.amax(1, keepdim=True))
@@ -159,6 +167,11 @@ def _lanes_rescaled_at_the_end_only(x, block):
     sums = torch.exp(lanes - lanes.cummax(1).values).nan_to_num(0.0).sum(1)
     largest = x.double().amax(1, keepdim=True)
     return torch.exp(x.double() - largest) / (sums * torch.exp(lanes.amax(1) - largest)).sum(1, keepdim=True)
+
+
+def _exponent_divided(x):
+    m = x.amax(1, keepdim=True)
+    return torch.exp(x - m / torch.exp(x - m).sum(1, keepdim=True))
 
 
 def _block_by_block(x, block):
@@ -285,6 +298,22 @@ MISTAKES = (
         _sum_from_one,
         "The sum is 1 too large: it begins at 1.",
         "Begin the sum at 0.0.",
+    ),
+    *(
+        Mistake(
+            "not-normalised",
+            lambda x, block, shifted=shifted: _sum_without_exp(x, block, shifted),
+            f"The sum adds {what}, and not the exponentials.",
+            "Add up exp(x - max): what is divided and what it is divided by have the same exponentials.",
+            known_by_nan=True,  # the zeros of ragged rows have other causes too, in which full rows are right
+        )
+        for shifted, what in ((True, "x - max"), (False, "x"))
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: _exponent_divided(x.double()),
+        "The maximum was divided by the sum, and the exponential was not: / binds tighter than -.",
+        "Divide what exp returns: exp(x - max) / sum.",
     ),
     Mistake(
         "not-normalised",

@@ -22,6 +22,15 @@ def overflowed(o) -> Finding | None:
             "subtract the maximum of the whole row before exp, and add every block to the sum: tl.sum, and +=.",
         )
     if Tag.MASKED in o.case.about:
+        if _only_low_rows(o, c):
+            return Finding(
+                "nan",
+                where,
+                "These rows begin with -inf, and their numbers are low. If 0 takes the place of -inf as the maximum, "
+                "all exponentials are 0, and 0 / 0 is NaN. If -inf stays and is subtracted, -inf - (-inf) is NaN.",
+                "subtract tl.where(maximum == -float('inf'), 0.0, maximum), but keep the maximum itself for the next "
+                "block.",
+            )
         return Finding(
             "nan",
             where,
@@ -37,8 +46,7 @@ def lost_low_rows(o) -> Finding | None:
     c = o.wrong
     if c is None or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
         return None
-    highest = o.arguments[0].values.double().amax(1)
-    if not c.bad_rows.any() or not bool((highest[c.bad_rows] < -150.0).all()):
+    if not _only_low_rows(o, c):
         return None
     wrong = c.value[c.bad]
     if not bool((wrong.isnan() | (wrong == 0)).all()):
@@ -49,10 +57,32 @@ def lost_low_rows(o) -> Finding | None:
     return Finding(
         "wrong-other-value",
         f"{o.worst_in_words} Only rows of low numbers are wrong; the largest number of such a row is "
-        f"{float(highest[c.bad_rows].max()):.4g}.",
+        f"{float(_highest(o)[c.bad_rows].max()):.4g}.",
         "The maximum of a row came out larger than every number in it, so all exponentials are 0: it begins at too "
         "large a number, or masked-off lanes hold one.",
-        "begin with -float('inf'), and load with other=-float('inf'), also where partial results are merged.",
+        "begin with -float('inf') or the lowest float32, about -3.4e38, and load with other=-float('inf'), also where "
+        "partial results are merged.",
+    )
+
+
+def _highest(o) -> torch.Tensor:
+    return o.arguments[0].values.double().amax(1)
+
+
+def _only_low_rows(o, c) -> bool:
+    return bool(c.bad_rows.any()) and bool((_highest(o)[c.bad_rows] < -150.0).all())
+
+
+def not_nan(o) -> Finding | None:
+    """A row of nothing but -inf has no softmax, and the answer gives numbers for it."""
+    c = o.wrong
+    if c is None or Tag.ALL_MASKED not in o.case.about or not bool(c.expected[c.bad].isnan().all()):
+        return None
+    return Finding(
+        "wrong-value",
+        o.worst_in_words,
+        "This row is nothing but -inf. Every term of its sum is 0, and 0 / 0 is NaN: torch.softmax returns NaN, too.",
+        "leave this NaN as it is: nothing has to replace it.",
     )
 
 
