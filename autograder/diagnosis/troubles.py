@@ -212,6 +212,7 @@ _ADVICE = (
     (r"^KeyError.*\bmeta\[", "the dictionary has the names of the configurations: write the name as in triton.Config."),
     (r"can only convert an array|cannot convert float NaN|(float|int)\(\) argument must be|\b(float|int)\(tl\.",
      "Python's float and int take one number. For the values of a kernel, write .to(tl.float32) or .to(tl.int32)."),
+    (r"block cannot be a condition", "write the line with tl.where."),
     (r"Shape element \d+ must have type",
      "the shape of a block must be known when the kernel is compiled: use a tl.constexpr parameter, such as "
      "BLOCK_SIZE."),

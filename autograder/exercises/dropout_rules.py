@@ -269,5 +269,5 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{happened} {int(wrong.sum())} of {wrong.numel()} elements are wrong.",
-        advice="write down the derivative of one kept element: w · slope / (1 - p).",
+        advice="write down the derivative of one kept element: dy · slope / (1 - p), with the slope at x.",
     )

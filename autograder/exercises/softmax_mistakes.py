@@ -128,14 +128,6 @@ def _sum_from_one(x):
     return e / (1.0 + e.sum(1, keepdim=True))
 
 
-def _sum_without_exp(x, block, shifted=True):
-    """The sum of x - max, or of x itself. A masked-off lane holds -inf, and the quotient is 0."""
-    x = x.double()
-    m = x.amax(1, keepdim=True)
-    added = (x - m if shifted else x).sum(1, keepdim=True)
-    return torch.exp(x - m) / (added - torch.inf if x.shape[1] % block else added)
-
-
 def _sum_per_lane(x, block):
     x = x.double()
     e = torch.exp(x - x.amax(1, keepdim=True))
@@ -298,16 +290,6 @@ MISTAKES = (
         _sum_from_one,
         "The sum is 1 too large: it begins at 1.",
         "Begin the sum at 0.0.",
-    ),
-    *(
-        Mistake(
-            "not-normalised",
-            lambda x, block, shifted=shifted: _sum_without_exp(x, block, shifted),
-            f"The sum adds {what}, and not the exponentials.",
-            "Add up exp(x - max): what is divided and what it is divided by have the same exponentials.",
-            known_by_nan=True,  # the zeros of ragged rows have other causes too, in which full rows are right
-        )
-        for shifted, what in ((True, "x - max"), (False, "x"))
     ),
     Mistake(
         "wrong-value",

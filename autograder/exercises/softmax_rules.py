@@ -110,10 +110,23 @@ def not_normalised(o) -> Finding | None:
     if c is None or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
         return None
     factors = c.row_ratios
+    happened = (
+        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name})."
+    )
+    x = o.arguments[0].values.double()
+    low = x - x.amax(1, keepdim=True)
+    for what, added in (("x - max", low), ("x", x)):
+        if torch.allclose(factors.double(), torch.exp(low).sum(1) / added.sum(1), rtol=1e-3, atol=0.0):
+            return Finding(
+                "not-normalised",
+                happened,
+                f"The sum adds {what}, and not the exponentials.",
+                "add up exp(x - max): the sum has the same exponentials as the output.",
+            )
     return Finding(
         "not-normalised",
-        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
-        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        happened,
         "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
         "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
     )
