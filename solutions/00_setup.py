@@ -48,7 +48,7 @@ doctor()
 # ![Where a number can live, from fastest and smallest to slowest and biggest: registers, shared memory, L2 cache, Infinity Cache, HBM](../assets/memory_hierarchy.svg)
 #
 # A GPU has many equal parts that run programs. NVIDIA calls such a part a *streaming multiprocessor* (SM), AMD a *compute
-# unit* (CU). An *XCD* is one of the eight chips that an MI300X is made of, with its share of the CUs.
+# unit* (CU). An *XCD* is one of the eight compute chips of an MI300X, with its share of the CUs.
 #
 # Your tensors live at the bottom, in the GPU's main memory, *HBM*. Arithmetic happens at the top, in registers.
 # Most of this course is about one question: **how often must a number make that trip?**

@@ -355,7 +355,8 @@ curves.plot()
 # ## Look inside
 #
 # A block of 256 columns can be shared by 1, 2, 4 or 8 warps. More warps means fewer numbers per lane, so
-# narrower loads; and the warps must combine their maxima and sums through shared memory, with barriers.
+# narrower loads; and the warps must combine their maxima and sums through *shared memory*, a small memory on the chip
+# that belongs to one program, with barriers.
 
 # %%
 explore.predict("barriers")
@@ -388,8 +389,8 @@ report.isa().grep("_load_", "_store_", "s_barrier")
 # ## Go further
 #
 # - Set `BLOCK_SIZE=1024` in the host function. Which line of the plot does it move, and at which $N$?
-# - Start `in_max` at the lowest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. Does the
-#   quiz kernel now survive masked rows? What does it return for a row of nothing but $-\infty$?
+# - Start `in_max` at the lowest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. (Write `-3.4e38`:
+#   a number that float32 cannot hold makes everything that it meets float64.) Does the quiz kernel now survive masked rows? What does it return for a row of nothing but $-\infty$?
 # - Flash attention keeps a third running value next to $m$ and $d$: the output so far. What must it be
 #   multiplied by when the maximum grows?
 #

@@ -206,7 +206,7 @@ curves.plot()
 #
 # Three decisions of `fused_launch`, each with its reason:
 #
-# - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA it is two. No
+# - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA 8, two such loads. No
 #   program may have more than 1,024 threads, which is where the warps stop growing.
 # - **Two stages** where four rows fit into shared memory, otherwise one. `tl.range(..., num_stages=2)` asks the compiler
 #   to start loading the next row while this one is computed. The row in flight needs a place to wait: shared memory on

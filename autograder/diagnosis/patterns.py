@@ -45,7 +45,8 @@ def unwritten(o: Observation) -> Finding | None:
     return Finding(
         "unwritten-output",
         f"{count} One of them: {place_in_words(c)}." if c.unwritten[c.worst] else count,
-        "No program wrote them: the grid is too small, a loop ends too early, or the store's mask is too narrow.",
+        "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, or "
+        "its mask is too narrow.",
         "count the elements: programs × elements per program must cover the output.",
     )
 
@@ -69,7 +70,8 @@ def not_finite(o: Observation) -> Finding | None:
         if c.value.isnan().any()
         else "Infinity comes from a division by 0, such as a sum that is still 0, or from exp(x - m) while m is still "
         "-inf.",
-        "check what masked-off lanes hold, and the initial value of every running maximum and sum.",
+        "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
+        "each of them its new value.",
     )
 
 

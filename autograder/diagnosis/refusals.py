@@ -19,6 +19,10 @@ _REWORDED = (
 )
 # (pattern of the compiler's message, what it means, what to try)
 _MEANINGS = (
+    (r"^Loop-carried variable (?P<name>\w+) has initial type fp32\S* but is re-assigned to fp64",
+     "The loop gives a float64 to `{name}`. A number that is too large for float32, whose largest is 3.4028234e38, is "
+     "a float64, and makes one of everything that is computed with it.",
+     "write such a number with fewer digits, such as -3.4e38, or convert it with .to(tl.float32)."),
     (r"^Loop-carried variable (?P<name>\w+) has",
      "A variable keeps one type and one shape in a loop. Here the first value of `{name}` has another one than the "
      "values that the loop gives to it.",

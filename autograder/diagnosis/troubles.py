@@ -91,7 +91,9 @@ _TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
 def _not_allowed(o, t):
     name = re.match(r"`?(?:tl|triton\.language)\.(?!.*` outside a `for`)([\w.]+)", t.construct)
     if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
-        slug, why = "not-allowed", "Triton has more features than this course can judge. Use the listed ones only."
+        slug, why = "not-allowed", "Triton has more features than this course can judge."
+        if t.construct.endswith("without a call"):
+            why = "A function does its work when it is called."
     elif t.construct.startswith("the unknown name"):
         return Finding(
             "compile-error",
@@ -201,6 +203,22 @@ _ADVICE = (
     (r"^NameError: name '(torch|triton|tl|jax|jnp|jt|np|math|functools|workshop|device|DEVICE)'",
      "run the notebook's first cell, then the answer cell, and check again. In a file of your own, write the import."),
     (r"^NameError.*Did you mean", "correct the spelling of this name."),
+    (r"missing 1 required positional argument: 'meta'|\[grid\(\)\]",
+     "pass the grid function itself, without calling it: kernel[grid](…). Triton calls it."),
+    (r"launch grid is a tuple", "write the comma of a tuple with one number: (programs,)."),
+    (r"attribute 'all_kwargs'", 'a space is a list of triton.Config objects: triton.Config({"BLOCK_SIZE": 1024}).'),
+    (r"'dict' object has no attribute '\w*(BLOCK|QUARTER|ROWS)",
+     'what the grid function gets is a dictionary: meta["BLOCK_SIZE"].'),
+    (r"^KeyError.*\bmeta\[", "the dictionary has the names of the configurations: write the name as in triton.Config."),
+    (r"can only convert an array|cannot convert float NaN|(float|int)\(\) argument must be|\b(float|int)\(tl\.",
+     "Python's float and int take one number. For the values of a kernel, write .to(tl.float32) or .to(tl.int32)."),
+    (r"block cannot be a condition", "write the line with tl.where."),
+    (r"Shape element \d+ must have type",
+     "the shape of a block must be known when the kernel is compiled: use a tl.constexpr parameter, such as "
+     "BLOCK_SIZE."),
+    (r"invalid operands of type pointer<\w+> and [\w.]*float",
+     "what is added to a pointer must be a whole number, and this is a float. Does the launch pass its arguments in "
+     "the order of the kernel's parameters?"),
     (r"^NameError: name '\w*(BLOCK|QUARTER|ROWS)\w*'",
      "a constant of the kernel has no value in the host function. If autotune chooses it, make the grid a function: "
      'Triton calls it with a dictionary of the chosen values, such as meta["BLOCK_SIZE"].'),
@@ -233,6 +251,9 @@ _ADVICE = (
      "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
     (r"no len\(\)|IndexError.*\.shape\[",
      "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
+    (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
+     "a number that is too large for float32 makes everything that it meets float64: write -3.4e38, or convert with "
+     ".to(tl.float32)."),
     (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
      "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
     (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),

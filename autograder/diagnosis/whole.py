@@ -132,12 +132,20 @@ def _only_strided(observations, findings) -> Finding | None:
         return replace(first, slug="stride-ignored", second="not-contiguous")
     if first.slug.about_conduct or first.slug == Slug.READS_TOO_OFTEN:
         return None
+    where = "in the wrong place: rows of the input or of the output"
+    advice = "pass x.stride(0) to the kernel, and begin row r at r * row_stride. The output has its own stride."
+    fault = next(o.trouble and o.trouble.fault for o, f in cases if f is first)
+    if fault and fault.kind == "load" and "gap" in fault.where and not any(fault.program):
+        where = "behind the end of a row: the mask is true there, or a row begins in the wrong place"
+        advice = "compare each column with the number of columns, and begin row r at r * x.stride(0)."
+    elif fault and fault.kind == "store":
+        where = "in the wrong place: rows of the output"
+        advice = "the output has its own stride: its row r begins at r * output.stride(0)."
     return Finding(
         "stride-ignored",
         first.happened,
-        "The results are right for contiguous inputs and wrong for row-strided inputs. The kernel looks for rows of "
-        "the input or of the output in the wrong place.",
-        "pass x.stride(0) to the kernel, and begin row r at r * row_stride. The output has its own stride.",
+        f"The results are right for contiguous inputs and wrong for row-strided inputs. The kernel looks {where}.",
+        advice,
         first.line,
         first.code,
     )

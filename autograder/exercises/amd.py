@@ -96,7 +96,7 @@ def _misread(**changed: int):
 _WHERE = {
     "vgprs": "read the table's row about registers, or .vgpr_count in the ISA",
     "lds_bytes": "read the table's row about shared memory, which AMD calls LDS",
-    "load_bits": "find a global_load in the ISA: the x2 or x4 in its name counts 32-bit words for one lane",
+    "load_bits": "find a buffer_load or global_load in the ISA: the x2 or x4 in its name counts words of 32 bits",
     "spills": "find .vgpr_spill_count in the ISA, or the table's row about spills",
 }
 
@@ -212,6 +212,13 @@ def _waves_for_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
     return (min(workgroups, COMPUTE_UNITS[arch].lds // lds) if lds else workgroups) * warps // 4
 
 
+def _parts_of_workgroups(vgprs: int, lds_bytes: int, num_warps: int, arch: str) -> int:
+    by_registers = occupancy(vgprs, 0, 1, arch).waves_by_vgprs
+    if not lds_bytes:
+        return by_registers
+    return int(min(by_registers, COMPUTE_UNITS[arch].lds // lds_bytes * num_warps / EXECUTION_UNITS))
+
+
 OCCUPANCY_MISTAKES = (
     Mistake(
         "wrong-value",
@@ -318,6 +325,12 @@ OCCUPANCY_MISTAKES = (
         lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups,
         "That is the number of workgroups on a compute unit.",
         "Multiply by num_warps and divide by the 4 execution units.",
+    ),
+    Mistake(
+        "wrong-value",
+        _parts_of_workgroups,
+        "Parts of workgroups are counted by registers: where 3.5 of them have room, only 3 can run.",
+        "Divide with //: waves * 4 // num_warps.",
     ),
     Mistake(
         "wrong-value",

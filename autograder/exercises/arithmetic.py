@@ -177,6 +177,11 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
         "threads": device.max_threads // threads,
     }
     decides = min(room, key=room.get)
+    if device.is_cdna and got == num_programs(registers, shared, warps, _With(device, is_cdna=False)):
+        return (
+            f"The registers that the driver reports were not doubled for {device.arch}.",
+            "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950.",
+        )
     side = "The answer is larger: this limit is missing, or its division is wrong."
     if got < expected:
         side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
@@ -348,8 +353,25 @@ LAUNCH_MISTAKES = (
     ),
     Mistake(
         "wrong-value",
+        lambda regs, shared, warps, device: num_programs(regs, shared, warps, device)
+        if shared
+        else device.multiprocessors,
+        "0 bytes of shared memory were taken for a limit: then only one program for each multiprocessor is left.",
+        "A program that needs no shared memory is not limited by it: leave this limit out if shared_bytes is 0.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda regs, shared, warps, device: (
+            1 if _unrounded(regs, shared, warps, device, least=0) < device.multiprocessors
+            else num_programs(regs, shared, warps, device)
+        ),
+        "If not even one program fits by this count, the result is 1: one program for all multiprocessors together.",
+        "Start at least one program for each multiprocessor: device.multiprocessors * max(1, …).",
+    ),
+    Mistake(
+        "wrong-value",
         lambda regs, shared, warps, device: num_programs(0, shared, warps, device),
-        "The limit by registers is missing.",
+        "The limit by registers is missing, or it counts too few registers for a program.",
         "A program needs num_regs * num_warps * warp_size registers.",
     ),
     Mistake(

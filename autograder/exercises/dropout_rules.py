@@ -19,6 +19,7 @@ from ..text import many
 from ..verdict import Finding
 from .dropout_values import (
     BOUNDS,
+    CHOOSE,
     COMPARE,
     IN_HALF,
     SLOPE,
@@ -167,8 +168,8 @@ def _wrong_rate(k: int, n: int, p: float, case) -> Finding:
         f"{high:.2%} ({case.name})."
     )
     if plausible(k, n, p):
-        means = "The comparison is the wrong way round: an element is kept with probability p."
-        return Finding("wrong-rate", happened, means, COMPARE[1])
+        means = "An element is kept with probability p: the comparison or the tl.where is the wrong way round."
+        return Finding("wrong-rate", happened, means, CHOOSE)
     return Finding("wrong-rate", happened, *COMPARE)
 
 
@@ -219,8 +220,9 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
     scale = 1 / (1 - made.p) if made.p < 1 else 0.0
     for value, slug, means, advice in (
         (torch.where(mask, 0.0, whole), "wrong-rate",
-         "The gradient is 0 for kept elements, not for dropped ones: the comparison is the wrong way round.",
-         COMPARE[1]),
+         "The gradient is 0 for kept elements, not for dropped ones: the comparison or the values of tl.where are the "
+         "wrong way round.",
+         CHOOSE),
         (torch.zeros_like(got), "not-attempted", "The gradient of x is zero everywhere.",
          "write the backward function. It returns the gradient of x first: dx, None, None."),
         (whole / scale * mask if scale else whole, "not-scaled", "The derivative of x / (1 - p) is 1 / (1 - p).",
@@ -263,11 +265,11 @@ def about_gradient(made: Dropout, forward: Dropout) -> Finding | None:
             "seed-ignored",
             f"{happened} The backward pass used another mask than the forward pass: {int(elsewhere.sum())} elements "
             "differ.",
-            "The backward pass draws the mask again. The same seed and the same offsets give the same mask.",
-            "pass the seed to the backward function in the residuals, and use the same offsets.",
+            "The backward pass draws the mask again. The same seed and the same counters give the same mask.",
+            "load the seed of the forward pass, and give tl.rand or tl.rand4x the same counters as its kernel does.",
         )
     return Finding(
         "wrong-value",
         f"{happened} {int(wrong.sum())} of {wrong.numel()} elements are wrong.",
-        advice="write down the derivative of one kept element: dy · slope / (1 - p).",
+        advice="write down the derivative of one kept element: dy · slope / (1 - p), with the slope at x.",
     )

@@ -75,6 +75,7 @@ COMPARE = (
     "An element is kept if its random number, in [0, 1), is at least p.",
     "compare like this: keep = random >= p.",
 )
+CHOOSE = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
 
 
 def unwritten(made: Dropout) -> Finding:

@@ -161,6 +161,11 @@ def _lanes_rescaled_at_the_end_only(x, block):
     return torch.exp(x.double() - largest) / (sums * torch.exp(lanes.amax(1) - largest)).sum(1, keepdim=True)
 
 
+def _exponent_divided(x):
+    m = x.amax(1, keepdim=True)
+    return torch.exp(x - m / torch.exp(x - m).sum(1, keepdim=True))
+
+
 def _block_by_block(x, block):
     return torch.cat([torch.softmax(p, 1) for p in x.double().split(block, dim=1)], 1)
 
@@ -285,6 +290,12 @@ MISTAKES = (
         _sum_from_one,
         "The sum is 1 too large: it begins at 1.",
         "Begin the sum at 0.0.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda x: _exponent_divided(x.double()),
+        "The maximum was divided by the sum, and the exponential was not: / binds tighter than -.",
+        "Divide what exp returns: exp(x - max) / sum.",
     ),
     Mistake(
         "not-normalised",

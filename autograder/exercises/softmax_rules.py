@@ -23,6 +23,15 @@ def overflowed(o) -> Finding | None:
             "subtract the maximum of the whole row before exp, and add every block to the sum: tl.sum, and +=.",
         )
     if Tag.MASKED in o.case.about:
+        if _only_low_rows(o, c):
+            return Finding(
+                "nan",
+                where,
+                "These rows begin with -inf, and their numbers are low. If 0 takes the place of -inf as the maximum, "
+                "all exponentials are 0, and 0 / 0 is NaN. If -inf stays and is subtracted, -inf - (-inf) is NaN.",
+                "subtract tl.where(maximum == -float('inf'), 0.0, maximum), but keep the maximum itself for the next "
+                "block.",
+            )
         return Finding(
             "nan",
             where,
@@ -38,8 +47,7 @@ def lost_low_rows(o) -> Finding | None:
     c = o.wrong
     if c is None or not o.case.about & {Tag.FAR, Tag.NEGATIVE} or c.unwritten.any():
         return None
-    highest = o.arguments[0].values.double().amax(1)
-    if not c.bad_rows.any() or not bool((highest[c.bad_rows] < -150.0).all()):
+    if not _only_low_rows(o, c):
         return None
     wrong = c.value[c.bad]
     if not bool((wrong.isnan() | (wrong == 0)).all()):
@@ -50,10 +58,32 @@ def lost_low_rows(o) -> Finding | None:
     return Finding(
         "wrong-other-value",
         f"{o.worst_in_words} Only rows of low numbers are wrong; the largest number of such a row is "
-        f"{float(highest[c.bad_rows].max()):.4g}.",
+        f"{float(_highest(o)[c.bad_rows].max()):.4g}.",
         "The maximum of a row came out larger than every number in it, so all exponentials are 0: it begins at too "
         "large a number, or masked-off lanes hold one.",
-        "begin with -float('inf'), and load with other=-float('inf'), also where partial results are merged.",
+        "begin with -float('inf') or the lowest float32, about -3.4e38, and load with other=-float('inf'), also where "
+        "partial results are merged.",
+    )
+
+
+def _highest(o) -> torch.Tensor:
+    return o.arguments[0].values.double().amax(1)
+
+
+def _only_low_rows(o, c) -> bool:
+    return bool(c.bad_rows.any()) and bool((_highest(o)[c.bad_rows] < -150.0).all())
+
+
+def not_nan(o) -> Finding | None:
+    """A row of nothing but -inf has no softmax, and the answer gives numbers for it."""
+    c = o.wrong
+    if c is None or Tag.ALL_MASKED not in o.case.about or not bool(c.expected[c.bad].isnan().all()):
+        return None
+    return Finding(
+        "wrong-value",
+        o.worst_in_words,
+        "This row is nothing but -inf. Every term of its sum is 0, and 0 / 0 is NaN: torch.softmax returns NaN, too.",
+        "leave this NaN as it is: nothing has to replace it.",
     )
 
 
@@ -81,10 +111,23 @@ def not_normalised(o) -> Finding | None:
     if c is None or c.row_ratios is None or Tag.FAR in o.case.about:  # there a row has one element
         return None
     factors = c.row_ratios
+    happened = (
+        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
+        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name})."
+    )
+    x = o.arguments[0].values.double()
+    low = x - x.amax(1, keepdim=True)
+    for what, added in (("x - max", low), ("x", x)):
+        if torch.allclose(factors.double(), torch.exp(low).sum(1) / added.sum(1), rtol=1e-3, atol=0.0):
+            return Finding(
+                "not-normalised",
+                happened,
+                f"The sum adds {what}, and not the exponentials.",
+                "add up exp(x - max): the sum has the same exponentials as the output.",
+            )
     return Finding(
         "not-normalised",
-        f"Each row is a multiple of the right row, with factors from {float(factors.min()):.4g} to "
-        f"{float(factors.max()):.4g}: the rows do not sum to 1 ({o.case.name}).",
+        happened,
         "The exponentials are right, but the sum is wrong: it misses elements, or counts lanes that hold no element.",
         "check the initial value of the sum, what each block adds, and what masked-off lanes add.",
     )

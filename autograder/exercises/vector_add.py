@@ -248,6 +248,18 @@ def _copied(source: str, traces: list[dict]) -> str:
     )
 
 
+def _lost_key(source: str, traces: list[dict]) -> str:
+    """A remark about a key of autotune that names no argument."""
+    launches = [step for trace in traces for step in trace["steps"] if step.get("tuned")]
+    lost = {str(name)[:40] for step in launches for name in step["tuned"]["key"] if name not in step["args"]}
+    if not lost:
+        return ""
+    return (
+        f"The key names `{min(lost)}`, which is no parameter of the kernel: autotune ignores it, and keeps the first "
+        "choice for every size."
+    )
+
+
 LARGEST_HALF = 65504.0
 
 
@@ -346,6 +358,7 @@ EXERCISES = (
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
+        remark=_lost_key,
         timing_cases=tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in (98_432, 1 << 25)),
     ),
     Exercise(

@@ -30,20 +30,35 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
     """The finding about a wrong answer, explained by a grid that does not follow the configuration, if one does not."""
     if finding.slug not in (Slug.UNWRITTEN_OUTPUT, Slug.TAIL_WRONG):
         return finding
+    short = []
     for i, trace in trials.traces.items():
         for launch in tuned_launches(trace):
             programs, block = math.prod(launch.get("grid") or (0,)), launch["args"].get("BLOCK_SIZE")
             elements = trials.cases[i].expected.numel()
             if type(block) is int and programs * block < elements:
-                return replace(
-                    finding,
-                    means=f"With BLOCK_SIZE = {block} the grid started {programs} program{'s' * (programs != 1)}: "
-                    f"{programs * block} of {elements} elements ({trials.cases[i].case.name}). The judge tries several "
-                    "configurations of your space, as autotune does, and each has its own number of programs.",
-                    advice="the grid has to be a function, so that it can follow the block size: Triton calls it with "
-                    'a dictionary of the chosen values, such as meta["BLOCK_SIZE"], and it returns the tuple.',
-                )
-    return finding
+                short.append((programs, block, elements, trials.cases[i].case.name))
+    if not short:
+        return finding
+    programs, block, elements, name = short[0]
+    means = (
+        f"With BLOCK_SIZE = {block} the grid started {programs} program{'s' * (programs != 1)}: "
+        f"{programs * block} of {elements} elements ({name})."
+    )
+    if all(programs == elements // block for programs, block, elements, _ in short):
+        return replace(
+            finding,
+            means=f"{means} That is elements / BLOCK_SIZE rounded down: the last block, which is not full, has no "
+            "program.",
+            advice="round up: triton.cdiv(n_elements, …) instead of n_elements // ….",
+        )
+    return replace(
+        finding,
+        means=f"{means} The judge tries several configurations of your space, as autotune does, and each has its own "
+        "number of programs.",
+        advice="the grid has to be a function that follows the block size: Triton calls it with a dictionary of the "
+        'chosen values, such as meta["BLOCK_SIZE"], and it returns the tuple. Programs times block size must reach '
+        "the number of elements.",
+    )
 
 
 def about_idle_programs(trials: Trials) -> str:

@@ -76,7 +76,8 @@ class ValueJudgement:
             if kind == "ellipsis":
                 return Finding("not-attempted", "There is still a ... in the result.", advice="write a number there.")
             where = "returned a" if "not a plain value" in report.value else "returned something that holds a"
-            return Finding("wrong-dtype", f"{self.exercise.entry} {where} {kind}.", advice="return plain numbers.")
+            advice = f"return plain numbers: {self.exercise.signature}."
+            return Finding("wrong-dtype", f"{self.exercise.entry} {where} {kind}.", advice=advice)
         if self.exercise.accept:
             return self.exercise.accept(report.value)
         expected = self.exercise.reference(*self.arguments[index])

@@ -258,7 +258,7 @@ class Translator:
         if name in TL_VALUES:
             return _dotted(f"tl.{name}")
         if name in TL_FUNCTIONS:
-            self.refuse(node, f"`tl.{name}` as a value", "call it")
+            self.refuse(node, f"`tl.{name}` without a call", f"call it: `tl.{name}(…)`")
         self.refuse_path(node, path)
 
     def refuse_path(self, node: ast.AST, path: str):
@@ -266,7 +266,9 @@ class Translator:
         name = _tl_name(path)
         if name is not None:
             first = name.partition(".")[0]
-            self.refuse(node, f"`{text}`", TL_ADVICE.get(first, "use the listed functions of `tl`"))
+            similar = difflib.get_close_matches(first, TL_FUNCTIONS, 1, 0.7)
+            advice = f"write `tl.{similar[0]}`" if similar else "use the functions of `tl` that the hints name"
+            self.refuse(node, f"`{text}`", TL_ADVICE.get(first, advice))
         if path.startswith("math."):
             advice = _same_in_tl(path[5:]) or "use the functions of `tl`, or compute the constant outside of the kernel"
             self.refuse(node, f"Python's `{text}`", advice)

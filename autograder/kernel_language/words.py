@@ -140,6 +140,8 @@ TL_ADVICE = {
     "map_elementwise": "write it with `tl.where` and arithmetic on whole blocks",
     "dot_scaled": "use `tl.dot`",
     "extra": "use the functions of `tl`, or `from triton.language.extra import libdevice`",
+    "thread_id": "`tl.program_id(axis=0)` is the number of the program, and `tl.arange` numbers its lanes",
+    "empty": "create blocks with `tl.zeros` or `tl.full`",
     "tensor": "create blocks with `tl.zeros`, `tl.full` or `tl.arange`",
     "core": "use the public name, `tl.…`",
 }
