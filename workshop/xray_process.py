@@ -59,7 +59,10 @@ class CompilerProcess:
             timer.cancel()
         if late.is_set():
             raise RuntimeError(f"the compiler did not finish within {LIMIT} s; try a smaller block")
-        return json.loads(line) if line else None
+        if not line:
+            self._end()
+            return None
+        return json.loads(line)
 
     def _running(self) -> subprocess.Popen:
         environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
@@ -80,7 +83,8 @@ class CompilerProcess:
     def _end(self) -> None:
         if self._process:
             for pipe in (self._process.stdin, self._process.stdout):
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):  # a request that nobody has read
+                    pipe.close()
             if self._process.poll() is None:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()

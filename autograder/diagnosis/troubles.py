@@ -216,7 +216,7 @@ _ADVICE = (
     (r"Shape element \d+ must have type",
      "the shape of a block must be known when the kernel is compiled: use a tl.constexpr parameter, such as "
      "BLOCK_SIZE."),
-    (r"invalid operands of type pointer<\w+> and [\w.]*float",
+    (r"invalid operands of type pointer<\w+> and [\w.]*float.*\+",
      "what is added to a pointer must be a whole number, and this is a float. Does the launch pass its arguments in "
      "the order of the kernel's parameters?"),
     (r"^NameError: name '\w*(BLOCK|QUARTER|ROWS)\w*'",
