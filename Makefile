@@ -23,9 +23,10 @@ wheelhouse:  ## fill wheelhouse/ with every package, to install where there is n
 jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
 	$(INSTALL) lab jax
 
+# Three workers, because each waits often. They start many Pythons, which want the course's bytecode.
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
-	$(BIN)/python -m pytest -n 2 -m "not gpu" --reruns 1  # on a busy machine; the summary names what ran twice
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 -m "not gpu" --reruns 1  # the summary names what ran twice
 
 test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: three, two answers an exercise)
 	@$(INSTALL) lab dev
