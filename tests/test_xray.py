@@ -213,8 +213,9 @@ def test_a_process_that_ended_by_itself_is_started_again(compiler):
 
 
 def test_what_is_set_for_triton_is_set_there(compiler, monkeypatch, tmp_path):
+    pid = process_of(compiler)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    process_of(compiler)
+    assert process_of(compiler) == pid
     assert list(tmp_path.iterdir())
 
 

@@ -56,6 +56,8 @@ def reply(request: dict, errors: int, replies: TextIO) -> NoReturn:
     """In the fork: write the answers, and end."""
     try:
         os.dup2(errors, 2)
+        os.environ.clear()
+        os.environ.update(request["environment"])  # as it is now where the request was made
         with tempfile.TemporaryDirectory() as folder:
             kernel = load(Path(folder, "kernel.py"), request["module"], request["kernel"])
             answers = [answer(kernel, request, name) for name in request["targets"]]

@@ -22,7 +22,6 @@ class CompilerProcess:
     def __init__(self):
         self._lock = threading.Lock()
         self._process: subprocess.Popen | None = None
-        self._environment: dict[str, str] = {}
         atexit.register(self._end)
         os.register_at_fork(after_in_child=self._leave)
 
@@ -40,7 +39,8 @@ class CompilerProcess:
         return reply["answers"]
 
     def _reply(self, request: dict) -> dict | None:
-        process, late = self._running(), threading.Event()
+        environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+        process, late = self._running(environment), threading.Event()
 
         def stop() -> None:
             late.set()
@@ -50,7 +50,7 @@ class CompilerProcess:
         timer = threading.Timer(LIMIT, stop)
         timer.start()
         try:
-            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.write(json.dumps({**request, "environment": environment}) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
         except BrokenPipeError:
@@ -64,12 +64,10 @@ class CompilerProcess:
             return None
         return json.loads(line)
 
-    def _running(self) -> subprocess.Popen:
-        environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-        if self._process and (self._process.poll() is not None or self._environment != environment):
+    def _running(self, environment: dict[str, str]) -> subprocess.Popen:
+        if self._process and self._process.poll() is not None:
             self._end()
         if self._process is None:
-            self._environment = environment
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("xray_child.py"))],
                 stdin=subprocess.PIPE,
