@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import ast
+import atexit
+import gc
 import io
 import json
 import os
@@ -25,6 +27,7 @@ class CallError(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
     # nbformat imports jsonschema, which takes this package, where it is installed, for formats that no notebook has:
     # two seconds for a grammar. There is no option against it; only a process that is all ours may do without.
     sys.modules.setdefault("rfc3987_syntax", None)

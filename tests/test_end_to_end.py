@@ -116,9 +116,10 @@ def test_nothing_of_the_hostile_notebook_is_shown_but_its_answers(course):
 
 # Each command runs in a fork of one process that has imported nbgrader: importing it takes most of a command's time.
 NBGRADER = """
-import json, os, runpy, sys
+import gc, json, os, runpy, sys
 sys.modules["rfc3987_syntax"] = None  # as in conftest.py
 import nbgrader.apps.nbgraderapp
+gc.freeze()
 
 for arguments in json.loads(sys.argv[1]):
     if not (child := os.fork()):

@@ -6,7 +6,7 @@ Import it before triton. On a machine without a GPU it turns Triton's interprete
 import sys
 from pathlib import Path
 
-from workshop import backend
+from workshop import backend, collector
 from workshop.doctor import doctor
 from workshop.progress import here, progress, record, share_progress
 
@@ -21,22 +21,23 @@ _missing: Exception | None = None
 try:
     if _is_command():  # `workshop --help` answers before torch and triton are imported
         raise ImportError("the `workshop` command does not load the whole package")
-    backend.choose()
-    import triton as _triton  # noqa: F401  the doctor must also work where it is missing
+    with collector.paused():
+        backend.choose()
+        import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 
-    from workshop import jax_import
+        from workshop import jax_import
 
-    jax_import.install()
-    if backend.interpreting():
-        from workshop import stand_in
+        jax_import.install()
+        if backend.interpreting():
+            from workshop import stand_in
 
-        stand_in.install()
-    from workshop.bench import compare, matches, recorded
-    from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
-    from workshop.hints import hint, ladder, solution
-    from workshop.occupancy import num_programs, occupancy
-    from workshop.traffic import count_bytes
-    from workshop.xray import xray
+            stand_in.install()
+        from workshop.bench import compare, matches, recorded
+        from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
+        from workshop.hints import hint, ladder, solution
+        from workshop.occupancy import num_programs, occupancy
+        from workshop.traffic import count_bytes
+        from workshop.xray import xray
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
     _missing = error
 

@@ -32,9 +32,12 @@ def main(descriptor: int) -> None:
     settings = from_json(Settings, channel.recv(65536))
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # Triton reads it once
-    from . import dispatch
+    from workshop import collector
 
-    child = functools.partial(_child, dispatch, settings, dispatch.prepare(settings), channel)
+    with collector.paused():
+        from . import dispatch
+
+        child = functools.partial(_child, dispatch, settings, dispatch.prepare(settings), channel)
     spares = Spares(settings.scratch, lambda own, scratch: child(own=own, scratch=scratch))
     has_spares = settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid()))
     if has_spares:
