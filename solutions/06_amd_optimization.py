@@ -248,7 +248,9 @@ check("tune_for_mi300x")
 #
 # No MI300X at hand? They are rented by the hour: AMD Developer Cloud, Hot Aisle, TensorWave and Vultr had them in
 # 2026. Run `workshop doctor` there first: it names the settings that change timings, such as `HIP_FORCE_DEV_KERNARG`,
-# the clocks and NUMA balancing.
+# the clocks and NUMA balancing. `rocminfo | grep -E 'Name:|Compute Unit|SIMDs|Wavefront Size|Max Waves'` shows the
+# numbers of this lesson, below the name `gfx942`: 304 CUs, 4 SIMDs in each, waves of 64, and at most 32 waves per CU,
+# which are the 8 of each SIMD. `amd-smi monitor` shows power and clocks while your kernel runs.
 
 
 # %%
