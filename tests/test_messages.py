@@ -18,7 +18,7 @@ from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
-from autograder.exercises.softmax_rules import lost_low_rows
+from autograder.exercises.softmax_rules import lost_low_rows, misses_columns
 from autograder.exercises.spec import Strided, Tag
 from autograder.lessons import answers, starters
 from autograder.verdict import CaseResult, Finding, Verdict
@@ -37,6 +37,10 @@ SAID = {
     "wrong/vector_add/compile-error__mask_never_defined": ["uses `mask`", "assign it first"],
     "wrong/vector_add/runtime-error__misspelt_on_the_host": ["check the spelling", "!read the message"],
     "wrong/vector_add/compile-error__load_without_tl": ["use `tl.load`"],
+    # all blanks are right
+    "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "the launch must pass y"],
+    "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "round up: triton.cdiv"],
+    "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "the division by the sum"],
     # torch's words
     "wrong/naive_softmax/compile-error__axis_one": ["only axis 0", "!constexpr["],
     "wrong/naive_softmax/compile-error__softmax_with_axis": ["one block only", "argument is dim"],
@@ -223,6 +227,36 @@ def test_a_maximum_that_is_too_large_makes_whole_rows_nan(columns, said):
     comparison = Comparison(got, expected, exercise.bounds[torch.float32])
     finding = lost_low_rows(Observation(exercise, case, (Strided(x),), "interpreter", comparison=comparison, **seen))
     assert (finding is not None and finding.slug == "wrong-other-value") == said
+
+
+def softmax_of(sums, rows, columns, seed):
+    """What `misses_columns` says of a softmax whose exponentials are divided by `sums` of them."""
+    exercise = find("online_softmax")
+    x = torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+    exponentials = torch.exp(x - x.amax(1, keepdim=True))
+    got = exponentials / sums(exponentials)[:, None]
+    seen = {"result": Result((rows, columns), "float32", "cpu", True, False), "constants": (256,)}
+    comparison = Comparison(got, torch.softmax(x.double(), 1), exercise.bounds[torch.float32])
+    evidence = Evidence(launched=("kernel",))
+    case = exercise.cases[0]
+    return misses_columns(
+        Observation(exercise, case, (Strided(x),), "interpreter", comparison=comparison, evidence=evidence, **seen)
+    )
+
+
+@pytest.mark.parametrize("left_out", [(41, 42), (256, 512), (512, 700)])
+def test_a_sum_that_lacks_columns_is_told_which(left_out):
+    first, end = left_out
+    finding = softmax_of(lambda e: e.sum(1) - e[:, first:end].sum(1), 4, 700, seed=1)
+    name = f"lacks column {first} " if end == first + 1 else f"lacks columns {first} to {end - 1} "
+    assert finding.slug == "not-normalised" and name in finding.happened
+
+
+def test_rounding_lacks_no_column():
+    """In two rows of many columns, some column is as large as what rounding loses, by chance."""
+    for seed in range(200):
+        for rows, columns in ((2, 1024), (3, 300), (4, 300)):
+            assert softmax_of(lambda e: 0.9985 * e.bfloat16().float().sum(1), rows, columns, seed) is None
 
 
 @pytest.mark.parametrize(

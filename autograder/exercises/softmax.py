@@ -11,7 +11,7 @@ from .softmax_mistakes import MISTAKES, ONLINE_MISTAKES
 from .softmax_rules import (
     lanes_without_elements,
     lost_low_rows,
-    misses_a_column,
+    misses_columns,
     more_in_the_sum,
     not_nan,
     not_normalised,
@@ -309,7 +309,7 @@ def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exerc
         beyond=beyond_the_launch,
         bounds=BOUNDS,
         mistakes=mistakes,
-        rules=(overflowed, lost_low_rows, not_nan, misses_a_column),
+        rules=(overflowed, lost_low_rows, not_nan, misses_columns),
         last_rules=(not_normalised,),
         summaries=(more_in_the_sum, *summaries),
         remark=in_half_precision,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations, pairwise
+
 import torch
 
 from ..text import many
@@ -87,21 +89,29 @@ def not_nan(o) -> Finding | None:
     )
 
 
-def misses_a_column(o) -> Finding | None:
-    """The sum of every row lacks the exponential of one column: rounding would not know which."""
+def misses_columns(o) -> Finding | None:
+    """The sum of every row lacks the exponentials of one column, or of whole blocks: rounding would not know which."""
     c = o.wrong
-    if c is None or c.row_ratios is None or len(c.row_ratios) < 2 or Tag.HALF in o.case.about:
+    if c is None or c.row_ratios is None or len(c.row_ratios) < 3 or Tag.HALF in o.case.about:  # two fit by chance
         return None
     missing = 1 - 1 / c.row_ratios.double()
-    exactly = ((c.expected - missing[:, None]).abs() <= 1e-5 + 1e-3 * missing[:, None]).all(0).nonzero().flatten()
+    columns = c.expected.shape[1]
+    # not the first block: a wrong rescale loses it, too
+    borders = sorted({columns}.union(*(range(size, columns, size) for size in o.constants if size > 1)))
+    spans = torch.tensor([*pairwise(range(columns + 1)), *combinations(borders, 2)])
+    sums = torch.nn.functional.pad(c.expected.double().cumsum(1), (1, 0))
+    off = (sums[:, spans[:, 1]] - sums[:, spans[:, 0]] - missing[:, None]).abs()
+    exactly = spans[(off <= 1e-5 + 1e-3 * missing[:, None]).all(0)].unique(dim=0)
     if len(exactly) != 1 or bool((missing < 1e-4).any()):
         return None
-    column = int(exactly[0])
+    first, last = int(exactly[0, 0]), int(exactly[0, 1]) - 1
+    lacks = f"column {first}" if first == last else f"columns {first} to {last}"
     return Finding(
         "not-normalised",
-        f"The rows do not sum to 1: the sum of every row lacks column {column} ({o.case.name}).",
-        "The exponentials are right. One lane is masked off that should not be, or the blocks have a gap between them.",
-        "check where each block begins, and that a lane is masked off only if its column is not below n_cols.",
+        f"The rows do not sum to 1: the sum of every row lacks {lacks} ({o.case.name}).",
+        "The exponentials are right. A lane is masked off that should not be, or the blocks have a gap between them.",
+        "check where each block begins, that the loop's step is the size of a block, and that a lane is masked off "
+        "only if its column is not below n_cols.",
     )
 
 
@@ -185,7 +195,7 @@ def only_ragged_rows(cases, o, finding: Finding) -> Finding | None:
 
 def only_long_rows(cases, o, finding: Finding) -> Finding | None:
     """Rows of one block are right and longer rows are wrong, in a kernel that keeps a sum from block to block."""
-    if finding.slug not in ("not-normalised", "constant-factor") or misses_a_column(o):
+    if finding.slug not in ("not-normalised", "constant-factor") or misses_columns(o):
         return None
     judged = [(o, f) for o, f in cases if o.comparison and o.constants]
     block = max(set.intersection(*(set(o.constants) for o, _ in judged)), default=0)

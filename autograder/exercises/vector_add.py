@@ -131,13 +131,13 @@ _ADD_MISTAKES = (
         "wrong-value",
         lambda x, y: 2 * x,
         "The output is x + x.",
-        "The second load reads from x_ptr again; it must read from y_ptr.",
+        "The second load must read from y_ptr, and the launch must pass y for it.",
     ),
     Mistake(
         "wrong-value",
         lambda x, y: 2 * y,
         "The output is y + y.",
-        "The first load reads from y_ptr; it must read from x_ptr.",
+        "The first load must read from x_ptr, and the launch must pass x for it.",
     ),
     Mistake(
         "wrong-value",

@@ -51,7 +51,7 @@ class TemplateTraces:
     def of(self, trials: Trials) -> dict[int, dict] | None:
         """By the numbers of the telling cases of `trials`; None if they could not be planned."""
         exercise = trials.exercise
-        telling = [i for i, drawn in enumerate(trials.cases) if _tells(drawn.case.about)]
+        telling = [i for i, drawn in enumerate(trials.cases) if tells(drawn.case.about)]
         cases = tuple(trials.cases[i].described() for i in telling)
         known, traces = self._known.get(exercise.name, (None, None))
         if known == cases:
@@ -66,7 +66,8 @@ class TemplateTraces:
         return traces
 
 
-def _tells(about: set[Tag]) -> bool:
+def tells(about: set[Tag]) -> bool:
+    """Whether a case with these tags is one of those on which each blank is judged."""
     return bool(about & TELLING) and not about & REPEATING
 
 

@@ -7,12 +7,13 @@ from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
-from .blanks import with_blanks, wrong_blanks
+from .blanks import tells, with_blanks, wrong_blanks
 from .launched import types
 from .trials import Trials
 from .tuned_constants import about_the_constants
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
+AROUND_THEM = "All blanks are right: the mistake is in a line around them, in the kernel or where it is launched."
 
 
 class KernelJudgement:
@@ -45,6 +46,8 @@ class KernelJudgement:
             note = note or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
         elif self.exercise.blanks and blank_findings is None:
             note = note or NOT_ONE_BY_ONE
+        elif blank_findings == {} and any(f and tells(o.case.about) for o, f in zip(observations, findings)):
+            note = note or AROUND_THEM
         return Verdict(
             exercise=self.exercise.name,
             passed=finding is None,
