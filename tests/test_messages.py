@@ -267,28 +267,39 @@ def test_rounding_lacks_no_column():
             assert softmax_of(lambda e: 0.9985 * e.bfloat16().float().sum(1), rows, columns, seed) is None
 
 
+def of_factors(name, seed, factor):
+    """What is said of an answer to `name` that multiplies the right result by factor(case's other arguments)."""
+    exercise = find(name)
+    seen, generator = [], torch.Generator().manual_seed(seed)
+    for case in exercise.cases:
+        arguments = case.make(generator)
+        x, *others = (getattr(each, "values", each) for each in arguments)
+        if not x.numel():
+            continue
+        expected = exercise.reference(x, *others)
+        got = (factor(*others) * expected).to(x.dtype)
+        result = Result(tuple(got.shape), str(got.dtype).removeprefix("torch."), "cpu", True, False)
+        about = {"result": result, "evidence": Evidence(launched=("kernel",)), "constants": (256,)}
+        comparison = Comparison(got, expected, exercise.bounds[x.dtype])
+        seen.append(Observation(exercise, case, arguments, "interpreter", comparison=comparison, **about))
+    return overall(seen, [diagnose(each) for each in seen])
+
+
 @pytest.mark.parametrize(
     ("name", "factor", "slug"),
     [("bug_hunt", 1.001, "constant-factor"), ("vector_add", 1.001, "constant-factor"), ("bug_hunt", 1.0, None)],
 )
 def test_a_factor_near_one_is_no_rounding(name, factor, slug):
     """A factor that was rounded to half precision is near one too, by chance as near as this one."""
-    exercise = find(name)
     for seed in range(30):
-        seen = []
-        for case in exercise.cases:
-            arguments = case.make(torch.Generator().manual_seed(seed))
-            x = arguments[0].values
-            if not x.numel():
-                continue
-            expected = exercise.reference(*(getattr(each, "values", each) for each in arguments))
-            got = (factor * expected).to(x.dtype)
-            result = Result(tuple(got.shape), str(got.dtype).removeprefix("torch."), "cpu", True, False)
-            about = {"result": result, "evidence": Evidence(launched=("kernel",)), "constants": (256,)}
-            comparison = Comparison(got, expected, exercise.bounds[x.dtype])
-            seen.append(Observation(exercise, case, arguments, "interpreter", comparison=comparison, **about))
-        finding = overall(seen, [diagnose(each) for each in seen])
+        finding = of_factors(name, seed, lambda *_: factor)
         assert (finding and finding.slug) == slug, (seed, finding)
+
+
+@pytest.mark.parametrize("seed", [42, 193, 196])
+def test_a_wrong_factor_that_is_near_the_right_one_by_chance_is_no_rounding(seed):
+    """In one case of these draws a is nearly an integer; the others show that a was not rounded but cut off."""
+    assert of_factors("bug_hunt", seed, lambda a: int(a) / a).slug == "wrong-value"
 
 
 def test_one_of_a_thing_is_not_several():

@@ -63,7 +63,8 @@ def _with_one_mistake(failed: list[tuple[Observation, Finding]], passed: list[Ob
 def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observation, Finding]]:
     """Without the findings that other cases contradict."""
     ratios = [o.comparison.ratio for o, f in failed if f.slug == "constant-factor" and _tells_much(o)]
-    if ratios and max(ratios) - min(ratios) > 0.01 * max(map(abs, ratios)):  # it differs between cases: not constant
+    differ = bool(ratios) and max(ratios) - min(ratios) > 0.01 * max(map(abs, ratios))
+    if differ:  # between cases: not constant
         failed = [
             (o, f if f.slug != "constant-factor" else diagnose(o, (*o.exercise.last_rules, wrong_value)) or f)
             for o, f in failed
@@ -89,8 +90,8 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
             )
         if f.slug == "not-normalised":  # rounded exponents: the error grows with the values
             return common == "low-precision" or bool(o.case.about & UNUSUAL) and usual == {"low-precision"}
-        if f.slug == "low-precision":  # a rounded factor can be near this one by chance
-            return common == "constant-factor"
+        if f.slug == "low-precision":  # a wrong factor can be near the right one by chance
+            return common == "constant-factor" or differ and o.comparison and o.comparison.ratio is not None
         if f.slug == "constant-factor":  # a single row always gives one factor
             return not set(found) <= {"constant-factor", "low-precision"} or common != "constant-factor"
         if f.slug == "tail-wrong":  # a case without a ragged block is wrong too
