@@ -91,7 +91,8 @@ def _consistent(failed: list[tuple[Observation, Finding]]) -> list[tuple[Observa
         if f.slug == "not-normalised":  # rounded exponents: the error grows with the values
             return common == "low-precision" or bool(o.case.about & UNUSUAL) and usual == {"low-precision"}
         if f.slug == "low-precision":  # a wrong factor can be near the right one by chance
-            return common == "constant-factor" or differ and o.comparison and o.comparison.ratio is not None
+            by_a_factor = o.comparison is not None and o.comparison.ratio is not None
+            return common == "constant-factor" or differ and by_a_factor
         if f.slug == "constant-factor":  # a single row always gives one factor
             return not set(found) <= {"constant-factor", "low-precision"} or common != "constant-factor"
         if f.slug == "tail-wrong":  # a case without a ragged block is wrong too
