@@ -1,0 +1,184 @@
+"""A kernel as typed operations: what Triton's front end makes of it, before any compiler.
+
+A Program is data. It holds functions, a function holds blocks, a block holds operations. An operation is one call
+that the front end made of Triton's builder: `create_fadd(x, y)` is the operation "fadd" with the arguments (x, y).
+So the same program can be run by `machine`, sent as JSON, and built again with Triton's own builder (`rebuild`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type of Triton's IR.
+
+    kind: "void", "int", "float", "pointer", "block", "function" or "descriptor". name: of a number, as MLIR writes it
+    (i32, f32, bf16, f8E4M3FN). element: what a pointer points to, what a block or descriptor consists of. shape: of
+    a block or descriptor. parts: of a function, the types of its inputs and outputs.
+    """
+
+    kind: str
+    name: str = ""
+    element: Type | None = None
+    shape: tuple[int, ...] = ()
+    parts: tuple[tuple[Type, ...], tuple[Type, ...]] = ((), ())
+    signed: bool = True  # of a descriptor
+    space: int = 1  # of a pointer
+
+    @property
+    def scalar(self) -> Type:
+        """The type of one element of a block; the type itself if it is not a block."""
+        return self.element if self.kind == "block" else self
+
+    @property
+    def bits(self) -> int:
+        """The width of a number."""
+        if self.kind == "int":
+            return int(self.name[1:])
+        return 8 if self.name.startswith("f8") else {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}[self.name]
+
+    def with_element(self, element: Type) -> Type:
+        """A block of the same shape of other elements, or `element` itself for a number."""
+        return Type("block", element=element, shape=self.shape) if self.kind == "block" else element
+
+    def with_shape(self, shape) -> Type:
+        """A block of the same elements with another shape; a number for an empty shape."""
+        return Type("block", element=self.scalar, shape=tuple(shape)) if shape else self.scalar
+
+    # Triton's front end asks its own types so.
+    def is_integer(self, bits: int) -> bool:
+        return self.kind == "int" and self.bits == bits
+
+    def is_fp16(self) -> bool:
+        return self.name == "f16"
+
+    def __str__(self) -> str:
+        if self.kind == "block":
+            return f"tensor<{'x'.join(map(str, self.shape))}x{self.element}>"
+        return f"ptr<{self.element}>" if self.kind == "pointer" else self.name or self.kind
+
+
+@dataclass(frozen=True)
+class Enum:
+    """A member of one of the enumerations of Triton's IR, such as CACHE_MODIFIER.CA."""
+
+    kind: str
+    name: str
+
+
+class Value:
+    """What an operation gives, or an argument of a block. `constant`: the call that makes it, for a constant."""
+
+    __slots__ = ("type", "constant", "alias", "location")
+
+    def __init__(self, type: Type, constant: tuple | None = None):
+        self.type, self.constant = type, constant
+        self.alias: Value | None = None  # the value that replaces this one
+        self.location = NOWHERE
+
+    @property
+    def real(self) -> Value:
+        value = self
+        while value.alias is not None:
+            value = value.alias
+        return value
+
+
+@dataclass(frozen=True)
+class Location:
+    """A line of a file of `Program.files`; file -1 is Triton's own library."""
+
+    file: int
+    line: int
+
+
+NOWHERE = Location(-1, 0)
+
+
+class Operation:
+    """name: of the builder's method, without `create_`. args: Values, Types, Enums, Blocks, numbers, and lists of them.
+
+    regions: the bodies of a loop, a condition or a reduction. attributes: what the front end set afterwards.
+    """
+
+    __slots__ = ("name", "args", "results", "regions", "location", "attributes")
+
+    def __init__(self, name: str, args: list, types: list[Type], location: Location = NOWHERE, regions: int = 0):
+        self.name, self.args, self.location = name, args, location
+        self.results = [Value(each) for each in types]
+        self.regions = [Region() for _ in range(regions)]
+        self.attributes: dict[str, object] = {}
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"
+
+
+class Region:
+    __slots__ = ("blocks",)
+
+    def __init__(self):
+        self.blocks: list[Block] = []
+
+
+class Block:
+    __slots__ = ("arguments", "operations", "region")
+
+    def __init__(self, region: Region | None = None):
+        self.arguments: list[Value] = []
+        self.operations: list[Operation] = []
+        self.region = region
+        if region is not None:
+            region.blocks.append(self)
+
+
+@dataclass
+class Function:
+    """type: of kind "function". promises: by number of the argument, attributes such as tt.divisibility."""
+
+    name: str
+    type: Type
+    visibility: str = "public"
+    noinline: bool = False
+    region: Region = field(default_factory=Region)
+    promises: dict[int, dict[str, int]] = field(default_factory=dict)
+
+    @property
+    def entry(self) -> Block:
+        return self.region.blocks[0]
+
+
+@dataclass
+class Program:
+    """functions: by name; the first one is the kernel. files: of the lines; Triton's own are not among them."""
+
+    functions: dict[str, Function] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    @property
+    def kernel(self) -> Function:
+        return next(iter(self.functions.values()))
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations of all functions, outer ones before inner ones."""
+        for function in self.functions.values():
+            yield from _operations(function.region)
+
+
+def _operations(region: Region) -> Iterator[Operation]:
+    for block in region.blocks:
+        for operation in block.operations:
+            yield operation
+            for inner in operation.regions:
+                yield from _operations(inner)
+
+
+def values(arg) -> Iterator[Value]:
+    """The Values among the arguments of an operation, those in lists too."""
+    if isinstance(arg, Value):
+        yield arg
+    elif isinstance(arg, (list, tuple)):
+        for each in arg:
+            yield from values(each)
