@@ -1,0 +1,554 @@
+"""The operations of a Program on numbers, in torch: what a GPU computes, for all programs of a launch at once.
+
+A value is a tensor with a leading axis for the programs, then the axes of the block. Any axis may have length 1 where
+the block's is longer: it then stands for equal elements. A number (no block) has the leading axis only.
+
+The arithmetic is that of a GPU. Integers wrap around, and carry no sign: u32 is the bits of int32. Denormals stay.
+Each operation rounds once to its dtype. Which NaN it is, is not kept. What agrees with a card bit for bit, and what is
+bounded, is in benchmarks/recorded/h200_operations.md. Comments that say "a card" mean what an H200 gave there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .program import Enum, Type
+
+DTYPES = {
+    "i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
+    "f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, "f8E4M3FNUZ": torch.float8_e4m3fnuz,
+    "f8E5M2FNUZ": torch.float8_e5m2fnuz, "f8E4M3B11FNUZ": torch.uint8,
+}  # fmt: skip
+SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+ELEMENTWISE: dict[str, Callable] = {}
+
+
+def torch_dtype(type: Type) -> torch.dtype:
+    """The dtype of a number of this type. Pointers are addresses."""
+    return torch.int64 if type.kind == "pointer" else DTYPES[type.name]
+
+
+def constant(method: str, args: tuple, type: Type) -> Tensor:
+    """What the builder's `method` makes, such as get_int32(7): a tensor of shape (1,) * (1 + rank)."""
+    dtype, shape = torch_dtype(type.scalar), (1,) * (1 + len(type.shape))
+    if method == "get_all_ones_value":
+        return torch.full(shape, -1, dtype=SIGNED[dtype.itemsize]).view(dtype) if dtype != torch.bool else ~torch.zeros(shape, dtype=dtype)  # fmt: skip
+    value = args[0] if method != "get_null_value" else 0
+    if type.scalar.kind != "float":
+        return _wrapped(torch.tensor(_signed(int(value), 64)), dtype).reshape(shape)
+    return torch.tensor(value, dtype=torch.float64).to(torch.float32 if dtype.itemsize < 8 else dtype).to(dtype).reshape(shape)  # fmt: skip
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _wrapped(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Integers as narrower ones: the low bits."""
+    return x.bitwise_and(1).bool() if dtype == torch.bool else x.to(dtype)
+
+
+def bits(x: Tensor) -> Tensor:
+    """The same bits as signed integers."""
+    return x.view(SIGNED[x.dtype.itemsize])
+
+
+def unsigned(x: Tensor) -> np.ndarray:
+    """The same bits as unsigned integers. torch has almost no operations for these; numpy has."""
+    return x.detach().numpy().view(UNSIGNED[x.dtype.itemsize])
+
+
+def zero_extended(x: Tensor) -> Tensor:
+    """Integers of at most 32 bits without sign, as int64; int64 as it is."""
+    if x.dtype in (torch.bool, torch.int64):
+        return x.long()
+    return x.long() & ((1 << 8 * x.dtype.itemsize) - 1)
+
+
+def _up(x: Tensor, ndim: int) -> Tensor:
+    return x.reshape(x.shape + (1,) * (ndim - x.ndim))
+
+
+# --- integers ----------------------------------------------------------------------------------------------
+
+
+def _modulo_two(operation: Callable) -> Callable:
+    """`operation` of integers, for i1 as well: the lowest bit of the result. torch has no + and - of truth values."""
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        if x.dtype != torch.bool:
+            return operation(x, y)
+        return operation(x.to(torch.int8), y.to(torch.int8)).bitwise_and(1).bool()
+
+    return call
+
+
+def _without_sign(operation: Callable) -> Callable:
+    """numpy's `operation` of unsigned integers."""
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        with np.errstate(all="ignore"):
+            result = operation(unsigned(x), unsigned(y))
+        return torch.from_numpy(result if result.dtype == np.bool_ else result.view(f"i{result.itemsize}"))
+
+    return call
+
+
+def _sdiv(x: Tensor, y: Tensor) -> Tensor:
+    """Towards zero. By 0: -1, as a card gives for 32 bits; processors trap there, and at the lowest number by -1."""
+    low, high = torch.aminmax(y)
+    if low > 0 or high < -1:
+        return torch.div(x, y, rounding_mode="trunc")
+    quotient = torch.div(x, torch.where((y == 0) | (y == -1), 1, y), rounding_mode="trunc")
+    return torch.where(y == 0, -1, torch.where(y == -1, -x, quotient))
+
+
+def _srem(x: Tensor, y: Tensor) -> Tensor:
+    """With the sign of x. By 0: x."""
+    return x - _sdiv(x, y) * y
+
+
+def _udiv(x, y):
+    return np.where(y == 0, np.iinfo(y.dtype).max, x // y).astype(x.dtype, copy=False)
+
+
+def _urem(x, y):
+    return np.where(y == 0, x, x % y).astype(x.dtype, copy=False)
+
+
+def _umulhi(x, y):
+    """The upper half of the product of integers of 32 or 64 bits."""
+    if x.dtype == np.uint32:
+        return (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
+    middle = xh * yl + (xl * yl >> half)
+    return xh * yh + (middle >> half) + ((middle & low) + xl * yh >> half)
+
+
+_INTEGERS: dict[str, Callable] = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv, "srem": _srem,
+    "and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor,
+    # A shift by the width or more gives 0 or the sign, as PTX says; torch and numpy agree.
+    "shl": torch.bitwise_left_shift, "ashr": torch.bitwise_right_shift, "lshr": _without_sign(np.right_shift),
+    "udiv": _without_sign(_udiv), "urem": _without_sign(_urem), "umulhi": _without_sign(_umulhi),
+    "maxsi": torch.maximum, "minsi": torch.minimum, "maxui": _without_sign(np.maximum),
+    "minui": _without_sign(np.minimum),
+}  # fmt: skip
+ELEMENTWISE |= {name: _modulo_two(operation) for name, operation in _INTEGERS.items()}
+ELEMENTWISE |= {"add": _modulo_two(torch.add), "iabs": torch.abs}
+
+# --- floating point ----------------------------------------------------------------------------------------
+
+
+def wide(x: Tensor) -> Tensor:
+    """float8 as float32: torch computes with no float8."""
+    return x.float() if x.dtype.itemsize == 1 else x
+
+
+def _extreme(operation: Callable, join: Callable) -> Callable:
+    """A maximum or minimum where +0 is greater than -0. torch gives either; `join` of their bits is the right one."""
+
+    def call(x: Tensor, y: Tensor, *_) -> Tensor:
+        result = operation(x, y)
+        if int(torch.count_nonzero(result)) == result.numel():
+            return result
+        return torch.where((x == 0) & (y == 0), join(bits(x), bits(y)).view(x.dtype), result)
+
+    return call
+
+
+MAXIMUM = {
+    "maxnumf": _extreme(torch.fmax, torch.bitwise_and),  # of a NaN and a number: the number
+    "maximumf": _extreme(torch.maximum, torch.bitwise_and),  # of a NaN and a number: NaN
+    "minnumf": _extreme(torch.fmin, torch.bitwise_or),
+    "minimumf": _extreme(torch.minimum, torch.bitwise_or),
+}
+
+
+def _clampf(x: Tensor, low: Tensor, high: Tensor, nan: Enum) -> Tensor:
+    most, least = ("maximumf", "minimumf") if nan.name == "ALL" else ("maxnumf", "minnumf")
+    return MAXIMUM[least](MAXIMUM[most](x, low), high)
+
+
+def _two_sum(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """(the rounded sum, its error): their sum is exactly x + y."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
+    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
+    total, error = _two_sum(x, y)
+    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
+    outward = (error > 0) == (total > 0)
+    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
+
+
+def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z, rounded once."""
+    if x.dtype == torch.float64:
+        return _fma64(x, y, z)
+    return narrowed(_odd_sum(x.double() * y.double(), z.double()), x.dtype)
+
+
+def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """By Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008); where numbers are so large or small
+    that its steps are not exact, by fractions."""
+    x, y, z = torch.broadcast_tensors(x, y, z)
+
+    def halves(number):
+        scaled = number * 134217729.0  # 2**27 + 1
+        high = scaled - (scaled - number)
+        return high, number - high
+
+    product = x * y
+    (xh, xl), (yh, yl) = halves(x), halves(y)
+    rest = xl * yl - (((product - xh * yh) - xl * yh) - xh * yl)
+    high, low = _two_sum(z, rest)
+    high, middle = _two_sum(product, high)
+    result = high + _odd_sum(middle, low)
+    plain = product + z
+
+    def far(number, least, most):
+        return (number != 0) & ((number.abs() < least) | (number.abs() > most))
+
+    awkward = far(x, 1e-290, 1e290) | far(y, 1e-290, 1e290) | far(z, 1e-250, 1e290) | far(product, 1e-250, 1e290)
+    awkward |= (product == 0) & (x != 0) & (y != 0)
+    awkward &= x.isfinite() & y.isfinite() & z.isfinite()
+    result = torch.where(plain.isfinite() & (product != 0) & (result != 0), result, plain)
+    if awkward.any():
+        result = result.clone()
+        exact = [_exact(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
+        result[awkward] = torch.tensor(exact, dtype=torch.float64)
+    return result
+
+
+def _exact(x: float, y: float, z: float) -> float:
+    total = Fraction(x) * Fraction(y) + Fraction(z)
+    try:
+        return float(total) if total else x * y + z
+    except OverflowError:
+        return float("inf") if total > 0 else float("-inf")
+
+
+def _frem(x: Tensor, y: Tensor) -> Tensor:
+    return torch.fmod(x, y)
+
+
+ELEMENTWISE |= MAXIMUM
+ELEMENTWISE |= {
+    "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fdiv": torch.div, "precise_divf": torch.div,
+    "frem": _frem, "fma": fma, "clampf": _clampf, "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
+    "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": torch.sqrt, "precise_sqrt": torch.sqrt,
+    "rsqrt": torch.rsqrt, "fabs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "erf": torch.erf,
+}  # fmt: skip
+
+# --- comparisons -------------------------------------------------------------------------------------------
+
+
+def _compared(operation: Callable) -> Callable:
+    return lambda x, y: operation(wide(x), wide(y))
+
+
+def _not(operation: Callable) -> Callable:
+    return lambda x, y: operation(wide(x), wide(y)).logical_not_()
+
+
+def _unlike(x: Tensor, y: Tensor) -> Tensor:
+    return (x < y) | (x > y)
+
+
+def _unordered(x: Tensor, y: Tensor) -> Tensor:
+    return (x != x) | (y != y)
+
+
+_ORDERED = {"EQ": torch.eq, "GT": torch.gt, "GE": torch.ge, "LT": torch.lt, "LE": torch.le, "NE": _unlike}
+_OPPOSITE = {"EQ": "NE", "NE": "EQ", "GT": "LE", "LE": "GT", "LT": "GE", "GE": "LT"}
+ELEMENTWISE |= {f"fcmpO{how}": _compared(operation) for how, operation in _ORDERED.items()}
+ELEMENTWISE |= {f"fcmpU{how}": _not(_ORDERED[_OPPOSITE[how]]) for how in _ORDERED}
+ELEMENTWISE |= {"fcmpUNE": _compared(torch.ne), "fcmpUNO": _compared(_unordered), "fcmpORD": _not(_unordered)}
+ELEMENTWISE |= {f"icmpS{how}": operation for how, operation in _ORDERED.items()}
+ELEMENTWISE |= {"icmpEQ": torch.eq, "icmpNE": torch.ne}
+ELEMENTWISE |= {
+    f"icmpU{how}": _without_sign(getattr(np, name))
+    for how, name in {"GT": "greater", "GE": "greater_equal", "LT": "less", "LE": "less_equal"}.items()
+}
+
+
+def _select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """`condition` may be a number where x and y are blocks."""
+    return torch.where(_up(condition, max(x.ndim, y.ndim)), x, y)
+
+
+# --- conversions -------------------------------------------------------------------------------------------
+
+
+def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor:
+    """Floating point to narrower floating point, rounded once: to nearest, ties to even, or toward zero."""
+    if x.dtype == torch.float64 and dtype != torch.float32 and dtype != torch.float64:
+        single = narrowed(x, torch.float32, toward_zero=True)  # torch goes by float32, which would round twice
+        inexact = (single.double() != x) & single.isfinite()
+        x = (bits(single) | inexact).view(torch.float32)
+    largest = FINITE.get(dtype)
+    if largest is not None:
+        x = x.clamp(-largest, largest)
+    result = x.to(dtype)
+    if toward_zero:
+        further = result.to(x.dtype).abs() > x.abs()
+        result = (bits(result) - further.to(SIGNED[dtype.itemsize])).view(dtype)
+    return result
+
+
+# Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
+FINITE = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
+          torch.float8_e5m2fnuz: 57344.0}  # fmt: skip
+
+
+def _converted(x: Tensor, type: Type, mode: Enum | None = None) -> Tensor:
+    dtype = torch_dtype(type.scalar)
+    if dtype.itemsize >= x.dtype.itemsize and dtype != torch.bfloat16:
+        return x.to(dtype)
+    return narrowed(x, dtype, toward_zero=mode is not None and mode.name == "RTZ")
+
+
+def _from_signed(x: Tensor, type: Type) -> Tensor:
+    if x.dtype == torch.bool:
+        x = -x.to(torch.int8)
+    return _from_integers(x, torch_dtype(type.scalar))
+
+
+def _from_unsigned(x: Tensor, type: Type) -> Tensor:
+    x = x.view(torch.uint64) if x.dtype == torch.int64 else zero_extended(x)
+    return _from_integers(x, torch_dtype(type.scalar))
+
+
+def _from_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype)
+
+
+def _saturated(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Toward zero, to integers: NaN is 0, and what is too large the largest (PTX: cvt.rzi)."""
+    info = torch.iinfo(dtype)
+    low, high = torch.aminmax(x)
+    if low >= info.min and high < -float(info.min):
+        return x.to(dtype)
+    x = x.double()
+    result = torch.where(x == x, x, 0).clamp(info.min, info.max).to(torch.int64 if info.bits == 64 else dtype)
+    return torch.where(x >= -float(info.min), info.max, result)
+
+
+def _to_signed(x: Tensor, type: Type) -> Tensor:
+    dtype = torch_dtype(type.scalar)
+    return _saturated(x, dtype)
+
+
+def _to_unsigned(x: Tensor, type: Type) -> Tensor:
+    dtype = torch_dtype(type.scalar)
+    if dtype.itemsize < 8:
+        wider = _saturated(x, torch.int64)
+        return wider.clamp(0, (1 << 8 * dtype.itemsize) - 1).to(dtype)
+    x = x.double()
+    upper = x >= 2.0**63
+    result = _saturated(torch.where(upper, x - 2.0**63, x), torch.int64).clamp(min=0)
+    result = torch.where(upper, result ^ torch.iinfo(torch.int64).min, result)
+    return torch.where(x >= 2.0**64, -1, result)
+
+
+def _int_cast(x: Tensor, type: Type, signed: bool) -> Tensor:
+    dtype = torch_dtype(type.scalar)
+    if dtype == torch.bool:
+        return _wrapped(x, dtype)
+    if x.dtype == torch.bool:
+        return -x.to(dtype) if signed else x.to(dtype)
+    if dtype.itemsize <= x.dtype.itemsize or signed:
+        return x.to(dtype)
+    return zero_extended(x).to(dtype)
+
+
+def _bitcast(x: Tensor, type: Type) -> Tensor:
+    return x.view(torch_dtype(type.scalar))
+
+
+ELEMENTWISE |= {
+    "select": _select, "fp_to_fp": _converted, "fp_ext": _converted, "fp_trunc": _converted,
+    "si_to_fp": _from_signed, "ui_to_fp": _from_unsigned, "fp_to_si": _to_signed, "fp_to_ui": _to_unsigned,
+    "int_cast": _int_cast, "bitcast": _bitcast, "ptr_to_int": _bitcast, "int_to_ptr": lambda x, type: x.long(),
+}  # fmt: skip
+
+# --- reductions --------------------------------------------------------------------------------------------
+
+
+def reduction(name: str) -> Callable[[Tensor, int], Tensor] | None:
+    """A reduction (x, dim) -> tensor whose combine function is the one operation `name`, or None.
+
+    Sums and products of floating point are computed in float32 or wider in pairs or blocks, and rounded once.
+    """
+    return _REDUCTIONS.get(name)
+
+
+def _keeping(operation: Callable) -> Callable:
+    """Sums and products of integers in their own dtype: they wrap around."""
+
+    def call(x: Tensor, dim: int) -> Tensor:
+        if x.dtype == torch.bool:
+            return operation(x.to(torch.int8), dim, dtype=torch.int8).bitwise_and(1).bool()
+        return operation(x, dim, dtype=x.dtype)
+
+    return call
+
+
+def _greatest(sign: int, propagates: bool) -> Callable:
+    """The maximum (sign 1) or minimum (-1) of floating point numbers, with +0 above -0."""
+    pick, ignored = (torch.amax, float("-inf")) if sign > 0 else (torch.amin, float("inf"))
+
+    def call(x: Tensor, dim: int) -> Tensor:
+        result = pick(x, dim)
+        if not propagates and result.isnan().any():
+            unknown = x.isnan()
+            result = torch.where(unknown.all(dim), float("nan"), pick(torch.where(unknown, ignored, x), dim))
+        zero = result == 0
+        if zero.any():
+            negative = torch.signbit(x) if sign > 0 else ~torch.signbit(x)
+            other = ((x == 0) & ~negative).any(dim)  # a zero of the sign that wins
+            value = torch.where(other == (sign > 0), 0.0, -0.0).to(x.dtype)
+            result = torch.where(zero, value, result)
+        return result.to(x.dtype)
+
+    return call
+
+
+def _flipped(pick: Callable) -> Callable:
+    """Unsigned: the sign bit turned over makes them comparable as signed ones."""
+
+    def call(x: Tensor, dim: int) -> Tensor:
+        if x.dtype == torch.bool:
+            return pick(x, dim)
+        top = torch.iinfo(x.dtype).min
+        return pick(x ^ top, dim) ^ top
+
+    return call
+
+
+def _folded(operation: Callable) -> Callable:
+    """In halves."""
+
+    def call(x: Tensor, dim: int) -> Tensor:
+        while x.shape[dim] > 1:
+            half = x.shape[dim] // 2
+            rest = x.narrow(dim, 2 * half, x.shape[dim] - 2 * half)
+            x = operation(x.narrow(dim, 0, half), x.narrow(dim, half, half))
+            x = torch.cat([x, rest], dim) if rest.shape[dim] else x
+        return x.squeeze(dim)
+
+    return call
+
+
+_REDUCTIONS: dict[str, Callable] = {
+    "fadd": torch.sum, "fmul": torch.prod, "add": _keeping(torch.sum), "mul": _keeping(torch.prod),
+    "maxnumf": _greatest(1, False), "maximumf": _greatest(1, True), "minnumf": _greatest(-1, False),
+    "minimumf": _greatest(-1, True), "maxsi": torch.amax, "minsi": torch.amin, "maxui": _flipped(torch.amax),
+    "minui": _flipped(torch.amin), "and": _folded(torch.bitwise_and), "or": _folded(torch.bitwise_or),
+    "xor": _folded(torch.bitwise_xor),
+}  # fmt: skip
+
+# --- products of matrices ----------------------------------------------------------------------------------
+
+
+def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
+    """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N).
+
+    Products are exact and summed in float32, float64 for float64, and modulo 2**32 for integers. A card sums them in
+    another order and cuts off low bits, and after `max_imprecise` products of float8 more of them: it is less exact.
+    """
+    dtype = torch_dtype(out_type.scalar)
+    depth = max(a.shape[-1], b.shape[-2])
+    a = a.expand(*a.shape[:-1], depth)
+    b = b.expand(*b.shape[:-2], depth, b.shape[-1])
+    if not a.is_floating_point():
+        product = torch.matmul(a.double(), b.double())  # exact: |sum| < K * 2**14
+        return (product.long() + c.long()).to(dtype)
+    if a.dtype == torch.float64:
+        return torch.matmul(a, b) + c
+    if a.dtype == torch.float32 and input_precision.name == "TF32":
+        a, b = tf32(a), tf32(b)
+    return (torch.matmul(a.float(), b.float()) + c.float()).to(dtype)
+
+
+def tf32(x: Tensor) -> Tensor:
+    """float32 with 10 bits after the point, ties away from zero (PTX: cvt.rna.tf32)."""
+    rounded = (bits(x) + 0x1000) & ~0x1FFF
+    return torch.where(x.isfinite(), rounded.view(torch.float32), x)
+
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def dot_scaled(a, a_scale, a_kind, b, b_scale, b_kind, fast_math, a_k_pack, b_k_pack, c, out_type) -> Tensor:
+    """a times b plus c, where scales (P, [B,] M, K/32) and (P, [B,] N, K/32) belong to the rows of a and columns of b.
+
+    The kinds E2M1 (two in a byte, the low half first, along K or not), E4M3, E5M2, BF16 and FP16. A scale is an
+    exponent: 2**(s - 127), NaN for 255; of float8 it is that number.
+    """
+    a, b = _unpacked(a, a_kind.name, -1 if a_k_pack else -2), _unpacked(b, b_kind.name, -2 if b_k_pack else -1)
+    depth = max(a.shape[-1], b.shape[-2])
+    a = a.expand(*a.shape[:-1], depth) * _scale(a_scale, depth)
+    b = b.expand(*b.shape[:-2], depth, b.shape[-1]) * _scale(b_scale, depth).transpose(-1, -2)
+    return (torch.matmul(a, b) + c.float()).to(torch_dtype(out_type.scalar))
+
+
+def _unpacked(x: Tensor, kind: str, axis: int) -> Tensor:
+    if kind != "E2M1":
+        return x.float()
+    pairs = torch.stack([x & 15, (x >> 4) & 15], axis if axis == -1 else -2)
+    return E2M1[pairs.long()].flatten(axis - 1 if axis == -1 else -3, axis)
+
+
+def _scale(scale: Tensor | None, depth: int) -> Tensor:
+    """(..., rows, K) factors from (..., rows, groups)."""
+    if scale is None:
+        return torch.ones(1, 1)
+    if scale.is_floating_point():
+        factor = scale.float()
+    else:
+        exponent = zero_extended(scale)
+        factor = torch.where(exponent == 255, float("nan"), torch.ldexp(torch.ones(()), exponent - 127))
+    return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)
+
+
+# --- the rest ----------------------------------------------------------------------------------------------
+
+
+def extern(symbol: str, args: list[Tensor], type: Type) -> Tensor:
+    """A function of a vendor's mathematical library, by its symbol."""
+    from .libdevice import call
+
+    return call(symbol, args, torch_dtype(type.scalar))
+
+
+def histogram(x: Tensor, bins: int, mask: Tensor | None = None) -> Tensor:
+    """x (P, N) of integers -> (P, bins) int32. Counts modulo `bins`, as a card does within a warp."""
+    if mask is not None:
+        x, mask = torch.broadcast_tensors(x, mask)
+    counts = torch.zeros(x.shape[0], bins, dtype=torch.int32)
+    ones = torch.ones((), dtype=torch.int32).expand(x.shape) if mask is None else mask.to(torch.int32)
+    return counts.scatter_add_(1, zero_extended(x) % bins, ones)
+
+
+def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
+    """Elements of source along the block's axis `axis`, at the places that index says. Places outside are wrapped."""
+    dim = axis + 1
+    shape = [max(m, n) for m, n in zip(source.shape, index.shape)]
+    length = source.shape[dim]
+    source = source.expand(*shape[:dim], length, *shape[dim + 1 :])
+    index = index.expand(*shape[:dim], index.shape[dim], *shape[dim + 1 :]).long() % length
+    return torch.gather(bits(source), dim, index).view(source.dtype) if source.dtype.itemsize == 1 else torch.gather(source, dim, index)  # fmt: skip
