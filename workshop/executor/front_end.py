@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, code_generator, make_backend
+from triton.compiler import ASTSource, CompilationError, code_generator, make_backend
+from triton.language import core, semantic
 
 from . import program as ir
 from .program import NOWHERE, Location, Type
@@ -41,26 +43,98 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     launch promises, such as ["tt.divisibility", 16]. options: of the launch, such as num_warps. Raises triton's
     CompilationError where its compiler would, and Unsupported.
     """
-    if kernel.is_gluon() if hasattr(kernel, "is_gluon") else False:
+    if kernel.is_gluon():
         raise Unsupported("gluon")
     source = ASTSource(kernel, signature=signature, constexprs=constants, attrs=attributes or {})
     backend = make_backend(TARGETS[target])
     options = backend.parse_options({"sanitize_overflow": False, **(options or {})})
-    functions = backend.get_codegen_implementation(options)
-    with _python_builder():
-        module = code_generator.ast_to_ttir(kernel, source, None, options, functions, backend.get_module_map())
+    functions = {**backend.get_codegen_implementation(options), "convert_custom_types": _convert}
+    with _python_builder(TARGETS[target]):
+        try:
+            module = code_generator.ast_to_ttir(kernel, source, None, options, functions, backend.get_module_map())
+        except CompilationError as error:
+            cause = error
+            while cause := cause.__cause__ or cause.__context__:
+                if isinstance(cause, Unsupported):
+                    raise cause from None
+            error.places = _Reader.places
+            raise
     return module.finish()
 
 
+def message(error: BaseException) -> tuple[str, int | None, int | None]:
+    """What Triton says of a kernel that it refuses, and the line and column of the innermost line of the learner's.
+
+    Triton raises one error for each call on the way to what it refuses. The last says why. `lower` leaves on the
+    first where each function begins in its file.
+    """
+    line = column = None
+    places = getattr(error, "places", {})
+    while True:
+        file, first = places.get(getattr(error, "src", None), ("", 0))
+        if hasattr(getattr(error, "node", None), "lineno") and not file.startswith(_LIBRARY):
+            line, column = first + error.node.lineno, error.node.col_offset
+        if error.__cause__ is None:
+            break
+        if not isinstance(error.__cause__, CompilationError):
+            error = error if getattr(error, "error_message", None) else error.__cause__
+            break
+        error = error.__cause__
+    text = str(getattr(error, "error_message", None) or error).strip()
+    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
+    return (quoted[2] if quoted else text) or type(error).__name__, line, column
+
+
 @contextlib.contextmanager
-def _python_builder() -> Iterator[None]:
+def _python_builder(target: GPUTarget) -> Iterator[None]:
+    """Triton's front end builds with `Builder`, and asks no driver what the target is."""
+    driver = SimpleNamespace(active=SimpleNamespace(get_current_target=lambda: target))
+    instead = [(code_generator, "ir", STAND_IN), (code_generator, "CodeGenerator", _Reader)]
+    instead += [(semantic, "ir", _Enumerations()), (semantic, "driver", driver)]
+    if hasattr(triton.language, "target_info"):  # since Triton 3.5
+        instead.append((triton.language.target_info, "driver", driver))
     with _one_at_a_time:
-        real = code_generator.ir
-        code_generator.ir = STAND_IN
+        _Reader.places = {}
+        real = [(owner, name, getattr(owner, name)) for owner, name, _ in instead]
         try:
+            for owner, name, value in instead:
+                setattr(owner, name, value)
             yield
         finally:
-            code_generator.ir = real
+            for owner, name, value in real:
+                setattr(owner, name, value)
+
+
+class _Reader(code_generator.CodeGenerator):
+    """Triton's, which reads one function. It notes where the function's text stands."""
+
+    places: dict[str, tuple[str, int]] = {}
+
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.places[self.jit_fn.src] = (self.file_name, self.begin_line)
+
+
+class _Enumerations:
+    """libtriton's `ir` for the rules of the language: its enumerations, and no values."""
+
+    def __getattr__(self, name: str):
+        return getattr(_REAL_IR, name)
+
+    @staticmethod
+    def make_attr(numbers, context):
+        return [int(each) for each in numbers]
+
+    @staticmethod
+    def value():  # in Triton 3.9 an argument that is not there
+        return None
+
+
+@core.builtin
+def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
+    """To or from a float8 that no GPU converts, in place of the inline assembly of Triton's library."""
+    builder = _semantic.builder
+    return core.tensor(builder.create_fp_to_fp(value.handle, type.to_ir(builder), fp_downcast_rounding), type)
 
 
 # --- what the front end gets in place of libtriton's classes -----------------------------------------------
@@ -84,7 +158,8 @@ class Handle(ir.Value):
         self.location = location
 
     def set_attr(self, name, value):
-        pass
+        """A promise of the kernel's about this value, such as `tl.multiple_of`."""
+        Builder.current.add(Operation("promise", [self, name, value], [], Builder.current.location))
 
     def replace_all_uses_with(self, other):
         self.alias = other
@@ -141,6 +216,10 @@ class Region(ir.Region):
     def size(self):
         return len(self.blocks)
 
+    def push_back(self, block):
+        block.region = self
+        self.blocks.append(block)
+
 
 TERMINATORS = {"ret", "yield_op", "condition_op", "branch", "cond_branch", "reduce_ret", "scan_ret",
                "map_elementwise_ret"}  # fmt: skip
@@ -184,9 +263,6 @@ class Block(ir.Block):
         self.operations = other.operations
         self.erase()
 
-    def replace_use_in_block_with(self, old, new):
-        old.alias = new
-
 
 class Function(ir.Function):
     def add_entry_block(self):
@@ -225,6 +301,8 @@ class Module(ir.Program):
 
     def verify(self):
         return True
+
+    verify_with_diagnostics = verify  # Triton 3.5
 
     def set_attr(self, *_):
         pass
@@ -308,13 +386,31 @@ def _concatenated(x, y):
     return [x.type.with_shape((x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))]
 
 
+def _block_pointer(base, shape, strides, offsets, block, order):
+    return [Type("pointer", element=Type("block", element=base.type.element, shape=tuple(block)))]
+
+
+def _descriptor(base, shape, strides, block, signed, *_):
+    return [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]
+
+
 def _descriptor_block(descriptor, *_):
     return [Type("block", element=descriptor.type.element, shape=descriptor.type.shape)]
 
 
-_SAME = ["fadd", "fsub", "fmul", "fdiv", "frem", "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "and", "or", "xor", "shl", "lshr", "ashr", "maxnumf", "minnumf", "maximumf", "minimumf", "maxsi", "minsi", "maxui", "minui", "umulhi", "exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "fabs", "iabs", "floor", "ceil", "erf", "precise_divf", "precise_sqrt", "fma", "clampf", "addptr", "advance"]
-_CONVERSIONS = ["fp_to_fp", "fp_ext", "fp_trunc", "si_to_fp", "ui_to_fp", "fp_to_si", "fp_to_ui", "bitcast", "int_to_ptr", "ptr_to_int", "int_cast"]
-_SILENT = ["store", "masked_store", "barrier", "assume", "assert", "print", "branch", "cond_branch", "ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret", "tensor_pointer_store", "descriptor_store", "descriptor_reduce", "descriptor_scatter"]
+_SAME = """
+    fadd fsub fmul fdiv fneg frem add sub mul sdiv udiv srem urem and or xor shl lshr ashr maxnumf minnumf maximumf
+    minimumf maxsi minsi maxui minui umulhi exp exp2 log log2 sin cos sqrt rsqrt fabs iabs floor ceil erf
+    precise_divf approx_divf precise_sqrt fma clampf addptr advance
+""".split()
+_CONVERSIONS = """
+    fp_to_fp fp_ext fp_trunc si_to_fp ui_to_fp fp_to_si fp_to_ui bitcast int_to_ptr ptr_to_int int_cast
+""".split()
+_SILENT = """
+    store masked_store barrier assume promise atomic_store grid_dependency_wait grid_dependency_launch_dependents
+    assert print branch cond_branch ret yield_op condition_op reduce_ret scan_ret map_elementwise_ret
+    tensor_pointer_store descriptor_store descriptor_reduce descriptor_scatter
+""".split()
 _TYPES = {
     **dict.fromkeys(_SAME, _like(0)),
     **dict.fromkeys(_CONVERSIONS, _given(1)),
@@ -332,18 +428,20 @@ _TYPES = {
     "masked_load": _loaded,
     "get_program_id": lambda axis: [INT32],
     "get_num_programs": lambda axis: [INT32],
+    "atomic_load": _loaded,
+    "atomic_poll": _comparison,
     "atomic_rmw": lambda how, pointer, value, *_: [value.type],
     "atomic_cas": lambda pointer, expected, value, *_: [value.type],
     "dot": lambda a, b, c, *_: [c.type],
-    "dot_scaled": lambda a, a_scale, a_kind, b, b_scale, b_kind, *rest: [next(c.type for c in rest[-1:0:-1] if isinstance(c, ir.Value))],  # fmt: skip
+    "dot_scaled": lambda *args: [args[-1].type],
     "join": lambda x, y: [Type("block", element=x.type.scalar, shape=(*x.type.shape, 2))],
     "split": _halves,
     "cat": _concatenated,
     "gather": lambda source, index, axis: [source.type.with_shape(index.type.shape)],
     "histogram": lambda x, bins, *_: [Type("block", element=INT32, shape=(bins,))],
-    "make_block_ptr": lambda base, shape, strides, offsets, block, order: [Type("pointer", element=Type("block", element=base.type.element, shape=tuple(block)))],  # fmt: skip
+    "make_block_ptr": _block_pointer,
     "tensor_pointer_load": lambda pointer, *_: [pointer.type.element],
-    "make_tensor_descriptor": lambda base, shape, strides, block, signed=True, *_: [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))],  # fmt: skip
+    "make_tensor_descriptor": _descriptor,
     "descriptor_load": _descriptor_block,
     "descriptor_gather": lambda descriptor, x, y, type: [type],
 }
@@ -353,6 +451,8 @@ _ONLY_HARDWARE = {"inline_asm": "inline assembly"}
 class Builder:
     """The calls that Triton's front end makes of `ir.builder`, recorded as operations."""
 
+    current: Builder  # the one that works: each function has its own
+
     def __init__(self, context):
         self.block: Block | None = None
         self.at: Operation | None = None  # the next operation goes before this one; None: to the end
@@ -361,10 +461,14 @@ class Builder:
     # where the next operation goes
 
     def set_loc(self, *where):
+        Builder.current = self
         self.location = Line(where[0], where[1]) if len(where) == 3 else where[0]
 
     def get_loc(self):
         return self.location
+
+    def set_async_task_ids(self, numbers):  # Triton 3.4 and 3.5
+        raise Unsupported("async_task")
 
     def create_loc(self, file, line, column):
         return Line(file, line)
@@ -457,6 +561,7 @@ class Builder:
     # operations
 
     def add(self, operation: Operation) -> Operation:
+        Builder.current = self
         if self.at is None:
             self.block.operations.append(operation)
         else:
@@ -560,6 +665,8 @@ def _argument(value):
     return value.__index__() if hasattr(value, "__index__") else value
 
 
-FLOAT8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
+FLOAT8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ",
+          "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
+_REAL_IR = semantic.ir
 STAND_IN = SimpleNamespace(builder=Builder, value=Handle, block_argument=Handle, context=object, module=Module,
                            type=Type, InsertPoint=object, Loc=object, location=object)  # fmt: skip
