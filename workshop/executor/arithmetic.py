@@ -17,60 +17,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .formats import (
+    bitcast,
+    bits,
+    constant,
+    converted,
+    from_signed,
+    from_unsigned,
+    integer_cast,
+    narrowed,
+    to_signed,
+    to_unsigned,
+    torch_dtype,
+    unsigned,
+    zero_extended,
+)
+from .products import dot, dot_scaled
 from .program import Enum, Type
 
-DTYPES = {
-    "i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64,
-    "f8E4M3FN": torch.float8_e4m3fn, "f8E5M2": torch.float8_e5m2, "f8E4M3FNUZ": torch.float8_e4m3fnuz,
-    "f8E5M2FNUZ": torch.float8_e5m2fnuz, "f8E4M3B11FNUZ": torch.uint8,
-}  # fmt: skip
-SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+__all__ = ["ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction", "torch_dtype"]
+
 ELEMENTWISE: dict[str, Callable] = {}
-
-
-def torch_dtype(type: Type) -> torch.dtype:
-    """The dtype of a number of this type. Pointers are addresses."""
-    return torch.int64 if type.kind == "pointer" else DTYPES[type.name]
-
-
-def constant(method: str, args: tuple, type: Type) -> Tensor:
-    """What the builder's `method` makes, such as get_int32(7): a tensor of shape (1,) * (1 + rank)."""
-    dtype, shape = torch_dtype(type.scalar), (1,) * (1 + len(type.shape))
-    if method == "get_all_ones_value":
-        return torch.full(shape, -1, dtype=SIGNED[dtype.itemsize]).view(dtype) if dtype != torch.bool else ~torch.zeros(shape, dtype=dtype)  # fmt: skip
-    value = args[0] if method != "get_null_value" else 0
-    if type.scalar.kind != "float":
-        return _wrapped(torch.tensor(_signed(int(value), 64)), dtype).reshape(shape)
-    return torch.tensor(value, dtype=torch.float64).to(torch.float32 if dtype.itemsize < 8 else dtype).to(dtype).reshape(shape)  # fmt: skip
-
-
-def _signed(value: int, bits: int) -> int:
-    value &= (1 << bits) - 1
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
-def _wrapped(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Integers as narrower ones: the low bits."""
-    return x.bitwise_and(1).bool() if dtype == torch.bool else x.to(dtype)
-
-
-def bits(x: Tensor) -> Tensor:
-    """The same bits as signed integers."""
-    return x.view(SIGNED[x.dtype.itemsize])
-
-
-def unsigned(x: Tensor) -> np.ndarray:
-    """The same bits as unsigned integers. torch has almost no operations for these; numpy has."""
-    return x.detach().numpy().view(UNSIGNED[x.dtype.itemsize])
-
-
-def zero_extended(x: Tensor) -> Tensor:
-    """Integers of at most 32 bits without sign, as int64; int64 as it is."""
-    if x.dtype in (torch.bool, torch.int64):
-        return x.long()
-    return x.long() & ((1 << 8 * x.dtype.itemsize) - 1)
 
 
 def _up(x: Tensor, ndim: int) -> Tensor:
@@ -196,9 +163,12 @@ def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
 
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
-    if x.dtype == torch.float64:
-        return _fma64(x, y, z)
-    return narrowed(_odd_sum(x.double() * y.double(), z.double()), x.dtype)
+    return _fma64(x, y, z) if x.dtype == torch.float64 else narrowed(odd_fma(x, y, z), x.dtype)
+
+
+def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z of float32 or narrower, as float64 rounded to odd."""
+    return _odd_sum(x.double() * y.double(), z.double())
 
 
 def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
@@ -242,13 +212,14 @@ def _exact(x: float, y: float, z: float) -> float:
 
 
 def _frem(x: Tensor, y: Tensor) -> Tensor:
-    return torch.fmod(x, y)
+    """x - trunc(x / y) * y, as NVIDIA's compiler writes it: not exact where the quotient has more digits than x."""
+    return torch.where(y.isinf(), x, fma(-torch.trunc(x / y), y, x))
 
 
 ELEMENTWISE |= MAXIMUM
 ELEMENTWISE |= {
-    "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fdiv": torch.div, "precise_divf": torch.div,
-    "frem": _frem, "fma": fma, "clampf": _clampf, "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
+    "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fneg": torch.neg, "fdiv": torch.div,
+    "precise_divf": torch.div, "approx_divf": torch.div, "frem": _frem, "fma": fma, "clampf": _clampf, "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
     "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": torch.sqrt, "precise_sqrt": torch.sqrt,
     "rsqrt": torch.rsqrt, "fabs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "erf": torch.erf,
 }  # fmt: skip
@@ -290,99 +261,10 @@ def _select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return torch.where(_up(condition, max(x.ndim, y.ndim)), x, y)
 
 
-# --- conversions -------------------------------------------------------------------------------------------
-
-
-def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor:
-    """Floating point to narrower floating point, rounded once: to nearest, ties to even, or toward zero."""
-    if x.dtype == torch.float64 and dtype != torch.float32 and dtype != torch.float64:
-        single = narrowed(x, torch.float32, toward_zero=True)  # torch goes by float32, which would round twice
-        inexact = (single.double() != x) & single.isfinite()
-        x = (bits(single) | inexact).view(torch.float32)
-    largest = FINITE.get(dtype)
-    if largest is not None:
-        x = x.clamp(-largest, largest)
-    result = x.to(dtype)
-    if toward_zero:
-        further = result.to(x.dtype).abs() > x.abs()
-        result = (bits(result) - further.to(SIGNED[dtype.itemsize])).view(dtype)
-    return result
-
-
-# Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
-FINITE = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
-          torch.float8_e5m2fnuz: 57344.0}  # fmt: skip
-
-
-def _converted(x: Tensor, type: Type, mode: Enum | None = None) -> Tensor:
-    dtype = torch_dtype(type.scalar)
-    if dtype.itemsize >= x.dtype.itemsize and dtype != torch.bfloat16:
-        return x.to(dtype)
-    return narrowed(x, dtype, toward_zero=mode is not None and mode.name == "RTZ")
-
-
-def _from_signed(x: Tensor, type: Type) -> Tensor:
-    if x.dtype == torch.bool:
-        x = -x.to(torch.int8)
-    return _from_integers(x, torch_dtype(type.scalar))
-
-
-def _from_unsigned(x: Tensor, type: Type) -> Tensor:
-    x = x.view(torch.uint64) if x.dtype == torch.int64 else zero_extended(x)
-    return _from_integers(x, torch_dtype(type.scalar))
-
-
-def _from_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
-    return x.to(dtype)
-
-
-def _saturated(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Toward zero, to integers: NaN is 0, and what is too large the largest (PTX: cvt.rzi)."""
-    info = torch.iinfo(dtype)
-    low, high = torch.aminmax(x)
-    if low >= info.min and high < -float(info.min):
-        return x.to(dtype)
-    x = x.double()
-    result = torch.where(x == x, x, 0).clamp(info.min, info.max).to(torch.int64 if info.bits == 64 else dtype)
-    return torch.where(x >= -float(info.min), info.max, result)
-
-
-def _to_signed(x: Tensor, type: Type) -> Tensor:
-    dtype = torch_dtype(type.scalar)
-    return _saturated(x, dtype)
-
-
-def _to_unsigned(x: Tensor, type: Type) -> Tensor:
-    dtype = torch_dtype(type.scalar)
-    if dtype.itemsize < 8:
-        wider = _saturated(x, torch.int64)
-        return wider.clamp(0, (1 << 8 * dtype.itemsize) - 1).to(dtype)
-    x = x.double()
-    upper = x >= 2.0**63
-    result = _saturated(torch.where(upper, x - 2.0**63, x), torch.int64).clamp(min=0)
-    result = torch.where(upper, result ^ torch.iinfo(torch.int64).min, result)
-    return torch.where(x >= 2.0**64, -1, result)
-
-
-def _int_cast(x: Tensor, type: Type, signed: bool) -> Tensor:
-    dtype = torch_dtype(type.scalar)
-    if dtype == torch.bool:
-        return _wrapped(x, dtype)
-    if x.dtype == torch.bool:
-        return -x.to(dtype) if signed else x.to(dtype)
-    if dtype.itemsize <= x.dtype.itemsize or signed:
-        return x.to(dtype)
-    return zero_extended(x).to(dtype)
-
-
-def _bitcast(x: Tensor, type: Type) -> Tensor:
-    return x.view(torch_dtype(type.scalar))
-
-
 ELEMENTWISE |= {
-    "select": _select, "fp_to_fp": _converted, "fp_ext": _converted, "fp_trunc": _converted,
-    "si_to_fp": _from_signed, "ui_to_fp": _from_unsigned, "fp_to_si": _to_signed, "fp_to_ui": _to_unsigned,
-    "int_cast": _int_cast, "bitcast": _bitcast, "ptr_to_int": _bitcast, "int_to_ptr": lambda x, type: x.long(),
+    "select": _select, "fp_to_fp": converted, "fp_ext": converted, "fp_trunc": converted, "si_to_fp": from_signed,
+    "ui_to_fp": from_unsigned, "fp_to_si": to_signed, "fp_to_ui": to_unsigned, "int_cast": integer_cast,
+    "bitcast": bitcast, "ptr_to_int": bitcast, "int_to_ptr": bitcast,
 }  # fmt: skip
 
 # --- reductions --------------------------------------------------------------------------------------------
@@ -461,70 +343,6 @@ _REDUCTIONS: dict[str, Callable] = {
     "xor": _folded(torch.bitwise_xor),
 }  # fmt: skip
 
-# --- products of matrices ----------------------------------------------------------------------------------
-
-
-def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
-    """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N).
-
-    Products are exact and summed in float32, float64 for float64, and modulo 2**32 for integers. A card sums them in
-    another order and cuts off low bits, and after `max_imprecise` products of float8 more of them: it is less exact.
-    """
-    dtype = torch_dtype(out_type.scalar)
-    depth = max(a.shape[-1], b.shape[-2])
-    a = a.expand(*a.shape[:-1], depth)
-    b = b.expand(*b.shape[:-2], depth, b.shape[-1])
-    if not a.is_floating_point():
-        product = torch.matmul(a.double(), b.double())  # exact: |sum| < K * 2**14
-        return (product.long() + c.long()).to(dtype)
-    if a.dtype == torch.float64:
-        return torch.matmul(a, b) + c
-    if a.dtype == torch.float32 and input_precision.name == "TF32":
-        a, b = tf32(a), tf32(b)
-    return (torch.matmul(a.float(), b.float()) + c.float()).to(dtype)
-
-
-def tf32(x: Tensor) -> Tensor:
-    """float32 with 10 bits after the point, ties away from zero (PTX: cvt.rna.tf32)."""
-    rounded = (bits(x) + 0x1000) & ~0x1FFF
-    return torch.where(x.isfinite(), rounded.view(torch.float32), x)
-
-
-E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
-
-
-def dot_scaled(a, a_scale, a_kind, b, b_scale, b_kind, fast_math, a_k_pack, b_k_pack, c, out_type) -> Tensor:
-    """a times b plus c, where scales (P, [B,] M, K/32) and (P, [B,] N, K/32) belong to the rows of a and columns of b.
-
-    The kinds E2M1 (two in a byte, the low half first, along K or not), E4M3, E5M2, BF16 and FP16. A scale is an
-    exponent: 2**(s - 127), NaN for 255; of float8 it is that number.
-    """
-    a, b = _unpacked(a, a_kind.name, -1 if a_k_pack else -2), _unpacked(b, b_kind.name, -2 if b_k_pack else -1)
-    depth = max(a.shape[-1], b.shape[-2])
-    a = a.expand(*a.shape[:-1], depth) * _scale(a_scale, depth)
-    b = b.expand(*b.shape[:-2], depth, b.shape[-1]) * _scale(b_scale, depth).transpose(-1, -2)
-    return (torch.matmul(a, b) + c.float()).to(torch_dtype(out_type.scalar))
-
-
-def _unpacked(x: Tensor, kind: str, axis: int) -> Tensor:
-    if kind != "E2M1":
-        return x.float()
-    pairs = torch.stack([x & 15, (x >> 4) & 15], axis if axis == -1 else -2)
-    return E2M1[pairs.long()].flatten(axis - 1 if axis == -1 else -3, axis)
-
-
-def _scale(scale: Tensor | None, depth: int) -> Tensor:
-    """(..., rows, K) factors from (..., rows, groups)."""
-    if scale is None:
-        return torch.ones(1, 1)
-    if scale.is_floating_point():
-        factor = scale.float()
-    else:
-        exponent = zero_extended(scale)
-        factor = torch.where(exponent == 255, float("nan"), torch.ldexp(torch.ones(()), exponent - 127))
-    return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)
-
-
 # --- the rest ----------------------------------------------------------------------------------------------
 
 
@@ -551,4 +369,6 @@ def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
     length = source.shape[dim]
     source = source.expand(*shape[:dim], length, *shape[dim + 1 :])
     index = index.expand(*shape[:dim], index.shape[dim], *shape[dim + 1 :]).long() % length
-    return torch.gather(bits(source), dim, index).view(source.dtype) if source.dtype.itemsize == 1 else torch.gather(source, dim, index)  # fmt: skip
+    if source.dtype.itemsize == 1:  # torch gathers no float8
+        return torch.gather(bits(source), dim, index).view(source.dtype)
+    return torch.gather(source, dim, index)

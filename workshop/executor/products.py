@@ -1,0 +1,66 @@
+"""Products of matrices, for all programs of a launch at once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .formats import tf32, torch_dtype, zero_extended
+from .program import Enum, Type
+
+
+def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
+    """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N). K must be written out in a or in b.
+
+    Products are exact and summed in float32, or float64 for float64; integers modulo 2**32. A card sums them in
+    another order and cuts off low bits, more of them for float8 with `max_imprecise`: it is less exact. 3xTF32,
+    BF16x3 and BF16x6 split float32 so that little is lost; here nothing is.
+    """
+    dtype = torch_dtype(out_type.scalar)
+    depth = max(a.shape[-1], b.shape[-2])
+    a = a.expand(*a.shape[:-1], depth)
+    b = b.expand(*b.shape[:-2], depth, b.shape[-1])
+    if not a.is_floating_point():
+        product = torch.matmul(a.double(), b.double())  # exact: its size is below K * 2**14
+        return (product.long() + c.long()).to(dtype)
+    if a.dtype == torch.float64:
+        return torch.matmul(a, b) + c
+    if a.dtype == torch.float32 and input_precision.name == "TF32":
+        a, b = tf32(a), tf32(b)
+    return (torch.matmul(a.float(), b.float()) + c.float()).to(dtype)
+
+
+E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+def dot_scaled(a, a_scale, a_kind, b, b_scale, b_kind, fast_math, a_k_pack, b_k_pack, c, out_type) -> Tensor:
+    """a times b plus c, where scales (P, [B,] M, K/32) and (P, [B,] N, K/32) belong to the rows of a and columns of b.
+
+    The kinds are E2M1 (two in a byte, the low half first; along K, or not), E4M3, E5M2, BF16 and FP16. A scale is an
+    exponent: 2**(s - 127), NaN for 255; of float8 it is that number.
+    """
+    a, b = _unpacked(a, a_kind.name, -1 if a_k_pack else -2), _unpacked(b, b_kind.name, -2 if b_k_pack else -1)
+    depth = max(a.shape[-1], b.shape[-2])
+    a = a.expand(*a.shape[:-1], depth) * _scale(a_scale, depth)
+    b = b.expand(*b.shape[:-2], depth, b.shape[-1]) * _scale(b_scale, depth).transpose(-1, -2)
+    return (torch.matmul(a, b) + c.float()).to(torch_dtype(out_type.scalar))
+
+
+def _unpacked(x: Tensor, kind: str, axis: int) -> Tensor:
+    """Numbers of the format `kind` as float32."""
+    if kind != "E2M1":
+        return x.float()
+    pairs = torch.stack([x & 15, x >> 4 & 15], axis)  # (..., 2) or (..., 2, N): behind the axis that they belong to
+    return E2M1[pairs.long()].flatten(axis - 1, axis)
+
+
+def _scale(scale: Tensor | None, depth: int) -> Tensor:
+    """(..., rows, K) factors from (..., rows, groups)."""
+    if scale is None:
+        return torch.ones(1, 1)
+    if scale.is_floating_point():
+        factor = scale.float()
+    else:
+        exponent = zero_extended(scale)
+        factor = torch.where(exponent == 255, float("nan"), torch.ldexp(torch.ones(()), exponent - 127))
+    return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)
