@@ -35,7 +35,18 @@ from .formats import (
 from .products import dot, dot_scaled
 from .program import Enum, Type
 
-__all__ = ["ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction", "torch_dtype"]
+__all__ = [
+    "ATOMICS",
+    "ELEMENTWISE",
+    "constant",
+    "dot",
+    "dot_scaled",
+    "extern",
+    "gather",
+    "histogram",
+    "reduction",
+    "torch_dtype",
+]
 
 ELEMENTWISE: dict[str, Callable] = {}
 
@@ -219,9 +230,18 @@ def _frem(x: Tensor, y: Tensor) -> Tensor:
 ELEMENTWISE |= MAXIMUM
 ELEMENTWISE |= {
     "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fneg": torch.neg, "fdiv": torch.div,
-    "precise_divf": torch.div, "approx_divf": torch.div, "frem": _frem, "fma": fma, "clampf": _clampf, "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
+    "precise_divf": torch.div, "approx_divf": torch.div, "frem": _frem, "fma": fma, "clampf": _clampf,
+    "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
     "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": torch.sqrt, "precise_sqrt": torch.sqrt,
     "rsqrt": torch.rsqrt, "fabs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "erf": torch.erf,
+}  # fmt: skip
+
+# What an atomic operation leaves in memory, of (the old value, the new one). atom.add.f32 takes denormals in global
+# memory for 0; this does not.
+ATOMICS: dict[str, Callable] = {
+    "ADD": ELEMENTWISE["add"], "FADD": torch.add, "AND": torch.bitwise_and, "OR": torch.bitwise_or,
+    "XOR": torch.bitwise_xor, "MAX": torch.maximum, "MIN": torch.minimum, "UMAX": ELEMENTWISE["maxui"],
+    "UMIN": ELEMENTWISE["minui"], "XCHG": lambda old, new: new,
 }  # fmt: skip
 
 # --- comparisons -------------------------------------------------------------------------------------------
