@@ -111,7 +111,8 @@ def floats(x, y, B: tl.constexpr):
     i = tl.arange(0, B)
     a = tl.load(x + i)
     b = a * 2 - 1.5
-    c = tl.maximum(a, b) + tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL) + tl.maximum(a, 1.0) + tl.clamp(a, -1.0, 1.0)
+    c = tl.maximum(a, b) + tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    c += tl.maximum(a, 1.0) + tl.clamp(a, -1.0, 1.0)
     c = c / b + a % b + -a + tl.fdiv(a, b, ieee_rounding=True) + tl.div_rn(a, b) + tl.fma(a, b, c)
     c += tl.exp(a) + tl.exp2(a) + tl.log(a) + tl.log2(a) + tl.sin(a) + tl.cos(a) + tl.sqrt(a) + tl.sqrt_rn(a)
     c += tl.rsqrt(a) + tl.abs(a) + tl.erf(a) + tl.floor(a) + tl.ceil(a) + tl.sigmoid(a) + tl.softmax(a)

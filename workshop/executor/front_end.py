@@ -183,7 +183,7 @@ class Operation(ir.Operation):
         return self
 
     def set_attr(self, name, value):
-        self.attributes[name] = value
+        self.attributes[name] = [_argument(each) for each in value]
 
     def get_region(self, i):
         return self.regions[i]
@@ -386,6 +386,11 @@ def _concatenated(x, y):
     return [x.type.with_shape((x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))]
 
 
+def _reduced(operands, axis):
+    shape = operands[0].type.shape
+    return [each.type.with_shape(shape[:axis] + shape[axis + 1 :]) for each in operands]
+
+
 def _block_pointer(base, shape, strides, offsets, block, order):
     return [Type("pointer", element=Type("block", element=base.type.element, shape=tuple(block)))]
 
@@ -398,19 +403,23 @@ def _descriptor_block(descriptor, *_):
     return [Type("block", element=descriptor.type.element, shape=descriptor.type.shape)]
 
 
-_SAME = """
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+_SAME = words("""
     fadd fsub fmul fdiv fneg frem add sub mul sdiv udiv srem urem and or xor shl lshr ashr maxnumf minnumf maximumf
     minimumf maxsi minsi maxui minui umulhi exp exp2 log log2 sin cos sqrt rsqrt fabs iabs floor ceil erf
     precise_divf approx_divf precise_sqrt fma clampf addptr advance
-""".split()
-_CONVERSIONS = """
+""")
+_CONVERSIONS = words("""
     fp_to_fp fp_ext fp_trunc si_to_fp ui_to_fp fp_to_si fp_to_ui bitcast int_to_ptr ptr_to_int int_cast
-""".split()
-_SILENT = """
+""")
+_SILENT = words("""
     store masked_store barrier assume promise atomic_store grid_dependency_wait grid_dependency_launch_dependents
     assert print branch cond_branch ret yield_op condition_op reduce_ret scan_ret map_elementwise_ret
     tensor_pointer_store descriptor_store descriptor_reduce descriptor_scatter
-""".split()
+""")
 _TYPES = {
     **dict.fromkeys(_SAME, _like(0)),
     **dict.fromkeys(_CONVERSIONS, _given(1)),
@@ -424,6 +433,11 @@ _TYPES = {
     "reshape": lambda x, shape, *_: [Type("block", element=x.type.scalar, shape=tuple(shape))],
     "trans": lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])],
     "unsplat": lambda x: [x.type.scalar],
+    "extern_elementwise": _given(4),
+    "for_op": lambda low, high, step, initial: [each.type for each in initial],
+    "while_op": lambda initial: [each.type for each in initial],
+    "scan": lambda operands, *_: [each.type for each in operands],
+    "reduce": _reduced,
     "load": _loaded,
     "masked_load": _loaded,
     "get_program_id": lambda axis: [INT32],
@@ -445,7 +459,18 @@ _TYPES = {
     "descriptor_load": _descriptor_block,
     "descriptor_gather": lambda descriptor, x, y, type: [type],
 }
+REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
 _ONLY_HARDWARE = {"inline_asm": "inline assembly"}
+
+
+def results(name: str, args) -> list[Type]:
+    """The types of what the builder's method gives, for all but "call", "if_op" and "map_elementwise"."""
+    if name in _ONLY_HARDWARE:
+        raise Unsupported(_ONLY_HARDWARE[name])
+    rule = _comparison if name.startswith(("icmp", "fcmp")) else _TYPES.get(name)
+    if rule is None:
+        raise Unsupported(name)
+    return rule(*args)
 
 
 class Builder:
@@ -508,7 +533,7 @@ class Builder:
         self.block, self.at = block, None
 
     def get_or_insert_function(self, module, name, type, visibility, noinline):
-        function = Function(name, type, visibility, noinline)
+        function = Function(name, type, visibility, bool(noinline))
         function.region = Region()
         return function
 
@@ -568,92 +593,53 @@ class Builder:
             self.block.operations.insert(self.block.operations.index(self.at), operation)
         return operation
 
-    def _recorder(self, name: str):
-        if name in _ONLY_HARDWARE:
-            raise Unsupported(_ONLY_HARDWARE[name])
-        types = _comparison if name.startswith(("icmp", "fcmp")) else _TYPES.get(name)
-        if types is None:
-            raise Unsupported(name)
+    def record(self, name: str, args, types: list[Type] | None = None) -> Operation:
+        args = [_argument(each) for each in args]
+        types = results(name, args) if types is None else types
+        return self.add(Operation(name, args, types, self.location, REGIONS.get(name, 0)))
 
+    def _recorder(self, name: str):
         def record(*args, **named):
-            args = (*args, *named.values())
-            made = self.add(Operation(name, [_argument(each) for each in args], types(*args), self.location))
-            return made.results[0] if len(made.results) == 1 else made.results or made
+            made = self.record(name, (*args, *named.values()))
+            if name in REGIONS:
+                return made
+            return made.results[0] if len(made.results) == 1 else made.results
 
         return record
 
     def create_int_cast(self, value, type, signed):
-        if value.type == type:
-            return value
-        return self.add(Operation("int_cast", [value, type, signed], [type], self.location)).results[0]
+        return value if value.type == type else self.record("int_cast", [value, type, signed]).results[0]
 
-    def create_extern_elementwise(self, library, path, symbol, args, type, pure):
-        made = Operation("extern_elementwise", [library, path, symbol, list(args), type, pure], [type], self.location)
-        return self.add(made).results[0]
-
-    def create_call(self, function, args):
-        return self.add(Operation("call", [function.name, list(args)], function.type.parts[1], self.location))
-
-    call = create_call
+    def call(self, function, args):
+        return self.record("call", [function.name, args], list(function.type.parts[1]))
 
     def ret(self, values):
-        return self.add(Operation("ret", [list(values)], [], self.location))
-
-    def create_yield_op(self, values):
-        return self.add(Operation("yield_op", [list(values)], [], self.location))
-
-    def create_condition_op(self, condition, values):
-        return self.add(Operation("condition_op", [condition, list(values)], [], self.location))
-
-    def create_branch(self, block, args):
-        return self.add(Operation("branch", [block, list(args)], [], self.location))
-
-    def create_cond_branch(self, condition, then, other):
-        return self.add(Operation("cond_branch", [condition, then, other], [], self.location))
-
-    def create_reduce_ret(self, *values):
-        return self.add(Operation("reduce_ret", list(values), [], self.location))
-
-    def create_scan_ret(self, *values):
-        return self.add(Operation("scan_ret", list(values), [], self.location))
-
-    def create_map_elementwise_ret(self, values):
-        return self.add(Operation("map_elementwise_ret", [list(values)], [], self.location))
+        return self.record("ret", [values])
 
     def create_for_op(self, low, high, step, initial):
-        types = [each.type for each in initial]
-        loop = self.add(Operation("for_op", [low, high, step, list(initial)], types, self.location, regions=1))
+        loop = self.record("for_op", [low, high, step, initial])
         body = Block(loop.regions[0])
-        for each in (low.type, *types):
-            body.add_argument(each)
+        for each in (low, *initial):
+            body.add_argument(each.type)
         return loop
 
     def create_if_op(self, types, condition, has_else):
-        choice = self.add(Operation("if_op", [condition, bool(has_else)], types, self.location, regions=2))
+        choice = self.record("if_op", [condition, has_else], types)
         for region in choice.regions:
             Block(region)
         return choice
 
     def create_while_op(self, types, initial):
-        return self.add(Operation("while_op", [list(initial)], types, self.location, regions=2))
-
-    def create_reduce(self, operands, axis):
-        shape = operands[0].type.shape
-        shape = shape[:axis] + shape[axis + 1 :]
-        types = [each.type.with_shape(shape) for each in operands]
-        return self.add(Operation("reduce", [list(operands), axis], types, self.location, regions=1))
-
-    def create_scan(self, operands, axis, reverse):
-        types = [each.type for each in operands]
-        return self.add(Operation("scan", [list(operands), axis, reverse], types, self.location, regions=1))
+        return self.record("while_op", [initial])
 
     def create_map_elementwise(self, operands, types, pack):
-        made = Operation("map_elementwise", [list(operands), pack], types, self.location, regions=1)
-        return self.add(made)
+        return self.record("map_elementwise", [operands, pack], types)
 
 
 def _argument(value):
     """An argument as data: members of Triton's enumerations by name."""
+    if isinstance(value, core.constexpr):
+        value = value.value
     if isinstance(value, (ir.Value, ir.Block, Type)) or value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, (list, tuple)):

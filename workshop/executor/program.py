@@ -69,6 +69,22 @@ class Enum:
     name: str
 
 
+# Those of Triton 3.4 to 3.9.
+ENUMERATIONS = {
+    "ATOMIC_OP": ["ADD", "FADD", "AND", "OR", "XOR", "XCHG", "MAX", "MIN", "UMIN", "UMAX"],
+    "CACHE_MODIFIER": ["NONE", "CA", "CG", "WB", "CS", "WT", "CV"],
+    "DESCRIPTOR_REDUCE_KIND": ["ADD", "AND", "OR", "XOR", "MAX", "MIN", "INC", "DEC"],
+    "EVICTION_POLICY": ["NORMAL", "EVICT_FIRST", "EVICT_LAST"],
+    "INPUT_PRECISION": ["TF32", "TF32x3", "IEEE", "BF16x3", "BF16x6"],
+    "MEM_SEMANTIC": ["ACQUIRE_RELEASE", "ACQUIRE", "RELEASE", "RELAXED"],
+    "MEM_SYNC_SCOPE": ["GPU", "CTA", "SYSTEM"],
+    "PADDING_OPTION": ["PAD_ZERO", "PAD_NAN"],
+    "PROPAGATE_NAN": ["NONE", "ALL"],
+    "ROUNDING_MODE": ["RTZ", "RTNE"],
+    "ScaleDotElemTypeTY": ["E4M3", "E5M2", "E2M3", "E3M2", "E2M1", "BF16", "FP16"],
+}
+
+
 class Value:
     """What an operation gives, or an argument of a block. `constant`: the call that makes it, for a constant."""
 

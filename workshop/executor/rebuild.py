@@ -1,0 +1,217 @@
+"""From a Program to what a GPU runs: the same calls again, of Triton's own builder, and the stages of its compiler.
+
+So a record of a launch compiles to what the learner wrote, and the learner's Python is not needed for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from types import SimpleNamespace
+
+import triton
+from triton._C import libtriton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, make_backend
+
+from . import program as ir
+from .codec import to_data
+from .front_end import FLOAT8, FLOATS, Unsupported
+from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Value
+
+PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
+_FLOAT_METHODS = {mlir: name for name, mlir in (FLOATS | FLOAT8).items()}
+
+
+def module(program: Program, context):
+    """The program as a module of libtriton's. context: of libtriton's, with the dialects loaded."""
+    return _Replay(program, context).module
+
+
+def compile_program(program: Program, target: GPUTarget, options: dict | None = None, stop: str | None = None):
+    """What the compiler makes of the program for a target that need not be here, and the metadata. No file is written.
+
+    stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". None: all; those after "llir" start other programs.
+    Raises what the compiler raises, and Unsupported for a float8 that it does not know.
+    """
+    backend = make_backend(target)
+    version = {"ptx_version": PTX_VERSION} if target.backend == "cuda" and stop else {}
+    source = _Source(program, {}, {})
+    parsed = backend.parse_options({**version, **(options or {})})
+    context = libtriton.ir.context()
+    libtriton.ir.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict = {}
+    backend.add_stages(stages, parsed, source.language)
+    metadata = {"target": target, **vars(parsed)}
+    made = source.make_ir(context)
+    for name, stage in stages.items():
+        made = stage(made, metadata)
+        if name == stop:
+            break
+    return made, metadata
+
+
+def compiled(program: Program, signature: dict, constants: dict, options: dict | None = None):
+    """The program as a kernel of this machine's GPU: `compiled(...)[grid](*args)` launches it, with all arguments.
+
+    signature: the types of the parameters by name, and constants: by path, as for `front_end.lower`. Triton's own
+    cache of compiled kernels keeps it. Returns a triton.compiler.CompiledKernel.
+    """
+    return triton.compile(_Source(program, signature, constants), options=options)
+
+
+class _Source(ASTSource):
+    """What triton.compile takes for a function under @triton.jit."""
+
+    def __init__(self, program: Program, signature: dict, constants: dict):
+        name = program.kernel.name
+        function = SimpleNamespace(__name__=name, arg_names=list(signature), launch_metadata=None)
+        super().__init__(function, signature, constants)
+        self.program = program
+
+    def hash(self) -> str:
+        what = [to_data(self.program), list(map(str, self.signature.values())), triton.__version__]
+        return hashlib.sha256(json.dumps(what).encode()).hexdigest()
+
+    def make_ir(self, *given, context=None):
+        """given: what this Triton's compiler passes; the context comes last."""
+        return module(self.program, context or given[-1])
+
+
+class _Replay:
+    def __init__(self, program: Program, context):
+        self.program, self.context = program, context
+        self.values: dict[Value, object] = {}
+        self.blocks: dict[Block, object] = {}
+        self.builder = self.new_builder()
+        self.module = self.builder.create_module()
+        self.module.context = context  # which lives as long
+        self.functions = {each.name: self.declared(each) for each in program.functions.values()}
+        for each in program.functions.values():
+            self.body(each.region)
+
+    def new_builder(self):
+        builder = libtriton.ir.builder(self.context)
+        builder.set_loc("", 0, 0)
+        return builder
+
+    def declared(self, function: ir.Function):
+        """The function with its blocks, still empty."""
+        type = self.type(function.type)
+        self.builder = build = self.new_builder()  # one that stands in no other function
+        made = build.get_or_insert_function(self.module, function.name, type, function.visibility, function.noinline)
+        self.module.push_back(made)
+        for number, promises in function.promises.items():
+            for name, value in promises.items():
+                made.set_arg_attr(number, name, value)
+        entry = made.add_entry_block()
+        self.stands_for(function.entry, entry)
+        build.set_insertion_point_to_start(entry)
+        for block in function.region.blocks[1:]:
+            other = build.create_block()
+            for each in block.arguments:
+                other.add_argument(self.type(each.type))
+            self.stands_for(block, other)
+        return made
+
+    def stands_for(self, block: Block, made):
+        self.blocks[block] = made
+        for i, each in enumerate(block.arguments):
+            self.values[each] = made.arg(i)
+
+    def body(self, region: Region):
+        for block in region.blocks:
+            # Not to the end: the builder may have put a terminator there.
+            self.builder.set_insertion_point_to_start(self.blocks[block])
+            for operation in block.operations:
+                self.replay(operation)
+
+    def replay(self, operation: Operation):
+        where = operation.location
+        self.builder.set_loc("" if where == NOWHERE else self.program.files[where.file], where.line, 0)
+        if operation.name == "promise":
+            value, name, numbers = operation.args
+            self.argument(value).set_attr(name, libtriton.ir.make_attr(numbers, self.context))
+            return
+        method, args = self.call(operation)
+        made = method(*args)
+        for name, (attribute, *values) in operation.attributes.items():
+            made.set_attr(name, getattr(self.builder, attribute)(*values))
+        if operation.regions:
+            point = self.builder.get_insertion_point()
+            self.regions(operation, made)
+            self.builder.restore_insertion_point(point)
+        if hasattr(made, "get_result"):
+            made = [made.get_result(i) for i in range(len(operation.results))]
+        elif len(operation.results) == 1:
+            made = [made]
+        self.values.update(zip(operation.results, made or []))
+
+    def call(self, operation: Operation) -> tuple:
+        """The builder's method for an operation, and its arguments, where they are not the recorded ones."""
+        name, args = operation.name, [self.argument(each) for each in operation.args]
+        types = [self.type(each.type) for each in operation.results]
+        if name == "call":
+            return self.builder.call, [self.functions[args[0]], args[1]]
+        if name == "ret":
+            return self.builder.ret, args
+        if name in ("if_op", "while_op"):
+            args = [types, *args]
+        elif name == "map_elementwise":
+            args = [args[0], types, args[1]]
+        elif name == "atomic_poll" and args[2] is None:
+            args[2] = libtriton.ir.value()
+        elif name == "fp_to_fp":
+            for type in (operation.args[0].type, operation.args[1]):
+                if type.scalar.name == FLOAT8["fp8e4b15"]:
+                    raise Unsupported("float8e4b15")
+        return getattr(self.builder, "create_" + name), args
+
+    def regions(self, operation: Operation, made):
+        if operation.name == "for_op":
+            blocks = [made.get_body(0)]
+        elif operation.name == "if_op":
+            blocks = [made.get_then_block(), made.get_else_block()]
+        else:
+            of = [made.get_before(), made.get_after()] if operation.name == "while_op" else [made.get_region(0)]
+            types = [[self.type(each.type) for each in ours.blocks[0].arguments] for ours in operation.regions]
+            blocks = [self.builder.create_block_with_parent(region, each) for region, each in zip(of, types)]
+        for ours, block in zip(operation.regions, blocks):
+            self.stands_for(ours.blocks[0], block)
+            self.body(ours)
+
+    def argument(self, given):
+        if isinstance(given, Value):
+            return self.constant(*given.constant) if given.constant else self.values[given]
+        if isinstance(given, Type):
+            return self.type(given)
+        if isinstance(given, Enum):
+            return getattr(getattr(libtriton.ir, given.kind), given.name)
+        if isinstance(given, Block):
+            return self.blocks[given]
+        if isinstance(given, list):
+            if given and given[0] == "get_cache_policy":  # Triton 3.9
+                return self.builder.get_cache_policy(*map(self.argument, given[1:]))
+            return [self.argument(each) for each in given]
+        return given
+
+    def constant(self, method: str, argument):
+        """A constant where it is used: each use makes its own, and the compiler makes one of them."""
+        argument = bool(argument) if method == "get_int1" else self.argument(argument)
+        return getattr(self.builder, method)(argument)
+
+    def type(self, type: Type):
+        build = self.builder
+        if type.kind == "void":
+            return build.get_void_ty()
+        if type.kind == "int":
+            return getattr(build, f"get_int{type.name[1:]}_ty")()
+        if type.kind == "float":
+            return getattr(build, f"get_{_FLOAT_METHODS[type.name]}_ty")()
+        if type.kind == "function":
+            return build.get_function_ty(*([self.type(each) for each in part] for part in type.parts))
+        if type.kind == "pointer":
+            return build.get_ptr_ty(self.type(type.element), type.space)
+        block = build.get_block_ty(self.type(type.element), list(type.shape))
+        return build.create_tensor_descriptor_type(block, type.signed) if type.kind == "descriptor" else block
