@@ -1,0 +1,83 @@
+"""Triton without its library: what of it is Python works where `libtriton` has no binary, such as on macOS.
+
+Then kernels can be read and run by this executor, but not compiled: `native()` says so.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import os
+import sys
+import types
+
+from .program import ENUMERATIONS
+
+NAME = "triton._C.libtriton"
+_PARTS = ["amd", "gluon_ir", "gsan_testing", "interpreter", "ir", "linear_layout", "llvm", "nvidia", "passes", "proton"]
+
+
+def install() -> bool:
+    """Import triton, with stand-ins for its library if that cannot be loaded. Returns whether they are needed.
+
+    Raises ImportError where there is no Triton at all.
+    """
+    if native():
+        return False
+    if isinstance(sys.modules.get(NAME), _StandIn):
+        return True
+    for name in [name for name in sys.modules if name.partition(".")[0] == "triton"]:  # half of it was imported
+        del sys.modules[name]
+    package = types.ModuleType("triton._C")
+    package.__path__ = []
+    library = package.libtriton = _StandIn(NAME)
+    sys.modules |= {"triton._C": package, NAME: library}
+    for part in _PARTS:
+        sys.modules[f"{NAME}.{part}"] = _StandIn(f"{NAME}.{part}")
+        setattr(library, part, sys.modules[f"{NAME}.{part}"])
+    vars(library.ir).update({kind: enum.Enum(kind, names) for kind, names in ENUMERATIONS.items()})
+    library.ir.deduce_scale_factor = _scale_factor
+    library.getenv = os.environ.get
+    library.getenv_bool = lambda name, default=False: os.environ.get(name, str(default)).lower() in ("1", "true", "on")
+    library.get_cache_invalidating_env_vars = dict
+    importlib.import_module("triton")._C = package
+    return True
+
+
+def native() -> bool:
+    """Whether Triton's library is here, so that kernels can be compiled."""
+    try:
+        return not isinstance(importlib.import_module(NAME), _StandIn)
+    except ImportError:
+        return False
+
+
+class _Anything(type):
+    """A class with any attribute: Triton's modules name many when they are loaded, and call none of them."""
+
+    def __getattr__(cls, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(cls, name, _Anything(name, (), {}))
+        return vars(cls)[name]
+
+
+class _StandIn(types.ModuleType):
+    __path__: list[str] = []
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(self, name, _Anything(name, (), {}))
+        return vars(self)[name]
+
+
+def _scale_factor(left, left_scale, left_format, left_packed, right, right_scale, right_format, right_packed) -> int:
+    """How many numbers of a scaled matrix product share a scale (Triton 3.9). The arguments are shapes and formats."""
+    if left_scale:
+        shared = left[-1] * (2 if left_format.name == "E2M1" and left_packed else 1)
+        return shared // left_scale[-1]
+    if right_scale:
+        shared = right[-2] * (2 if right_format.name == "E2M1" and right_packed else 1)
+        return shared // right_scale[-1]
+    return 32
