@@ -98,7 +98,8 @@ def _gamma(x: float) -> float:
 
 
 def _tgamma(x: Tensor) -> Tensor:
-    return torch.from_numpy(np.vectorize(_gamma, otypes=[np.float64])(x.numpy()))
+    with np.errstate(all="ignore"):
+        return torch.from_numpy(np.vectorize(_gamma, otypes=[np.float64])(x.numpy()))
 
 
 def _norm(*parts: Tensor) -> Tensor:

@@ -62,5 +62,6 @@ def _scale(scale: Tensor | None, depth: int) -> Tensor:
         factor = scale.float()
     else:
         exponent = zero_extended(scale)
-        factor = torch.where(exponent == 255, float("nan"), torch.ldexp(torch.ones(()), exponent - 127))
+        power = (exponent - 127 + 1023 << 52).view(torch.float64).float()  # 2**-127 is a denormal of float32
+        factor = torch.where(exponent == 255, float("nan"), power)
     return factor if factor.shape[-1] == 1 else factor.repeat_interleave(depth // factor.shape[-1], -1)

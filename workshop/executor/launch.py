@@ -1,0 +1,287 @@
+"""A launch: its arguments as Triton's launcher sees them, the Program of its kernel, and its execution."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import triton.language as tl
+
+from . import front_end
+from .lazy import plain
+from .machine import Descriptor, Machine, about
+from .memory import Memory, Watch
+from .program import Program
+from .records import Launch, NeverEnds
+
+LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
+MOST_PROGRAMS = (1 << 31) - 1, 65_535, 65_535  # of a grid's axes, on every card
+TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float64: "fp64", torch.int8: "i8",
+         torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.bool: "i1", torch.uint8: "u8",
+         torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64", torch.float8_e4m3fn: "fp8e4nv",
+         torch.float8_e5m2: "fp8e5", torch.float8_e4m3fnuz: "fp8e4b8", torch.float8_e5m2fnuz: "fp8e5b16"}  # fmt: skip
+NUMBERS = {"i1": torch.bool, "fp32": torch.float32, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Specialisation:
+    """What a launch tells the compiler. signature, constants and attributes are those of `front_end.lower`."""
+
+    signature: dict
+    constants: dict
+    attributes: dict
+
+    @property
+    def key(self) -> tuple:
+        return repr(self.signature), repr(sorted(self.constants.items(), key=repr)), repr(self.attributes)
+
+
+def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
+    """The arguments by parameter, with defaults, and the options of the launch. Raises TypeError as a call does."""
+    names = set(kernel.arg_names)
+    options = {name: value for name, value in kwargs.items() if name not in names}
+    given = {name: value for name, value in kwargs.items() if name in names}
+    try:
+        bound = inspect.signature(kernel.fn).bind(*args, **given)
+    except TypeError as error:
+        raise TypeError(f"{kernel.fn.__name__}: {error}") from None
+    bound.apply_defaults()
+    return {name: _number(value) for name, value in bound.arguments.items()}, options
+
+
+def _number(value):
+    """Converts scalars of NumPy to Python numbers. Returns everything else unchanged."""
+    if not isinstance(value, torch.Tensor) and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
+
+
+def specialise(kernel, bound: dict) -> Specialisation:
+    """As Triton's launcher does: types, numbers that are 1 as constants, and what is divisible by 16."""
+    signature, constants, attributes = {}, {}, {}
+    for position, parameter in enumerate(kernel.params):
+        name, value = parameter.name, bound[parameter.name]
+        if parameter.is_constexpr:
+            signature[name] = "constexpr"
+            constants[(position,)] = value.value if isinstance(value, tl.constexpr) else value
+            continue
+        forced = parameter.annotation_type or None
+        plainly = parameter.do_not_specialize or isinstance(forced, str) and forced[:2] in ("fp", "bf", "u1")
+        signature[name] = _typed(value, (position,), constants, attributes, not plainly, name, forced)
+    return Specialisation(signature, constants, attributes)
+
+
+def _typed(value, path: tuple, constants: dict, attributes: dict, specialised: bool, name: str, forced=None):
+    """The type of one argument, as Triton's compiler writes it; notes its constants and attributes by path."""
+    if isinstance(value, (tuple, list)):
+        made = [_typed(each, (*path, i), constants, attributes, specialised, name) for i, each in enumerate(value)]
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    if isinstance(value, tl.constexpr):
+        value = value.value
+        constants[path] = value
+        return "constexpr"
+    if value is None or type(value) is int and value == 1 and specialised and not isinstance(forced, str):
+        constants[path] = value
+        return "constexpr"
+    if hasattr(value, "block_shape") and hasattr(value, "base"):  # a tensor descriptor that the host made
+        kind = TYPES[value.base.dtype]
+        return f"tensordesc<{kind}{list(value.block_shape)}>"
+    if isinstance(value, torch.Tensor) or hasattr(value, "data_ptr"):
+        if value.dtype not in TYPES:
+            raise TypeError(f"{name}: Triton has no type for a tensor of {value.dtype}")
+        if value.data_ptr() % 16 == 0:
+            attributes[path] = [["tt.divisibility", 16]]
+        return "*" + TYPES[value.dtype]
+    if isinstance(forced, str) and isinstance(value, (bool, int, float)):
+        return forced
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, int):
+        if value % 16 == 0 and specialised:
+            attributes[path] = [["tt.divisibility", 16]]
+        return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
+    if isinstance(value, float):
+        return "fp32"
+    if hasattr(value, "fn") or isinstance(value, (str, tl.dtype)) or callable(value):
+        constants[path] = value
+        return "constexpr"
+    raise TypeError(f"{name}: a kernel takes tensors and numbers, not {type(value).__name__}")
+
+
+def leaves(bound: dict, special: Specialisation, names: list[str]) -> Iterator[tuple[str, object, str]]:
+    """The arguments that are not constants, in the kernel's order: label, value, type."""
+
+    def walk(label, value, kind):
+        if isinstance(kind, tuple):
+            for i, (each, inner) in enumerate(zip(value, kind)):
+                yield from walk(f"{label}[{i}]", each, inner)
+        elif kind != "constexpr":
+            yield label, value, kind
+
+    for name in names:
+        yield from walk(name, bound[name], special.signature[name])
+
+
+def grid_of(grid, bound: dict) -> tuple[int, int, int]:
+    """The grid of a launch. Raises TypeError and ValueError where no card can launch it."""
+    grid = grid(dict(bound)) if callable(grid) else grid
+    if not isinstance(grid, (tuple, list, torch.Size)):
+        raise TypeError(f"a launch grid is a tuple, such as ({grid!r},), not {type(grid).__name__}")
+    if not 1 <= len(grid) <= 3:
+        raise TypeError(f"a launch grid has one to three dimensions, not {len(grid)}")
+    sizes = []
+    for each in grid:
+        try:
+            sizes.append(each.__index__())
+        except AttributeError:
+            raise TypeError(f"a launch grid holds integers, not {each!r}") from None
+    for axis, (size, most) in enumerate(zip(sizes, MOST_PROGRAMS)):
+        if size > most:
+            raise ValueError(f"dimension {axis} of the launch grid is {size:,}: a card takes at most {most:,}")
+        if size < 0:
+            raise ValueError(f"dimension {axis} of the launch grid is {size}")
+    return (*sizes, 1, 1)[:3]
+
+
+# --- execution ---------------------------------------------------------------------------------------------
+
+
+def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tuple[int, int, int],
+            watch: Watch = Watch(), programs: torch.Tensor | None = None, defined: dict | None = None,
+            name: str = "") -> Launch:  # fmt: skip
+    """Run a Program.
+
+    arguments: label, value and type of each that is not a constant, in the kernel's order. programs: the numbers of
+    those that run, in ascending order; None for all. defined: by a storage's address, which of its bytes are defined
+    (bool, one for each unit of its tensors). Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
+    """
+    launch = Launch(name or program.kernel.name, grid)
+    total = math.prod(grid)
+    numbers = torch.arange(total) if programs is None else programs
+    facts = about(program)
+    memory = Memory(launch, watch, numbers, program.files, marks=facts.marks)
+    values = _entry_values(program, arguments, memory)
+    for start, storage in memory.storages.items():
+        storage.defined = (defined or {}).get(start)
+    if not numbers.numel():
+        return launch
+    machine = Machine(program, memory, grid)
+    entry = program.kernel.entry.arguments
+    machine.written = {label for number, label in _labels(entry, values) if number in facts.written}
+    given = [value for _, value in values]
+    largest = max((math.prod(v.type.shape) for o in program.operations() for v in o.results), default=1)
+    if facts.waits:
+        _in_turns(memory, program, grid, machine.written, given, numbers.numel())
+        return launch
+    size = max(1, LANES // largest)
+    for first in range(0, numbers.numel(), size):
+        batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
+        for _ in machine.start(given, batch):
+            pass
+    return launch
+
+
+def _labels(entry, values) -> Iterator[tuple[int, str]]:
+    for number, (label, _) in enumerate(values):
+        yield number, label
+
+
+def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str, object]]:
+    """The values of the kernel's parameters; a tensor descriptor is one value and, behind it, its sizes and strides."""
+    found = []
+    for label, value, kind in arguments:
+        if kind.startswith("tensordesc"):
+            address = torch.tensor([memory.register(label, value.base)])
+            sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
+            nan = getattr(value, "padding", "zero") == "nan"
+            found.append((label, Descriptor(address, sizes, strides, tuple(value.block_shape), nan)))
+            found += [(label, part) for part in sizes + strides]
+        elif kind.startswith("*"):
+            found.append((label, torch.tensor([memory.register(label, value)])))
+        else:
+            dtype = NUMBERS.get(kind) or getattr(torch, f"int{kind[1:]}")
+            number = value - (1 << 64) if isinstance(value, int) and value >= 1 << 63 else value
+            if not dtype.is_floating_point and dtype != torch.bool:
+                bits = dtype.itemsize * 8
+                number = (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+            found.append((label, torch.tensor([number], dtype=dtype)))
+    entry = program.kernel.entry.arguments
+    if len(entry) != len(found):
+        raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
+    # Sizes and strides of a descriptor have the types that this Triton gives them.
+    return [
+        (label, value.to(front_end_dtype(parameter.type)) if isinstance(value, torch.Tensor) and parameter.type.kind == "int" else value)
+        for (label, value), parameter in zip(found, entry)
+    ]
+
+
+def front_end_dtype(type) -> torch.dtype:
+    from .arithmetic import torch_dtype
+
+    return torch_dtype(type)
+
+
+def _in_turns(memory: Memory, program: Program, grid, written, given, count: int) -> None:
+    """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
+    waiting = {}
+    for number in range(count):
+        machine = Machine(program, memory, grid)
+        machine.written = written
+        batch = torch.tensor([number], dtype=torch.int32)
+        waiting[number] = machine, machine.start(given, batch), batch, _context(memory)
+    while waiting:
+        before, finished = memory.changes, False
+        for number, (machine, steps, batch, _) in list(waiting.items()):
+            memory.batch = batch
+            try:
+                next(steps)
+            except StopIteration:
+                del waiting[number]
+                finished = True
+        if waiting and not finished and memory.changes == before:
+            number, (machine, _, batch, _) = next(iter(waiting.items()))
+            memory.batch = batch
+            why = "this wait never ends: no program that still runs can change what it waits for"
+            raise NeverEnds(why, memory.launch.kernel, memory.program_at(0), *memory.text(machine.where))
+
+
+def _context(memory: Memory):
+    return memory.batch
+
+
+_lowered: dict[tuple, Program] = {}
+
+
+def lowered(kernel, special: Specialisation, options: dict) -> Program:
+    """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed."""
+    key = (kernel.cache_key, special.key, repr(sorted(options.items(), key=repr)))
+    if key not in _lowered:
+        while len(_lowered) >= 512:
+            del _lowered[next(iter(_lowered))]
+        attributes = special.attributes
+        _lowered[key] = front_end.lower(kernel, special.signature, special.constants, attributes, options)
+    _check_globals(kernel)
+    return _lowered[key]
+
+
+def _check_globals(kernel) -> None:
+    for (name, _), (value, own) in getattr(kernel, "used_global_vals", {}).items():
+        if (now := own.get(name, value)) != value:
+            raise RuntimeError(
+                f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
+            )
+
+
+def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = Watch()) -> Launch:
+    """What `kernel[grid](*args, **kwargs)` does, for a function under @triton.jit."""
+    bound, options = bind(kernel, args, kwargs)
+    special = specialise(kernel, bound)
+    program = lowered(kernel, special, options)
+    arguments = list(leaves(bound, special, kernel.arg_names))
+    return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
+
+
+__all__ = ["Specialisation", "bind", "execute", "grid_of", "launch", "leaves", "lowered", "plain", "specialise"]

@@ -1,0 +1,263 @@
+"""What an execution notes of a launch: its tensors and their counts, races, undefined reads, the access that failed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import torch
+
+WINDOW = 44  # bits of address space for each tensor, half of it before the tensor
+NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
+
+
+class Fault(IndexError):
+    """A load, store or atomic reached outside of its tensor: the first lane that did, before memory was touched.
+
+    `element` counts elements of the tensor's dtype from its first one; `index` is its position in the tensor,
+    where a coordinate past `shape` is outside (None: before the start). `place` is "gap" (between the rows of
+    a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
+    (the pointer belongs to no argument; then `argument` is None). `lanes`: how many lanes of that program are outside.
+    """
+
+    def __init__(self, kind: str, kernel: str, program: tuple[int, int, int], block: tuple[int, ...],
+                 lane: tuple[int, ...], lanes: int, line: int | None, code: str, argument: str | None = None,
+                 shape: tuple[int, ...] = (), stride: tuple[int, ...] = (), element: int = 0,
+                 index: tuple[int, ...] | None = None, place: str = "nowhere", distance: int = 0):  # fmt: skip
+        self.kind, self.kernel, self.program, self.block = kind, kernel, program, block
+        self.lane, self.lanes, self.line, self.code = lane, lanes, line, code
+        self.argument, self.shape, self.stride = argument, shape, stride
+        self.element, self.index, self.place, self.distance = element, index, place, distance
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: {self.code}" if self.line else "unknown line"
+        lane = self.lane[0] if len(self.lane) == 1 else self.lane
+        who = f"{self.kernel}, program {self.program}, element {lane} of its block"
+        many = f" and {self.lanes - 1} more" if self.lanes > 1 else ""
+        if self.argument is None:
+            return f"out-of-bounds {self.kind} in {who}{many}: a pointer to no tensor at all. {where}"
+        place = "in the gap between its rows" if self.place == "gap" else f"{self.distance} {self.place}"
+        what = f"'{self.argument}' of shape {self.shape}, stride {self.stride}"
+        return f"out-of-bounds {self.kind} in {who}{many}: element {self.element} of {what}, {place}. {where}"
+
+
+class FalsePromise(ValueError):
+    """A promise to the compiler is not true: tl.multiple_of, max_contiguous, max_constancy or assume."""
+
+    def __init__(self, promise: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+        self.promise, self.kernel, self.program, self.line, self.code = promise, kernel, program, line, code
+        super().__init__(f"{promise} is not true in {kernel}, program {program}. line {line}: {code}")
+
+
+class NeverEnds(RuntimeError):
+    """A loop, or a wait for another program, that can never end."""
+
+    def __init__(self, why: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+        self.why, self.kernel, self.program, self.line, self.code = why, kernel, program, line, code
+        super().__init__(f"{why} in {kernel}, program {program}. line {line}: {code}")
+
+
+class DeviceAssert(AssertionError):
+    """tl.device_assert failed."""
+
+    def __init__(self, message: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+        self.message, self.kernel, self.program, self.line, self.code = message, kernel, program, line, code
+        super().__init__(f"{message or 'the assertion failed'} in {kernel}, program {program}. line {line}: {code}")
+
+
+@dataclass(frozen=True)
+class Race:
+    """One element that two programs of a launch touched, at least one of them writing, and that nothing orders.
+
+    `kind` is "write-write", "read-write" (read first) or "write-read" (written first). `same_value` says of a
+    write-write race whether both wrote the same bits. A program that is None means several. If both programs are the
+    same, two lanes of it touched the element.
+    """
+
+    kind: str
+    kernel: str
+    argument: str
+    index: tuple[int, ...]
+    first: tuple[int, int, int] | None
+    second: tuple[int, int, int] | None
+    same_value: bool | None
+    line: int | None
+    code: str
+
+    def to_json(self) -> dict:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """The kernel used what nothing defined.
+
+    kind: "read" (a load of an element that nothing wrote), "store" or "condition" (they depend on lanes of a load that
+    its mask switched off). argument: the tensor that was read or written.
+    """
+
+    kind: str
+    kernel: str
+    argument: str | None
+    program: tuple[int, int, int]
+    line: int | None
+    code: str
+
+
+class Storage:
+    """One block of memory during one launch. `unit`: bytes of the smallest element of a tensor in it.
+
+    Arrays count in units: `writer` and `reader` are numbers of programs, `mark` says which lane wrote when,
+    `defined` is None where everything is.
+    """
+
+    def __init__(self, tensor: torch.Tensor):
+        self.memory = tensor.untyped_storage()
+        self.start, self.nbytes = self.memory.data_ptr(), self.memory.nbytes()
+        self.unit = tensor.element_size()
+        self.written = self.read = False
+        self.defined: torch.Tensor | None = None
+        self.passes: dict[int | None, torch.Tensor] = {}
+        self._typed: dict[torch.dtype, torch.Tensor] = {}
+        self._arrays: dict[str, torch.Tensor] = {}
+
+    @property
+    def units(self) -> int:
+        return self.nbytes // self.unit
+
+    def typed(self, dtype: torch.dtype) -> torch.Tensor:
+        """All of it as numbers of one type, flat."""
+        if dtype not in self._typed:
+            size = self.nbytes // dtype.itemsize
+            self._typed[dtype] = torch.empty(0, dtype=dtype).set_(self.memory, 0, (size,), (1,))
+        return self._typed[dtype]
+
+    def array(self, name: str, dtype: torch.dtype = torch.int32, fill: int = 0) -> torch.Tensor:
+        """An array with one number for each unit, made when it is needed first."""
+        if name not in self._arrays:
+            self._arrays[name] = torch.full((self.units,), fill, dtype=dtype)
+        return self._arrays[name]
+
+    @property
+    def writer(self) -> torch.Tensor:
+        return self.array("writer", fill=NOBODY)
+
+    @property
+    def reader(self) -> torch.Tensor:
+        return self.array("reader", fill=NOBODY)
+
+    @property
+    def mark(self) -> torch.Tensor:
+        return self.array("mark", torch.int64)
+
+    @property
+    def reads(self) -> torch.Tensor:
+        return self.array("reads")
+
+    @property
+    def writes(self) -> torch.Tensor:
+        return self.array("writes")
+
+
+class Argument:
+    """A tensor argument of a launch: name, shape, stride (in elements), dtype, and where its elements may lie."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, storage: Storage, number: int):
+        self.name, self.dtype, self.storage = name, tensor.dtype, storage
+        self.shape, self.stride = tuple(tensor.shape), tuple(tensor.stride())
+        self.itemsize = tensor.element_size()
+        self.offset = tensor.data_ptr() - storage.start if tensor.numel() else 0  # bytes
+        # Kernels see an address range of each tensor's own. The low bits stay: alignment is part of the language.
+        self.address = (number + 1 << WINDOW) | (tensor.data_ptr() & 0xFFF)
+        self.extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride)) if tensor.numel() else 0
+        self.bytes_loaded = self.bytes_stored = 0
+        # Elements are inside if each quotient is: from the outermost axis with gaps, (stride, size); then a solid rest.
+        self.levels: list[tuple[int, int]] = []
+        self.solid = 1
+        for stride, size in sorted((s, n) for s, n in zip(self.stride, self.shape) if n > 1 and s > 0):
+            if not self.levels and stride <= self.solid:
+                self.solid += (size - 1) * stride
+            else:
+                self.levels.insert(0, (stride, size))
+
+    @property
+    def has_gaps(self) -> bool:
+        return bool(self.levels)
+
+    def inside(self, elements: torch.Tensor) -> torch.Tensor:
+        """Which elements (distances from the first one) belong to the tensor."""
+        good = (elements >= 0) & (elements < self.extent)
+        for stride, size in self.levels:
+            row = torch.div(elements, stride, rounding_mode="floor")
+            good &= row < size
+            elements = elements - row * stride
+        return good & (elements < self.solid) if self.levels else good
+
+    def index(self, element: int) -> tuple[int, ...] | None:
+        """Coordinates of the element at that distance from the first; None before the start."""
+        if element < 0:
+            return None
+        coordinates = [0] * len(self.shape)
+        for axis in sorted(range(len(self.shape)), key=lambda axis: -self.stride[axis]):
+            if self.stride[axis] > 0:
+                coordinates[axis], element = divmod(element, self.stride[axis])
+        return tuple(coordinates)
+
+    def locate(self, offset: int) -> dict:
+        """The fields of a Fault for the place `offset` bytes after the first element."""
+        element, last = offset // self.itemsize, self.extent - 1
+        if 0 <= element <= last:
+            place, distance = "gap", 0
+        elif element > last:
+            place, distance = "past the end", element - last
+        else:
+            place, distance = "before the start", -element
+        where = {"element": element, "index": self.index(element), "place": place, "distance": distance}
+        return {"argument": self.name, "shape": self.shape, "stride": self.stride, **where}
+
+    def of(self, array: torch.Tensor) -> np.ndarray:
+        """The part of an array of the storage that belongs to this tensor, in the tensor's shape."""
+        if not self.extent:
+            return np.zeros(self.shape, array.numpy().dtype)
+        scale = self.itemsize // self.storage.unit
+        strides = [stride * scale for stride in self.stride]
+        return array.as_strided(self.shape, strides, self.offset // self.storage.unit).clone().numpy()
+
+    @property
+    def reads(self) -> np.ndarray:
+        """How often this launch read each element, through any argument: int32, the tensor's shape."""
+        return self.of(self.storage.reads)
+
+    @property
+    def writes(self) -> np.ndarray:
+        """How often this launch wrote each element, through any argument: int32, the tensor's shape."""
+        return self.of(self.storage.writes)
+
+    @property
+    def unwritten(self) -> np.ndarray:
+        """Indices of the elements that this launch never wrote: one row each, one column a dimension."""
+        return np.argwhere(self.writes == 0)
+
+
+@dataclass
+class Launch:
+    """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
+
+    `accesses` is a hash of them all, in their order: two launches that do the same have the same one.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int] = (0, 0, 0)
+    arguments: dict[str, Argument] = field(default_factory=dict)
+    loads: int = 0
+    stores: int = 0
+    atomics: int = 0
+    bytes_loaded: int = 0
+    bytes_stored: int = 0
+    masked_lanes: int = 0
+    accesses: int = 0
+    races: list[Race] = field(default_factory=list)
+    race_count: int = 0
+    undefined: list[Undefined] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
