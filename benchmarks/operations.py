@@ -1,0 +1,744 @@
+"""Every operation of Triton on a card, beside what the executor computes without one: equal bits, or a bound.
+
+    python -m benchmarks.operations --record    # on a card: writes recorded/h200_operations.npz, .csv and .md
+    python -m benchmarks.operations             # without one: compares the executor with what was recorded
+
+Each case is a small kernel whose text is written here. Its inputs are drawn from the raw words of a counter-based
+generator, so they are the same everywhere: special values crossed with each other, ties of rounding, powers of two,
+random bits. Where all bits agree, the record keeps a checksum of each 128th part of the result; elsewhere it keeps the
+first results. NaN is NaN, whichever it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import functools
+import importlib.util
+import json
+import multiprocessing
+import os
+import tempfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+import triton  # before workshop, which would have its interpreter
+
+RECORDED = Path(__file__).parent / "recorded"
+NAME = "h200_operations"
+PARTS = 32  # checksums of a case
+KEPT = 384  # results of a case that is not equal in all bits
+
+
+# --- number formats ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Format:
+    """A dtype: Triton's name of it, torch's, its bits, and for floating point those of exponent and fraction."""
+
+    name: str
+    torch: torch.dtype
+    bits: int
+    exponent: int = 0
+    fraction: int = 0
+    signed: bool = True
+
+    @property
+    def numpy(self):
+        return {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}[self.bits]
+
+
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("int1", torch.int8, 8),
+        *(Format(f"int{n}", getattr(torch, f"int{n}"), n) for n in (8, 16, 32, 64)),
+        *(Format(f"uint{n}", getattr(torch, f"uint{n}"), n, signed=False) for n in (8, 16, 32, 64)),
+        Format("float16", torch.float16, 16, 5, 10),
+        Format("bfloat16", torch.bfloat16, 16, 8, 7),
+        Format("float32", torch.float32, 32, 8, 23),
+        Format("float64", torch.float64, 64, 11, 52),
+        Format("float8e4nv", torch.float8_e4m3fn, 8, 4, 3),
+        Format("float8e5", torch.float8_e5m2, 8, 5, 2),
+    )
+}
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOAT8 = ("float8e4nv", "float8e5")
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = SIGNED + UNSIGNED
+
+
+def words(seed: str, count: int) -> np.ndarray:
+    """`count` random words of 64 bits. The raw words of a bit generator are the same in every version of NumPy."""
+    return np.random.Philox(key=zlib.crc32(seed.encode())).random_raw(count)
+
+
+def specials(format: Format, few: bool = False) -> np.ndarray:
+    """Bits of special values: zeros, denormals, the largest, infinities, NaN, powers of two and their neighbours."""
+    width, m = format.bits, format.fraction
+    mask = (1 << width) - 1
+    if not m:
+        chosen = {0, 1, 2, 3, 5, 7, 10, 127, 128, 255, 256, 65535, 65536, mask, mask - 1, mask - 6, mask >> 1}
+        chosen |= {(mask >> 1) + 1, (mask >> 1) - 1, (mask >> 1) + 2}
+        if not few:
+            chosen |= {(1 << i) + d for i in range(width) for d in (-1, 0, 1)}
+            chosen |= {-(1 << i) + d for i in range(0, width, 3) for d in (-1, 0, 1)}
+        return np.array(sorted({each & mask for each in chosen}), dtype=np.uint64)
+    bias, top = (1 << format.exponent - 1) - 1, (1 << format.exponent) - 1
+    one, infinity = bias << m, top << m
+    sizes = [0, 1, (1 << m) - 1, 1 << m, one, one + 1, one - 1, one | 1 << m - 1, one + (1 << m), infinity - 1]
+    sizes += [infinity, infinity | 1 << m - 1, one - (1 << m), one + (1 << m) | 1 << m - 1]
+    if not few:
+        sizes += [2, (1 << m) + 1, (1 << m) - 2, infinity - 2]
+        powers = (-1074, -150, -149, -134, -133, -127, -126, -30, -25, -24, -17, -16, -15, -14, -10, -9, -8, -7, -6, -3,
+                  -2, 2, 3, 4, 6, 7, 8, 9, 10, 11, 15, 16, 23, 24, 30, 31, 32, 52, 53, 62, 63, 64, 96, 127, 1023)  # fmt: skip
+        for power in powers:
+            if 0 < power + bias < top:
+                sizes += [(power + bias << m) + d for d in (-1, 0, 1, 1 << m - 1, (1 << m - 1) + 1, (1 << m - 1) - 1)]
+    return np.array(sorted({s | sign for s in sizes for sign in (0, 1 << width - 1)}), dtype=np.uint64)
+
+
+def drawn(format: Format, seed: str, count: int, style: str = "any") -> np.ndarray:
+    """Random bits of a format, as uint64.
+
+    style "any": by turns all bits random, numbers of everyday size, and ties (the low bits are 100…0). "plain":
+    finite numbers of everyday size only. "few": zeros, -1, a negative denormal, -infinity, and rarely NaN.
+    """
+    raw, more = words(seed, count), words(seed + " more", count)
+    width, m = np.uint64(format.bits), format.fraction
+    if format.name == "int1":
+        return raw & np.uint64(1)
+    mask = np.uint64((1 << format.bits) - 1)
+    any_bits = raw & mask
+    if not m:
+        if style == "plain":
+            return any_bits >> np.uint64(format.bits - 5)
+        small = any_bits >> (more % width)
+        return np.where(more >> np.uint64(60) & np.uint64(1), small, np.where(more >> np.uint64(61) & np.uint64(1), any_bits, (mask - small) + np.uint64(1) & mask))  # fmt: skip
+    bias, top = (1 << format.exponent - 1) - 1, (1 << format.exponent) - 1
+    if style == "few":
+        sign = 1 << format.bits - 1
+        chosen = np.array([sign, sign | bias << m, sign | 1, sign | top << m, sign], dtype=np.uint64)
+        picked = np.where(more % np.uint64(99) == 0, np.uint64(0), chosen[raw % np.uint64(5)])
+        return np.where(more % np.uint64(128) == 1, np.uint64(top << m | 1), picked)
+    spread = min(4, bias)
+    exponent = np.uint64(bias - spread) + more % np.uint64(2 * spread + 1)
+    sign = raw >> np.uint64(63) << np.uint64(format.bits - 1)
+    everyday = sign | exponent << np.uint64(m) | raw & np.uint64((1 << m) - 1)
+    if style == "plain":
+        return everyday
+    low = more >> np.uint64(8) & np.uint64(0xFFFF)
+    place = np.uint64(1) << low % np.uint64(m)
+    tie = any_bits & ~(place * np.uint64(2) - np.uint64(1)) | place
+    kind = more >> np.uint64(60) & np.uint64(3)
+    return np.where(kind == 0, any_bits, np.where(kind == 1, tie & mask, everyday))
+
+
+def elementwise_inputs(formats: list[Format], seed: str, count: int) -> list[np.ndarray]:
+    """Special values crossed with each other, then random ones. All pairs or numbers, where `count` allows it."""
+    total = sum(each.bits for each in formats)
+    if total <= 16 and 1 << total == count:
+        everything = np.arange(count, dtype=np.uint64)
+        return [everything & np.uint64((1 << formats[0].bits) - 1), everything >> np.uint64(formats[0].bits)][: len(formats)]  # fmt: skip
+    sets = [specials(each, few=len(formats) > 1) for each in formats]
+    if len(formats) == 3:
+        sets = [each[:: max(1, len(each) // 11)] for each in sets]
+    crossed = [each.ravel() for each in np.meshgrid(*sets, indexing="ij")]
+    parts = [np.concatenate([c, drawn(f, f"{seed} {i}", count, "any")])[:count] for i, (c, f) in enumerate(zip(crossed, formats))]  # fmt: skip
+    if formats[0].name == "int1":
+        parts[0] &= np.uint64(1)
+    if len(parts) > 1 and formats[-1] == formats[-2]:  # some operands alike, and some opposite
+        parts[-1][-64:] = parts[-2][-64:]
+        parts[-1][-64:-32] ^= np.uint64(1 << formats[-1].bits - 1)
+    return parts
+
+
+# --- cases -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with parameters named by inputs, and `out`.
+
+    inputs: (name, format, count, style), where the style "crossed" draws all of them together. bound: how far a
+    result may be from the executor's, in units in its last place, or for measure "sum" in units of 2**-24 of the sum
+    of the sizes of what was added. least: differences up to this are none. reason: why bits may differ.
+    """
+
+    operation: str
+    dtype: str
+    lines: tuple[str, ...]
+    inputs: tuple[tuple[str, str, int, str], ...]
+    output: tuple[str, int]
+    grid: int = 1
+    bound: float = 0
+    measure: str = "ulp"
+    least: float = 0
+    reason: str = ""
+    flushes: bool = False  # the card takes denormals for 0, and gives 0 for them
+
+    @property
+    def key(self) -> str:
+        return f"{self.operation} | {self.dtype}"
+
+    @property
+    def source(self) -> str:
+        names = ", ".join([name for name, *_ in self.inputs] + ["out"])
+        head = ["import triton", "import triton.language as tl", "from triton.language.extra import libdevice", "", ""]
+        combine = ["@triton.jit", "def times(a, b):", "    return a * b", "", ""]
+        return "\n".join(
+            [*head, *combine, "@triton.jit", f"def kernel({names}):", *(f"    {x}" for x in self.lines), ""]
+        )
+
+    def draw(self) -> list[np.ndarray]:
+        """The bits of the inputs, each in its own width."""
+        formats = [FORMATS[format] for _, format, *_ in self.inputs]
+        if self.inputs[0][3] == "crossed":
+            parts = elementwise_inputs(formats, self.key, self.inputs[0][2])
+        else:
+            parts = [drawn(f, f"{self.key} {i}", n, s) for i, (f, (_, _, n, s)) in enumerate(zip(formats, self.inputs))]
+        return [part.astype(format.numpy) for part, format in zip(parts, formats)]
+
+
+BLOCK = 256
+
+
+def elementwise(operation: str, formats, output: str, body: str | None = None, **more) -> Case:
+    """A case of an expression of x, y and z. All values of 16 bits are tried."""
+    formats = [formats] if isinstance(formats, str) else list(formats)
+    names = "xyz"[: len(formats)]
+    count = 65536 if sum(FORMATS[f].bits for f in formats) == 16 else 256 if formats == [FORMATS[formats[0]].name] and FORMATS[formats[0]].bits == 8 else 4096  # fmt: skip
+    lines = [f"at = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})"]
+    for name, format in zip(names, formats):
+        lines.append(f"{name} = tl.load({name} + at)" + (" != 0" if format == "int1" else ""))
+    lines.append(f"tl.store(out + at, {body or operation})")
+    label = formats[0] if len(set(formats)) == 1 else " ".join(formats)
+    label = label if output in (formats[0], "int1") or "->" in operation else f"{label} -> {output}"
+    inputs = tuple((name, format, count, "crossed") for name, format in zip(names, formats))
+    return Case(operation, label, tuple(lines), inputs, (output, count), count // BLOCK, **more)
+
+
+APPROXIMATE = "approximated by the special function unit"
+LIBRARY = "CUDA's library rounds otherwise than the processor's"
+# operation, ulp in float32 and float64, reason, denormals flushed
+TRANSCENDENTAL = (
+    ("tl.exp(x)", 160, 2, "ex2.approx(x * log2(e)): the product is rounded, so the error grows with x", False),
+    ("tl.exp2(x)", 3, 2, APPROXIMATE, True),
+    ("tl.log(x)", 3, 2, LIBRARY, False),
+    ("tl.log2(x)", 3, 2, LIBRARY, False),
+    ("tl.sin(x)", 3, 3, LIBRARY, True),
+    ("tl.cos(x)", 3, 3, LIBRARY, True),
+    ("tl.sqrt(x)", 2, 0, "sqrt.approx", True),
+    ("tl.rsqrt(x)", 3, 2, "rsqrt.approx", True),
+    ("tl.erf(x)", 4, 3, LIBRARY, True),
+)
+LIBDEVICE_1 = {
+    "acos": 3, "acosh": 4, "asin": 4, "asinh": 4, "atan": 3, "atanh": 4, "cbrt": 2, "ceil": 0, "cos": 3, "cosh": 3,
+    "cospi": 3, "cyl_bessel_i0": 12, "cyl_bessel_i1": 12, "erf": 4, "erfc": 6, "erfcinv": 12, "erfcx": 6, "erfinv": 8,
+    "exp": 3, "exp10": 3, "exp2": 3, "expm1": 2, "floor": 0, "lgamma": 12, "log": 3, "log10": 4, "log1p": 3, "log2": 3,
+    "logb": 0, "nearbyint": 0, "normcdf": 8, "normcdfinv": 12, "rcbrt": 3, "rint": 0, "round": 0, "rsqrt": 3, "sin": 3,
+    "sinh": 4, "sinpi": 3, "sqrt": 3, "tan": 5, "tanh": 3, "tgamma": 12, "trunc": 0,
+}  # fmt: skip
+LIBDEVICE_2 = {"atan2": 4, "copysign": 0, "div_rn": 0, "div_rd": 0, "add_rz": 0, "fdim": 0, "fmod": 0, "hypot": 3,
+               "mul_ru": 0, "nextafter": 0, "pow": 10, "remainder": 0, "rhypot": 3, "sub_rd": 0}  # fmt: skip
+ONLY_FLOAT32 = {"fast_cosf": 0, "fast_expf": 180, "fast_logf": 0, "saturatef": 0, "fast_tanf": 0, "rsqrt_rn": 1,
+                "rcp_rd": 0, "rcp_ru": 0, "sqrt_rz": 0, "fast_sinf": 0}  # fmt: skip
+TO_INTEGER = {"ilogb": FLOATS[2:], "isinf": FLOATS[2:], "isnan": FLOATS[2:], "signbit": FLOATS[2:],
+              "float2int_rd": FLOATS[2:3], "float2uint_rn": FLOATS[2:3], "clz": ("int32", "int64"),
+              "popc": ("int32", "int64"), "ffs": ("int32", "int64")}  # fmt: skip
+
+
+def cases() -> list[Case]:
+    return [*_arithmetic(), *_integers(), *_conversions(), *_library(), *_blocks(), *_products()]
+
+
+def _arithmetic() -> Iterator[Case]:
+    for dtype in FLOATS:
+        for operation in ("x + y", "x - y", "x * y", "tl.minimum(x, y)", "tl.maximum(x, y)"):
+            yield elementwise(operation, [dtype] * 2, dtype)
+        for name in ("minimum", "maximum"):
+            yield elementwise(f"tl.{name}(x, y, propagate_nan=tl.PropagateNan.ALL)", [dtype] * 2, dtype)
+        for operation in ("<", "<=", ">", ">=", "==", "!="):
+            yield elementwise(f"x {operation} y", [dtype] * 2, "int1")
+        for operation in ("-x", "tl.abs(x)"):
+            yield elementwise(operation, dtype, dtype)
+        yield elementwise("tl.fma(x, y, z)", [dtype] * 3, dtype)
+        yield elementwise("tl.where(x < y, x, z)", [dtype] * 3, dtype)
+        bound = 0 if dtype == "float64" else 2 if dtype == "float32" else 1
+        reason = "" if dtype == "float64" else "div.full has 2 units in the last place"
+        yield elementwise("x / y", [dtype] * 2, dtype, bound=bound, reason=reason)
+        yield elementwise("x % y", [dtype] * 2, dtype)
+    for dtype in FLOATS[1:]:
+        yield elementwise("tl.clamp(x, y, z)", [dtype] * 3, dtype, "tl.clamp(x, tl.minimum(y, z), tl.maximum(y, z))")
+    for dtype in FLOATS[2:]:
+        single = dtype == "float32"
+        for operation, in32, in64, reason, flushes in TRANSCENDENTAL:
+            bound = in32 if single else in64
+            yield elementwise(operation, dtype, dtype, bound=bound, flushes=flushes and single, reason=(reason if single else LIBRARY) if bound else "")  # fmt: skip
+        for name in ("floor", "ceil"):
+            yield elementwise(f"tl.{name}(x)", dtype, dtype, flushes=single, reason="denormals count as 0" * single)
+    why = "the compiler may fuse both into one fma; here each is rounded"
+    yield elementwise("x * y + z", ["float32"] * 3, "float32", bound=1.01, measure="sum", reason=why)
+    yield elementwise("tl.sqrt_rn(x)", "float32", "float32")
+    yield elementwise("tl.div_rn(x, y)", ["float32"] * 2, "float32")
+
+
+def _integers() -> Iterator[Case]:
+    for dtype in INTEGERS:
+        for operation in ("x + y", "x - y", "x * y", "x // y", "x % y", "x & y", "x | y", "x ^ y", "x << y", "x >> y"):
+            yield elementwise(operation, [dtype] * 2, dtype)
+        for operation in ("<", "<=", ">", ">=", "==", "!="):
+            yield elementwise(f"x {operation} y", [dtype] * 2, "int1")
+        for operation in ("tl.minimum(x, y)", "tl.maximum(x, y)"):
+            yield elementwise(operation, [dtype] * 2, dtype)
+        for operation in ("~x", "-x", "tl.abs(x)")[: 3 if dtype in SIGNED else 1]:
+            yield elementwise(operation, dtype, dtype)
+        if dtype[-2:] in ("32", "64"):
+            yield elementwise("tl.umulhi(x, y)", [dtype] * 2, dtype)
+    for operation in ("x & y", "x | y", "x ^ y", "x == y"):
+        yield elementwise(operation, ["int1"] * 2, "int1")
+
+
+def _conversions() -> Iterator[Case]:
+    standard = ("int1", *INTEGERS, *FLOATS)
+    for source in standard:
+        for target in standard:
+            if source != target:
+                yield elementwise(f"-> {target}", source, target, f"x.to(tl.{target})")
+    for small in FLOAT8:
+        for other in FLOATS[:3]:
+            yield elementwise(f"-> {small}", other, small, f"x.to(tl.{small})")
+            yield elementwise(f"-> {other}", small, other, f"x.to(tl.{other})")
+    toward_zero = [("float32", "float16"), ("float32", "bfloat16"), ("float32", "float8e5")]
+    for source, target in toward_zero:
+        body = f'x.to(tl.{target}, fp_downcast_rounding="rtz")'
+        yield elementwise(f"-> {target}, toward zero", source, target, body)
+    pairs = (("float16", "int16"), ("bfloat16", "uint16"), ("float32", "int32"), ("float64", "int64"), ("int32", "float32"),
+             ("float8e4nv", "uint8"), ("uint8", "float8e5"))  # fmt: skip
+    for source, target in pairs:
+        yield elementwise(f"-> bits {target}", source, target, f"x.to(tl.{target}, bitcast=True)")
+
+
+def _library() -> Iterator[Case]:
+    """libdevice. In float64 a few bounds are wider."""
+    for arity, table in ((1, LIBDEVICE_1), (2, LIBDEVICE_2)):
+        for name, bound in table.items():
+            for dtype in FLOATS[2:]:
+                if dtype == "float64" and name.endswith(("_rd", "_ru", "_rz")):
+                    continue
+                arguments = ", ".join("xy"[:arity])
+                yield elementwise(f"libdevice.{name}({arguments})", [dtype] * arity, dtype, bound=bound, reason=LIBRARY if bound else "", flushes=dtype == "float32")  # fmt: skip
+    for name, bound in ONLY_FLOAT32.items():
+        yield elementwise(f"libdevice.{name}(x)", "float32", "float32", bound=bound, reason=APPROXIMATE if bound else "", flushes=True)  # fmt: skip
+    for name, dtypes in TO_INTEGER.items():
+        for dtype in dtypes:
+            yield elementwise(f"libdevice.{name}(x)", dtype, "int32", f"libdevice.{name}(x).to(tl.int32)", flushes=dtype == "float32")  # fmt: skip
+    for name in ("brev", "mulhi", "hadd", "rhadd", "mul24", "byte_perm", "sad"):
+        arguments = "xyz"[: {"brev": 1, "byte_perm": 3, "sad": 3}.get(name, 2)]
+        body = f"libdevice.{name}({', '.join(arguments)})"
+        if name == "sad":
+            body = "libdevice.sad(x, y, z.to(tl.uint32)).to(tl.int32)"
+        yield elementwise(body, ["int32"] * len(arguments), "int32")
+    yield elementwise("libdevice.ldexp(x, y)", ["float32", "int32"], "float32", flushes=True)
+    count = 4096
+    at = f"at = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})"
+    lines = (at, "tl.store(out + at, tl.randint(tl.load(x), tl.load(y + at)))")
+    yield Case("tl.randint", "int32", lines, (("x", "int32", 1, "any"), ("y", "int32", count, "any")), ("int32", count), count // BLOCK)  # fmt: skip
+    lines = (at, "tl.store(out + at, tl.rand(tl.load(x), tl.load(y + at)))")
+    yield Case("tl.rand", "float32", lines, (("x", "int32", 1, "any"), ("y", "int32", count, "any")), ("float32", count), count // BLOCK)  # fmt: skip
+
+
+ROWS, COLUMNS = 64, 128
+IN_ORDER = "the order of the additions"
+
+
+def _blocks() -> Iterator[Case]:
+    place = f"at = tl.arange(0, {ROWS})[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]"
+
+    def rows(operation, dtype, output, body, style="any", **more):
+        lines = (place, "x = tl.load(x + at)", f"tl.store(out + tl.arange(0, {ROWS}), {body})")
+        return Case(operation, dtype, lines, (("x", dtype, ROWS * COLUMNS, style),), (output, ROWS), **more)
+
+    for dtype in FLOATS:
+        wide = "float32" if dtype == "bfloat16" else dtype
+        bound = {"float16": 8192 * 8, "float64": 2.0**-26}.get(dtype, 8)
+        yield rows("tl.sum", dtype, wide, "tl.sum(x, 1)", "plain", bound=bound, measure="sum", reason=IN_ORDER)
+        yield rows("tl.sum of few", dtype, wide, "tl.sum(x, 1)", "few", bound=bound, measure="sum", reason=IN_ORDER)  # fmt: skip
+        for name in ("max", "min"):
+            yield rows(f"tl.{name}", dtype, dtype, f"tl.{name}(x, 1)")
+            yield rows(f"tl.{name} of few", dtype, dtype, f"tl.{name}(x, 1)", "few")
+            yield rows(f"tl.arg{name}", dtype, "int32", f"tl.arg{name}(x, 1)", "plain")
+    for dtype in INTEGERS:
+        yield rows("tl.sum", dtype, ("" if dtype in SIGNED else "u") + ("int64" if "64" in dtype else "int32"), "tl.sum(x, 1)")  # fmt: skip
+        yield rows("tl.max", dtype, dtype, "tl.max(x, 1)")
+        yield rows("tl.min", dtype, dtype, "tl.min(x, 1)")
+    yield rows("tl.xor_sum", "int32", "int32", "tl.xor_sum(x, 1)")
+    yield rows("tl.reduce of a * b", "int32", "int32", "tl.reduce(x, 1, times)")
+    yield rows("tl.reduce of a * b", "float32", "float32", "tl.reduce(x * 0.1 + 1.0, 1, times)", "plain", bound=128, reason="the order of the products")  # fmt: skip
+    ranks = (place, "x = tl.load(x + at)", "tl.store(out + at, tl.cumsum(x, 1))")
+    yield Case("tl.cumsum", "int32", ranks, (("x", "int32", ROWS * COLUMNS, "any"),), ("int32", ROWS * COLUMNS))
+    ranks = (place, "x = tl.load(x + at)", "tl.store(out + at, tl.sort(x, 1))")
+    yield Case("tl.sort", "float32", ranks, (("x", "float32", ROWS * COLUMNS, "plain"),), ("float32", ROWS * COLUMNS))
+    count = ("x = tl.load(x + tl.arange(0, 1024))", "tl.store(out + tl.arange(0, 32), tl.histogram(x, 32))")
+    yield Case("tl.histogram", "int32", count, (("x", "int32", 1024, "plain"),), ("int32", 32))
+    yield Case("tl.histogram of any", "int32", count, (("x", "int32", 1024, "any"),), ("int32", 32))
+    taken = (f"y = tl.load(y + tl.arange(0, 16)[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]) % {ROWS}",
+             place, "x = tl.load(x + at)",
+             f"at = tl.arange(0, 16)[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]",
+             "tl.store(out + at, tl.gather(x, y, 0))")  # fmt: skip
+    yield Case("tl.gather", "float32", taken, (("x", "float32", ROWS * COLUMNS, "plain"), ("y", "uint32", 16 * COLUMNS, "any")), ("float32", 16 * COLUMNS))  # fmt: skip
+
+
+M, N, K = 64, 16, 64
+TENSOR_CORE = "tensor cores add in another order and cut off low bits"
+
+
+def _products() -> Iterator[Case]:
+    def product(operation, dtype, output, body, bound=0.0, inputs=None, more=(), **rest):
+        lines = (
+            f"m, n, k = tl.arange(0, {M}), tl.arange(0, {N}), tl.arange(0, {K})",
+            f"a = tl.load(a + m[:, None] * {K} + k[None, :])",
+            f"b = tl.load(b + k[:, None] * {N} + n[None, :])",
+            *more,
+            f"tl.store(out + m[:, None] * {N} + n[None, :], {body})",
+        )
+        inputs = inputs or (("a", dtype, M * K, "plain"), ("b", dtype, K * N, "plain"))
+        reason = rest.pop("reason", TENSOR_CORE if bound else "")
+        return Case(operation, dtype, lines, inputs, (output, M * N), bound=bound, measure="sum" if bound else "ulp", reason=reason, **rest)  # fmt: skip
+
+    for dtype in ("float16", "bfloat16"):
+        yield product("tl.dot", dtype, "float32", "tl.dot(a, b)", 16)
+    yield product("tl.dot, out_dtype=float16", "float16", "float16", "tl.dot(a, b, out_dtype=tl.float16)", 8192 * 8)
+    for precision, bound in (("tf32", 16), ("ieee", 16), ("tf32x3", 32), ("bf16x3", 1024), ("bf16x6", 64)):
+        yield product(f"tl.dot, {precision}", "float32", "float32", f'tl.dot(a, b, input_precision="{precision}")', bound)  # fmt: skip
+    yield product("tl.dot", "float64", "float64", "tl.dot(a, b)", 2.0**-24, reason=IN_ORDER)
+    yield product("tl.dot", "int8", "int32", "tl.dot(a, b)", inputs=(("a", "int8", M * K, "any"), ("b", "int8", K * N, "any")))  # fmt: skip
+    for dtype in FLOAT8:
+        yield product(
+            "tl.dot", dtype, "float32", "tl.dot(a, b)", 2.0**11, reason=TENSOR_CORE + "; for float8 to 13 bits"
+        )
+    # How float32 becomes TF32: the operand b is the identity, so each result is one rounded operand.
+    one = ("b = (k[:, None] == n[None, :]).to(tl.float32) + b * 0.0",)
+    yield product(
+        "tl.dot by the identity, tf32", "float32", "float32", 'tl.dot(a, b, input_precision="tf32")', more=one
+    )
+    for kind, dtype, packed in (("e2m1", "uint8", 2), ("e4m3", "float8e4nv", 1), ("e5m2", "float8e5", 1)):
+        lines = (
+            f"m, n, k = tl.arange(0, {M}), tl.arange(0, {N}), tl.arange(0, 64)",
+            f"p = tl.arange(0, {64 // packed})",
+            f"a = tl.load(a + m[:, None] * {64 // packed} + p[None, :])",
+            f"b = tl.load(b + k[:, None] * {N} + n[None, :])",
+            "s = tl.load(s + m[:, None] * 2 + tl.arange(0, 2)[None, :]) + 120",
+            f'tl.store(out + m[:, None] * {N} + n[None, :], tl.dot_scaled(a, s, "{kind}", b, None, "bf16"))',
+        )
+        inputs = (("a", dtype, M * 64 // packed, "any" if packed == 2 else "plain"), ("b", "bfloat16", 64 * N, "plain"), ("s", "uint8", M * 2, "plain"))  # fmt: skip
+        yield Case("tl.dot_scaled by bf16", kind, lines, inputs, ("float32", M * N), bound=16, measure="sum", reason=TENSOR_CORE)  # fmt: skip
+
+
+# --- running them ------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="operations-"))
+
+
+def kernel_of(case: Case):
+    """The jit function of a case, from a module file: Triton reads a kernel's source."""
+    file = _folder() / f"case_{zlib.crc32(case.key.encode()):08x}.py"
+    file.write_text(case.source)
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module = importlib.util.module_from_spec(spec)
+    os.environ["TRITON_INTERPRET"] = "0"
+    spec.loader.exec_module(module)
+    return module.kernel
+
+
+def tensors(case: Case, device: str) -> list[torch.Tensor]:
+    """The inputs, and a place for the output."""
+    found = []
+    for (_, format, *_), bits in zip(case.inputs, case.draw()):
+        signed = torch.from_numpy(bits.view(f"i{bits.itemsize}").copy())
+        found.append(signed.view(FORMATS[format].torch).to(device))
+    format, count = case.output
+    found.append(torch.zeros(count, dtype=FORMATS[format].torch, device=device))
+    return found
+
+
+def bits_of(x: torch.Tensor) -> np.ndarray:
+    """The bits of a tensor, with one NaN for all."""
+    format = next(each for each in FORMATS.values() if each.torch == x.dtype)
+    bits = x.cpu().view({1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]).numpy()
+    bits = bits.view(format.numpy).copy()
+    if format.fraction:
+        bits[x.cpu().double().isnan().numpy()] = np.array((1 << format.bits - 1) - 1, dtype=format.numpy)
+    return bits
+
+
+def on_card(case: Case) -> np.ndarray:
+    given = tensors(case, "cuda")
+    kernel_of(case)[(case.grid,)](*given)
+    return bits_of(given[-1])
+
+
+def on_executor(case: Case, flushed: bool = False) -> np.ndarray:
+    """`flushed`: with denormal inputs as zeros, and zeros for denormal results."""
+    from workshop.executor.launch import launch
+
+    given = tensors(case, "cpu")
+    if flushed:
+        given = [_flushed(each) for each in given]
+    launch(kernel_of(case), (case.grid,), tuple(given), {})
+    return bits_of(_flushed(given[-1]) if flushed else given[-1])
+
+
+def _flushed(x: torch.Tensor) -> torch.Tensor:
+    if x.dtype != torch.float32:
+        return x
+    return torch.where(x.abs() < 2.0**-126, torch.copysign(torch.zeros_like(x), x), x)
+
+
+# --- comparing them ----------------------------------------------------------------------------------------
+
+
+def ordered(bits: np.ndarray, format: Format) -> np.ndarray:
+    """Numbers that grow with the floating point numbers, one for each; both zeros are 0."""
+    signed = bits.view(f"i{bits.itemsize}").astype(object if format.bits == 64 else np.int64)
+    top = 1 << format.bits - 1
+    return np.where(signed < 0, -(signed + top), signed)
+
+
+def differences(case: Case, card: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """How far results are apart, in the case's measure; infinite where only one is NaN, or both are unlike infinities."""
+    format = FORMATS[case.output[0]]
+    if not format.fraction:
+        return np.where(card == own, 0.0, np.inf)
+    theirs, ours = _values(card, format), _values(own, format)
+    if case.measure == "sum":
+        scale = sizes(case) * 2.0**-24
+        with np.errstate(all="ignore"):
+            apart = np.abs(theirs - ours) / scale[: len(theirs)]
+        apart = np.where((np.isnan(theirs) & np.isnan(ours)) | (theirs == ours), 0.0, apart)
+        return np.where(np.isnan(apart), np.inf, apart)
+    apart = np.abs(ordered(card, format) - ordered(own, format)).astype(float)
+    apart[np.isnan(theirs) != np.isnan(ours)] = np.inf
+    if case.bound == 0:
+        apart = np.where((card != own) & (apart == 0), 0.5, apart)  # zeros of unlike sign
+    if case.least:
+        apart[np.abs(theirs - ours) <= case.least] = 0
+    return apart
+
+
+def _values(bits: np.ndarray, format: Format) -> np.ndarray:
+    return torch.from_numpy(bits.view(f"i{bits.itemsize}").copy()).view(format.torch).double().numpy()
+
+
+def sizes(case: Case) -> np.ndarray:
+    """For each result, the sum of the sizes of what was added up."""
+    given = [_values(bits, FORMATS[format]) if FORMATS[format].fraction else bits for bits, (_, format, *_) in zip(case.draw(), case.inputs)]  # fmt: skip
+    if len(given) == 1:
+        return np.abs(given[0]).reshape(ROWS, COLUMNS).sum(1)
+    if case.inputs[0][3] == "crossed":
+        x, y, z = np.abs(given)
+        return x * y + z
+    from workshop.executor.products import E2M1, _scale
+
+    a, b = given[:2]
+    if len(given) == 3:
+        if case.dtype == "e2m1":
+            a = E2M1[torch.from_numpy(np.stack([a & 15, a >> 4], -1).astype(np.int64))].double().numpy()
+        scale = _scale(torch.from_numpy((given[2] + 120).astype(np.uint8)).reshape(M, 2), 64)
+        a = np.abs(a).reshape(M, 64) * scale.double().numpy()
+    return (np.abs(a).reshape(M, -1) @ np.abs(b).reshape(-1, N)).ravel()
+
+
+@dataclass
+class Outcome:
+    """What was found in a case: how many results differ, and how far the furthest is."""
+
+    case: Case
+    count: int
+    different: int
+    furthest: float
+    where: int = -1
+
+    @property
+    def fine(self) -> bool:
+        return self.furthest <= self.case.bound
+
+
+def compare(case: Case, card: np.ndarray, own=None) -> Outcome:
+    """The results of a card, all or the first ones, beside the executor's."""
+    own = on_executor(case) if own is None else own
+    own = own[: len(card)]
+    apart = differences(case, card, own)
+    if case.flushes and (apart > case.bound).any():
+        apart = np.minimum(apart, differences(case, card, on_executor(case, True)[: len(card)]))
+        mixed = (ordered(card, FORMATS[case.output[0]]) == 0) & (np.abs(_values(own, FORMATS[case.output[0]])) < 2.0**-126) if FORMATS[case.output[0]].fraction else apart < 0  # fmt: skip
+        apart[mixed] = 0
+    furthest = float(apart.max())
+    return Outcome(case, len(card), int((apart > 0).sum()), furthest, int(apart.argmax()))
+
+
+def checksums(bits: np.ndarray) -> np.ndarray:
+    return np.array([zlib.crc32(part.tobytes()) for part in np.array_split(bits, PARTS)], dtype=np.uint32)
+
+
+# --- the record --------------------------------------------------------------------------------------------
+
+
+def record(found: dict[str, np.ndarray], facts: dict, folder: Path = RECORDED) -> list[Outcome]:
+    """Write what a card gave: checksums where the executor's bits are equal, else the first results."""
+    outcomes, sums, kept, index = [], [], [], {}
+    for case in cases():
+        if case.key not in found:
+            continue
+        card = found[case.key]
+        outcome = compare(case, card)
+        outcomes.append(outcome)
+        if outcome.different == 0 and outcome.furthest == 0:
+            index[case.key] = ["equal", len(sums)]
+            sums.append(checksums(card))
+        else:
+            part = np.ascontiguousarray(card[:KEPT]).view(np.uint8)
+            index[case.key] = ["bits", sum(map(len, kept)), len(part)]
+            kept.append(part)
+    arrays = {"sums": np.array(sums), "bits": np.concatenate(kept)}
+    text = json.dumps({"facts": facts, "index": index}).encode()
+    np.savez_compressed(folder / f"{NAME}.npz", index=np.frombuffer(text, dtype=np.uint8), **arrays)
+    write_tables(outcomes, facts, folder)
+    return outcomes
+
+
+def read_record() -> tuple[dict, dict[str, tuple[str, np.ndarray]]]:
+    """(facts, by case: "equal" and checksums, or "bits" and the first results)."""
+    with np.load(RECORDED / f"{NAME}.npz") as file:
+        about = json.loads(file["index"].tobytes())
+        sums, kept = file["sums"], file["bits"]
+    formats = {case.key: FORMATS[case.output[0]].numpy for case in cases()}
+    found = {}
+    for key, (kind, start, *length) in about["index"].items():
+        part = sums[start] if kind == "equal" else kept[start : start + length[0]]
+        found[key] = kind, part if kind == "equal" else part.view(formats.get(key, np.uint8))
+    return about["facts"], found
+
+
+def compare_with_record(case: Case, kind: str, recorded: np.ndarray) -> Outcome:
+    """The executor beside the record of a case. Furthest is infinite where a checksum differs."""
+    if kind == "bits":
+        return compare(case, recorded)
+    wrong = np.flatnonzero(checksums(on_executor(case)) != recorded)
+    where = int(wrong[0]) * case.output[1] // PARTS if wrong.size else -1
+    return Outcome(case, case.output[1], int(wrong.size), np.inf if wrong.size else 0.0, where)
+
+
+def write_tables(outcomes: list[Outcome], facts: dict, folder: Path) -> None:
+    """The CSV has a line for each case; the Markdown says which are equal and lists those that are not."""
+    with (folder / f"{NAME}.csv").open("w", newline="") as file:
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(["operation", "dtype", "results", "different", "furthest", "bound", "measure", "reason"])
+        for each in outcomes:
+            case, furthest = each.case, f"{each.furthest:.4g}"
+            measure = "" if each.furthest == 0 == case.bound else case.measure
+            lines.writerow([case.operation, case.dtype, each.count, each.different, furthest, f"{case.bound:g}", measure, case.reason])  # fmt: skip
+    equal = defaultdict(list)
+    for each in outcomes:
+        if each.furthest == 0:
+            equal[each.case.operation].append(each.case.dtype)
+    total = sum(each.count for each in outcomes)
+    text = ["# Operations on a card, and without one", ""]
+    text += [f"{facts['device']}, torch {facts['torch']}, Triton {facts['triton']}, {facts['date']}. {len(outcomes)} cases with {total:,} results: `python -m benchmarks.operations --record`.", ""]  # fmt: skip
+    text += ["## Not equal in all bits", "", "*furthest* and *bound* are in units in the last place (ulp), or in units of 2⁻²⁴ of the sum of the sizes of what is added (sum).", ""]  # fmt: skip
+    text += ["| operation | dtype | different | furthest | bound | measure | reason |", "|---|---|---|---|---|---|---|"]
+    for each in outcomes:
+        if each.furthest:
+            case = each.case
+            text.append(f"| `{_cell(case.operation)}` | {case.dtype} | {each.different} of {each.count} | {each.furthest:.3g} | {case.bound:g} | {case.measure} | {case.reason} |")  # fmt: skip
+    text += ["", "## Equal in all bits", "", "| operation | dtypes |", "|---|---|"]
+    text += [f"| `{_cell(operation)}` | {', '.join(dtypes)} |" for operation, dtypes in equal.items()]
+    (folder / f"{NAME}.md").write_text("\n".join(text) + "\n")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _try(name: str, case: Case):
+    try:
+        return case.key, {"card": on_card, "executor": on_executor}[name](case), ""
+    except Exception as error:
+        return (
+            case.key,
+            None,
+            f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error).strip() else ''}",
+        )
+
+
+def run_all(name: str, chosen: list[Case], processes: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """(results by case, errors by case), on the card or the executor, in several processes: compiling takes longest."""
+    if processes == 1:
+        done = {case.key: _try(name, case) for case in chosen}
+    else:
+        done = {}
+        for _ in range(3):  # a compiler that aborts takes its process and the pool with it
+            left = [case for case in chosen if case.key not in done]
+            context = multiprocessing.get_context("spawn")
+            with futures.ProcessPoolExecutor(processes, context) as pool, contextlib.suppress(BrokenProcessPool):
+                for found in futures.as_completed([pool.submit(_try, name, case) for case in left]):
+                    done[found.result()[0]] = found.result()
+    errors = {case.key: done[case.key][2] if case.key in done else "the process died" for case in chosen}
+    results = {key: bits for key, bits, _ in done.values() if bits is not None}
+    return results, {key: error for key, error in errors.items() if key not in results}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--record", action="store_true", help="run on this machine's card, and write the record")
+    parser.add_argument("--only", default="", help="cases whose name has this text")
+    parser.add_argument("--raw", type=Path, help="keep all results of the card in this folder; or record from it")
+    chosen = parser.parse_args()
+    selected = [case for case in cases() if chosen.only in case.key]
+    if not chosen.record:
+        facts, recorded = read_record()
+        print(facts)
+        for case in selected:
+            if case.key in recorded:
+                outcome = compare_with_record(case, *recorded[case.key])
+                if not outcome.fine:
+                    print(f"{case.key}: {outcome.different} of {outcome.count}, furthest {outcome.furthest:g}")
+        return
+    if chosen.raw and (chosen.raw / "facts.json").exists():
+        facts, results = json.loads((chosen.raw / "facts.json").read_text()), {}
+        for part in chosen.raw.glob("*.npz"):
+            with np.load(part) as file:
+                results |= {key: file[key] for key in file.files}
+    else:
+        facts = {"device": torch.cuda.get_device_name(), "torch": torch.__version__.split("+")[0]}
+        facts |= {"triton": triton.__version__, "date": date.today().isoformat()}
+        results, errors = run_all("card", selected, min(12, os.cpu_count() or 1))
+        for key, error in errors.items():
+            print(f"{key}: {error}")
+        if chosen.raw:
+            chosen.raw.mkdir(exist_ok=True)
+            (chosen.raw / "facts.json").write_text(json.dumps(facts | {"errors": errors}))
+            for part in range(4):
+                some = dict(list(results.items())[part::4])
+                np.savez_compressed(chosen.raw / f"{part}.npz", **some)
+    for outcome in record(results, facts):
+        if not outcome.fine:
+            print(f"{outcome.case.key}: {outcome.different} of {outcome.count}, furthest {outcome.furthest:g}, bound {outcome.case.bound:g}, at {outcome.where}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
