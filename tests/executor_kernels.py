@@ -22,7 +22,7 @@ class Case:
     constants: dict
     attributes: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
-    raw: bool = False  # the compiler cannot go on from it
+    cuda_only: bool = False
 
     @property
     def name(self) -> str:
@@ -32,7 +32,7 @@ class Case:
 CASES: list[Case] = []
 
 
-def case(types: str = "", since=(3, 4), until=(9, 9), aligned=False, options=None, raw=False, **constants):
+def case(types: str = "", since=(3, 4), until=(9, 9), aligned=False, options=None, cuda_only=False, **constants):
     """types: of the arguments in order, one letter for a pointer, or words; `constants` are the others, by name."""
 
     def add(function):
@@ -46,7 +46,7 @@ def case(types: str = "", since=(3, 4), until=(9, 9), aligned=False, options=Non
         paths = {(names.index(n), i): 3 for n, t in signature.items() for i, p in enumerate(t) if p == "constexpr"}
         paths |= {(kernel.arg_names.index(name),): value for name, value in constants.items()}
         attributes = {(0,): [["tt.divisibility", 16]]} if aligned else {}
-        CASES.append(Case(kernel, signature, paths, attributes, options or {}, raw))
+        CASES.append(Case(kernel, signature, paths, attributes, options or {}, cuda_only))
         return kernel
 
     return add
@@ -159,7 +159,7 @@ def float8(x, y, f, h, B: tl.constexpr):
     tl.store(y + i, tl.load(f + i).to(tl.float8e4nv))
 
 
-@case("*fp8e4b15 f", B=N, raw=True)
+@case("*fp8e4b15 f", B=N, cuda_only=True)
 def float8_custom(x, f, B: tl.constexpr):
     i = tl.arange(0, B)
     tl.store(f + i, tl.load(x + i).to(tl.float32))
@@ -175,7 +175,7 @@ def literals(x, B: tl.constexpr):
     tl.store(x + i, a + tl.zeros_like(a) + tl.cast(3, tl.float32))
 
 
-@case("fi", B=N)
+@case("fi", cuda_only=True, B=N)
 def library(x, y, B: tl.constexpr):
     i = tl.arange(0, B)
     a = tl.load(x + i)
@@ -257,6 +257,11 @@ def scans(x, y, A: tl.constexpr, B: tl.constexpr):
 # --- memory ----------------------------------------------------------------------------------------------
 
 
+@case("*kfp32 f", B=N)
+def read_only(x, y, B: tl.constexpr):
+    tl.store(y + tl.arange(0, B), tl.load(x + tl.arange(0, B)))
+
+
 @case("f", B=N)
 def hints(x, B: tl.constexpr):
     i = tl.arange(0, B)
@@ -299,14 +304,14 @@ def descriptors(x, n, B: tl.constexpr):
     d.atomic_add([0, 0], a)
 
 
-@case("tensordesc<fp16[16,32]> h")
+@case("tensordesc<fp16[16,32]> h", cuda_only=True)
 def host_descriptors(d, x):
     a = d.load([0, 4])
     tl.store(x + tl.arange(0, 16)[:, None] * 32 + tl.arange(0, 32), a + d.shape[0])
     d.atomic_max([0, 0], a)
 
 
-@case("f i", since=(3, 5), options={"arch": "sm100"}, raw=True)
+@case("f i", since=(3, 5), options={"arch": "sm100"}, cuda_only=True)
 def descriptor_gathers(x, y):
     d = tl.make_tensor_descriptor(x, shape=[64, 64], strides=[64, 1], block_shape=[1, 32])
     rows = tl.load(y + tl.arange(0, 32))
@@ -316,7 +321,7 @@ def descriptor_gathers(x, y):
 # --- matrix products -------------------------------------------------------------------------------------
 
 
-@case("fhfi", A=32, K=5)
+@case("fhfi", cuda_only=True, A=32, K=5)
 def dots(x, h, y, n, A: tl.constexpr, K: tl.constexpr):
     i = tl.arange(0, A)[:, None] * A + tl.arange(0, A)[None, :]
     c = tl.zeros([A, A], tl.float32)
@@ -330,7 +335,7 @@ def dots(x, h, y, n, A: tl.constexpr, K: tl.constexpr):
     tl.store(n + i, tl.dot(e, e))
 
 
-@case("qqqqf", raw=VERSION < (3, 5))
+@case("qqqqf")
 def dots_scaled(x, xs, y, ys, z):
     i, j, k = tl.arange(0, 64), tl.arange(0, 64), tl.arange(0, 2)
     a, b = tl.load(x + i[:, None] * 64 + j), tl.load(y + i[:, None] * 64 + j)
@@ -455,7 +460,7 @@ if VERSION >= (3, 6):
 
 if VERSION >= (3, 9):
 
-    @case("fi", since=(3, 9), B=N, raw=True)
+    @case("fi", since=(3, 9), B=N)
     def atomics_new(x, n, B: tl.constexpr):
         k = tl.atomic_load(n + tl.arange(0, B))
         tl.atomic_store(n + tl.arange(0, B), k + 1)

@@ -342,6 +342,7 @@ class Line:
         return ""
 
 
+SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
 BOOL = Type("int", "i1")
 INT32 = Type("int", "i32")
 FLOATS = {"half": "f16", "bf16": "bf16", "float": "f32", "double": "f64"}
@@ -540,7 +541,7 @@ class Builder:
     # types
 
     def get_ptr_ty(self, element, space=1):
-        return Type("pointer", element=element, space=space)
+        return Type("pointer", element=element, space=SPACES.get(space, space))
 
     def get_block_ty(self, element, shape):
         return Type("block", element=element, shape=tuple(int(n) for n in shape))

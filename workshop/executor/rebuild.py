@@ -13,10 +13,11 @@ import triton
 from triton._C import libtriton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, make_backend
+from triton.language import core
 
 from . import program as ir
 from .codec import to_data
-from .front_end import FLOAT8, FLOATS, Unsupported
+from .front_end import FLOAT8, FLOATS, SPACES, Unsupported
 from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
@@ -212,6 +213,8 @@ class _Replay:
         if type.kind == "function":
             return build.get_function_ty(*([self.type(each) for each in part] for part in type.parts))
         if type.kind == "pointer":
-            return build.get_ptr_ty(self.type(type.element), type.space)
+            named = isinstance(core.pointer_type(core.int8).address_space, str)  # Triton 3.9
+            space = next(name for name, n in SPACES.items() if n == type.space) if named else type.space
+            return build.get_ptr_ty(self.type(type.element), space)
         block = build.get_block_ty(self.type(type.element), list(type.shape))
         return build.create_tensor_descriptor_type(block, type.signed) if type.kind == "descriptor" else block

@@ -1,0 +1,300 @@
+"""All that Triton can say: read without a compiler, sent as data, and built again with Triton's own builder.
+
+The kernels of `executor_kernels` are read in a process of their own, where Triton's interpreter is not switched on.
+Started as a program, this file does so and prints what it found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.abc
+import importlib.util
+import inspect
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import types
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+TO_LLVM = ["add", "floats", "reductions", "loops", "returns", "calls", "tuples"]  # the rest of the compiler takes long
+CORRUPTIONS = 40
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not here")
+
+
+# --- the tests -------------------------------------------------------------------------------------------
+
+
+def found(mode: str) -> dict:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    command = [sys.executable, "-W", "ignore", str(HERE / "test_front_end.py"), mode]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def native() -> dict:
+    answer = found("native")
+    if not answer["library"]:
+        pytest.skip("Triton's library cannot be loaded")
+    return answer
+
+
+@pytest.fixture(scope="module")
+def hidden() -> dict:
+    return found("hidden")
+
+
+def test_every_kernel_is_read_without_the_library(hidden):
+    assert not hidden["library"]
+    assert len(hidden["programs"]) > 30 and not hidden["troubles"]
+
+
+def test_the_program_does_not_depend_on_the_library(native, hidden):
+    assert native["programs"] == hidden["programs"]
+
+
+def test_the_program_is_the_same_after_it_was_sent(hidden):
+    assert hidden["changed"] == []
+
+
+def test_corrupt_data_is_a_bad_program_or_a_program(hidden):
+    assert hidden["escaped"] == []
+    assert hidden["refused"] > hidden["accepted"] > 0
+
+
+def test_what_is_built_again_is_what_triton_builds(native):
+    assert native["built_otherwise"] == []
+    assert native["built"] > 50
+
+
+def test_it_compiles_to_the_same_instructions(native):
+    assert native["compiled_otherwise"] == []
+    assert native["compiled"] == 2 * len(TO_LLVM)
+
+
+def test_a_mistake_has_the_line_and_the_words_of_the_innermost_function(hidden):
+    text, line, column = hidden["messages"]["mistakes"]
+    assert "arange" in text and "power of 2" in text
+    assert "tl.arange(0, n)" in line and line[column:].startswith("tl.arange")
+    text, line, _ = hidden["messages"]["undefined"]
+    assert text == "nothing is not defined" and "nothing" in line
+
+
+def test_what_only_hardware_can_do_has_its_name(hidden):
+    assert hidden["assembly"] == "inline assembly"
+
+
+def test_promises_stand_where_the_kernel_makes_them(hidden):
+    assert hidden["promises"] == [
+        ["tt.divisibility", [16]], ["tt.divisibility", [8]], ["tt.contiguity", [64]], ["tt.constancy", [4]]
+    ]  # fmt: skip
+
+
+def test_too_much_is_refused(hidden):
+    assert hidden["too_much"] == {"recursion": "BadProgram", "calls": "BadProgram", "deep": "BadProgram"}
+
+
+# --- the process that reads the kernels ------------------------------------------------------------------
+
+
+class Hide(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("triton._C.libtriton"):
+            raise ImportError("hidden")
+
+
+def program(mode: str) -> dict:
+    package = types.ModuleType("workshop")  # not the whole package, which would choose a device
+    package.__path__ = [str(HERE.parent / "workshop")]
+    sys.modules["workshop"] = package
+    if mode == "hidden":
+        sys.meta_path.insert(0, Hide())
+    from workshop.executor import without_native
+
+    without_native.install()
+    from executor_kernels import CASES
+
+    from workshop.executor import codec, front_end
+
+    answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}
+    answer |= {"refused": 0, "accepted": 0, "messages": {}}
+    read = {}
+    for case in CASES:
+        for target in ("cuda", "hip"):
+            if target == "hip" and case.cuda_only:
+                continue
+            name = f"{case.name} {target}"
+            given = case.signature, case.constants, case.attributes, case.options, target
+            try:
+                read[name] = front_end.lower(case.kernel, *given)
+            except Exception as error:
+                answer["troubles"][name] = f"{type(error).__name__}: {front_end.message(error)}"
+                continue
+            text = json.dumps(codec.to_data(read[name]), allow_nan=False)
+            answer["programs"][name] = hashlib.sha256(text.encode()).hexdigest()
+            back = codec.from_data(json.loads(text))
+            if json.dumps(codec.to_data(back)) != text or shape(back) != shape(read[name]):
+                answer["changed"].append(name)
+            if target == "cuda" and mode == "hidden":
+                corrupt(text, answer, codec)
+    if mode == "native":
+        compare(read, CASES, answer)
+    else:
+        messages(answer, front_end)
+        promised = read["promises cuda"].operations()
+        answer["promises"] = [each.args[1:] for each in promised if each.name == "promise"]
+        too_much(codec.to_data(read["calls cuda"]), codec, answer)
+    return answer
+
+
+def shape(program) -> list:
+    return [(o.name, [str(r.type) for r in o.results], o.location, o.attributes) for o in program.operations()]
+
+
+def corrupt(text: str, answer: dict, codec):
+    draw = random.Random(len(text))
+    junk = [None, True, -1, 0, 1, 3, 2**70, -5, 1.5, "x", "add", [], {}, [[]], "nan", [0, 1]]
+    for _ in range(CORRUPTIONS):
+        data = json.loads(text)
+        for _ in range(draw.choice([1, 1, 1, 2, 5])):
+            places = list(spots(data))
+            (owner, key), (other, place) = draw.choice(places), draw.choice(places)
+            if isinstance(owner[key], int) and draw.random() < 0.4:
+                owner[key] += draw.choice([-1, 1, 2])
+            else:
+                owner[key] = draw.choice([draw.choice(junk), json.loads(json.dumps(other[place]))])
+        try:
+            codec.from_data(data)
+            answer["accepted"] += 1
+        except codec.BadProgram:
+            answer["refused"] += 1
+        except Exception as error:
+            answer["escaped"].append(repr(error))
+
+
+def spots(data):
+    for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        yield data, key
+        if isinstance(value, (dict, list)):
+            yield from spots(value)
+
+
+def too_much(data: dict, codec, answer: dict):
+    def verdict(change) -> str:
+        copy = json.loads(json.dumps(data))
+        change(copy)
+        try:
+            codec.from_data(copy)
+            return "accepted"
+        except codec.BadProgram as error:
+            return type(error).__name__
+
+    def calls_itself(program):
+        callee = program["functions"][1]
+        callee["blocks"][0][1].insert(0, ["call", [callee["name"], [0, 0]]])
+
+    def calls_much(program):
+        """Each function calls the next one five times."""
+        types = [number for number, row in enumerate(program["types"]) if row[0] == "function" and row[4] == [[], []]]
+        if not types:
+            program["types"].append(["function", "", None, [], [[], []], True, 1])
+            types = [len(program["types"]) - 1]
+        one = {"type": types[0], "public": False, "noinline": False, "promises": []}
+        for i in range(30):
+            calls = [["call", [f"f{i + 1}", []]]] * (5 if i < 29 else 0)
+            program["functions"].append({"name": f"f{i}", "blocks": [[[], [*calls, ["ret", [[]]]]]], **one})
+
+    def nests(program):
+        program["constants"].append(["get_int1", 1])
+        operation = ["barrier", []]
+        for _ in range(100):
+            operation = ["if_op", [-len(program["constants"]), True], 0, [[operation], []]]
+        program["functions"][0]["blocks"][0][1].insert(0, operation)
+
+    answer["too_much"] = {"recursion": verdict(calls_itself), "calls": verdict(calls_much), "deep": verdict(nests)}
+
+
+def messages(answer: dict, front_end):
+    import executor_kernels as kernels
+
+    lines = (HERE / "executor_kernels.py").read_text().splitlines()
+    for kernel in (kernels.mistakes, kernels.undefined, kernels.assembly):
+        signature = {"x": "*fp32", "B": "constexpr"}
+        try:
+            front_end.lower(kernel, signature, {(1,): 64})
+        except front_end.Unsupported as error:
+            answer["assembly"] = error.construct
+        except Exception as error:
+            text, line, column = front_end.message(error)
+            answer["messages"][kernel.__name__] = text, lines[line - 1], column
+
+
+def compare(read: dict, cases: list, answer: dict):
+    from triton._C.libtriton import ir
+    from triton.compiler import ASTSource, make_backend
+    from triton.language import semantic
+
+    from workshop.executor import front_end, rebuild
+
+    answer |= {"built": 0, "built_otherwise": [], "compiled": 0, "compiled_otherwise": []}
+    for case in cases:
+        for target in ("cuda", "hip"):
+            name, gpu = f"{case.name} {target}", front_end.TARGETS[target]
+            if name not in read or case.name == "float8_custom":
+                continue
+            last = "llir" if case.name in TO_LLVM else "ttir"
+            backend = make_backend(gpu)
+            version = {"ptx_version": rebuild.PTX_VERSION} if target == "cuda" else {}
+            options = backend.parse_options({"sanitize_overflow": False, **version, **case.options})
+            context = ir.context()
+            ir.load_dialects(context)
+            backend.load_dialects(context)
+            semantic.driver = types.SimpleNamespace(
+                active=types.SimpleNamespace(get_current_target=lambda gpu=gpu: gpu)
+            )
+            source = ASTSource(case.kernel, case.signature, case.constants, case.attributes)
+            given = [gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context]
+            expected = source.make_ir(*given[-len(inspect.signature(source.make_ir).parameters) :])
+            stages, metadata = {}, {"target": gpu, **vars(options)}
+            backend.add_stages(stages, options, source.language)
+            for stage, lower in stages.items():
+                expected = lower(expected, metadata)
+                if stage == "ttir":
+                    intermediate = str(expected)
+                if stage == last:
+                    break
+            ours, _ = rebuild.compile_program(read[name], gpu, case.options, "ttir")
+            answer["built"] += 1
+            if lines(str(ours)) != lines(intermediate):
+                answer["built_otherwise"].append(name)
+            if last == "llir":
+                ours, facts = rebuild.compile_program(read[name], gpu, case.options, "llir")
+                answer["compiled"] += 1
+                if facts["shared"] != metadata["shared"] or instructions(ours) != instructions(expected):
+                    answer["compiled_otherwise"].append(name)
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a module without names and places. Only the order of constants may be another."""
+    text = re.sub(r"^#loc.*\n", "", text, flags=re.M)
+    text = re.sub(r" loc\((?:[^()]|\([^()]*\))*\)", "", text)
+    text = re.sub(r"%[\w#:]+", "%", text)
+    constants = sorted(line for line in text.splitlines() if "arith.constant" in line)
+    return constants + [line for line in text.splitlines() if "arith.constant" not in line]
+
+
+def instructions(text: str) -> Counter:
+    return Counter(re.findall(r"^  (?:%\S+ = )?(?:tail )?(\w+)", str(text), re.M))
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(program(sys.argv[1])))
