@@ -1,19 +1,10 @@
 """Races: between programs and between the lanes of one program; what orders accesses, and what does not."""
 
-import os
-
 import pytest
 import torch
+from executing import kernel, watch
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-
-import triton  # noqa: E402
-
-from autograder.kernel_language import define, kernels_of  # noqa: E402
-from workshop.interpreter.memory_checker import watch  # noqa: E402
-
-pytestmark = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="needs TRITON_INTERPRET=1")
+from workshop.executor.records import NeverEnds
 
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, y, B: tl.constexpr):\n"
 START = ["p = tl.program_id(0)", "i = tl.arange(0, B)"]
@@ -23,7 +14,7 @@ def races(*lines, programs=1, size=64):
     """The kinds of the races between programs, and of those within one program, for B = 8."""
     source = HEADER + "".join(f"    {line}\n" for line in [*START, *lines])
     with watch() as memory:
-        define(kernels_of(source), f"<races {hash(source)}>")["k"][(programs,)](
+        kernel(source)[(programs,)](
             torch.arange(float(size)), torch.zeros(size, dtype=torch.int32), B=8
         )
     between = {race.kind for race in memory.races if race.first != race.second}
@@ -123,7 +114,9 @@ def test_a_releasing_and_acquiring_atomic_orders_what_is_before_it():
     assert races(store, atomic, load, programs=4) == (set(), set())
     assert races(atomic, store, load, programs=4) == ({"write-read"}, set())
     release, acquire = ("tl.atomic_add(y, 1, sem='release')", "tl.atomic_add(y, 1, sem='acquire')")
-    assert races(acquire, load, store, release, programs=4) == (set(), set())
+    assert races(acquire, load, store, release, programs=4) == ({"read-write"}, set())  # nobody waits for a release
+    wait = "while tl.atomic_add(y, 0, sem='acquire') < p: pass"
+    assert races(wait, load, store, release, programs=4) == (set(), set())
 
 
 def test_what_an_atomic_wrote_is_read_after_an_order_only():
@@ -138,6 +131,14 @@ def test_a_plain_store_that_an_atomic_meets():
 
 
 def test_a_lock_orders_stores_of_different_values():
-    lines = ["tl.atomic_add(y, 1)", "tl.store(x, p)", "tl.atomic_add(y, 1)"]
-    assert races(*lines, programs=3) == (set(), set())
-    assert races(lines[1], programs=3) == ({"write-write"}, set())
+    lock, store, unlock = "while tl.atomic_cas(y, 0, 1) == 1: pass", "tl.store(x, p)", "tl.atomic_xchg(y, 0)"
+    assert races(lock, store, unlock, programs=3) == (set(), set())
+    assert races(store, programs=3) == ({"write-write"}, set())
+    assert races("tl.atomic_add(y, 1)", store, "tl.atomic_add(y, 1)", programs=3) == ({"write-write"}, set())
+
+
+def test_a_wait_that_can_never_end_is_said_to_be_one():
+    with pytest.raises(NeverEnds, match="never ends"):
+        races("while tl.atomic_add(y, 0) < 9: pass", "tl.atomic_add(y, 1)", programs=3)
+    with pytest.raises(NeverEnds, match="never ends"):
+        races("c = 0", "while c < 1: c = c * 2", programs=3)

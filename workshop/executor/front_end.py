@@ -625,6 +625,7 @@ class Builder:
         return loop
 
     def create_if_op(self, types, condition, has_else):
+        _check_condition("scf.if", condition)
         choice = self.record("if_op", [condition, has_else], types)
         for region in choice.regions:
             Block(region)
@@ -635,6 +636,12 @@ class Builder:
 
     def create_map_elementwise(self, operands, types, pack):
         return self.record("map_elementwise", [operands, pack], types)
+
+
+def _check_condition(operation: str, condition: ir.Value) -> None:
+    """What MLIR's verifier says of a block as a condition, at the line where it is one."""
+    if condition.type != BOOL:
+        raise TypeError(f"'{operation}' op operand #0 must be 1-bit signless integer, but got '{condition.type}'")
 
 
 def _argument(value):

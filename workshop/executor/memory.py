@@ -202,9 +202,9 @@ class Memory:
         if found is None:
             found = self._lanes(kind, address, shape, mask, on, dtype, where)
         launch, total = self.launch, self.batch.numel() if on is None else int(on.sum())
-        launch.loads += kind == "load"
-        launch.stores += kind == "store"
-        launch.atomics += kind == "atomic"
+        launch.loads += total * (kind == "load")
+        launch.stores += total * (kind == "store")
+        launch.atomics += total * (kind == "atomic")
         active = sum(region.lanes for region in found)
         launch.masked_lanes += total * torch.Size(shape).numel() - active
         for region in found:
@@ -394,8 +394,10 @@ class Memory:
     def _add_one(region: Region, counts: torch.Tensor, scale: int) -> None:
         if region.distinct:
             region.view(counts, scale).add_(1)
-        elif isinstance(region, Box) and region.steps[0] == 0:  # every program the same elements
-            Box(region.argument, 0, 1, region.counts, region.start, (0, *region.steps[1:])).view(counts, scale).add_(region.count)  # fmt: skip
+            return
+        one = Box(region.argument, 0, 1, region.counts, region.start, (0, *region.steps[1:])) if isinstance(region, Box) else region
+        if one.distinct and region.steps[0] == 0:  # every program the same elements
+            one.view(counts, scale).add_(region.count)
         else:
             at = region.elements().expand(region.get(counts, scale).shape).reshape(-1)
             counts.index_add_(0, at * scale, torch.ones(at.numel(), dtype=counts.dtype))
@@ -428,14 +430,15 @@ class Memory:
                 clash = clash | mine & self._by_another_lane(region, before, marks)
             self._add_races("write-read", region, clash, authors, who, dtype, where)
         if self.may_write(region.argument):
-            readers = region.get(storage.reader, scale)
-            region.set(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL), scale)
-            if not region.distinct:  # several programs of this access may read one element
-                several = (region.get(storage.reader, scale) != who) & (readers != SEVERAL)
-                if several.any():
-                    lanes = region.one_by_one(shape)
-                    storage.reader[lanes.at[several.expand(region.get(storage.reader, scale).shape).reshape(-1)] * scale] = SEVERAL
-            storage.read = True
+            self._note_readers(region if region.distinct else region.one_by_one(shape), storage, scale)
+
+    def _note_readers(self, region: Region, storage: Storage, scale: int) -> None:
+        who, readers = region.numbers(self.batch), region.get(storage.reader, scale)
+        region.set(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL), scale)
+        if not region.distinct:
+            several = (region.get(storage.reader, scale) != who).nonzero().reshape(-1)
+            storage.reader[region.at[several] * scale] = SEVERAL
+        storage.read = True
 
     def may_write(self, argument: Argument) -> bool:
         """Whether a store of this launch can reach the tensor. `Machine` knows more, and replaces this."""
@@ -526,7 +529,7 @@ class Memory:
 
     def _note_atomic(self, region: Lanes, dtype, shape, where, scale) -> None:
         storage, who = region.argument.storage, region.numbers(self.batch)
-        author = _atomic(who)
+        author, marks = _atomic(who), self._marks(region, shape) if self.marks else None
         if storage.written:
             found, before = region.get(storage.writer, scale), region.get(storage.mark, scale)
             authors = _authors(found)
@@ -534,12 +537,14 @@ class Memory:
             if clash.any():
                 clash &= ~self._ordered(authors, before, who)
             if self.marks:
-                clash |= (found == who) & self._by_another_lane(region, before, None)
+                clash |= (found == who) & self._by_another_lane(region, before, marks)
             self._add_races("write-read", region, clash, authors, who, dtype, where)
-            author = torch.where(authors == who, who, author)  # its own plain store still races with others
+            author = torch.where(found == who, who, author)  # its own plain store still races with others
         region.set(storage.writer, author, scale)
         if self.marks:
-            region.set(storage.mark, self._marks(region, shape) | _WHO, scale)  # no lane can read it back
+            _, place, times = region.at.unique(return_inverse=True, return_counts=True)
+            marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
+            region.set(storage.mark, marks, scale)
         storage.written = True
 
     def _synchronise_by_atomic(self, region: Lanes, semantics: str) -> None:
