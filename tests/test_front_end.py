@@ -287,7 +287,7 @@ def lines(text: str) -> list[str]:
     """The lines of a module without names and places. Only the order of constants may be another."""
     text = re.sub(r"^#loc.*\n", "", text, flags=re.M)
     text = re.sub(r" loc\((?:[^()]|\([^()]*\))*\)", "", text)
-    text = re.sub(r"%[\w#:]+", "%", text)
+    text = re.sub(r"%[-\w#:.$]+", "%", text)
     constants = sorted(line for line in text.splitlines() if "arith.constant" in line)
     return constants + [line for line in text.splitlines() if "arith.constant" not in line]
 
