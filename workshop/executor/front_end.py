@@ -474,6 +474,9 @@ def results(name: str, args) -> list[Type]:
     return rule(*args)
 
 
+_CONDITIONS = {"if_op": "scf.if", "condition_op": "scf.condition", "cond_branch": "cf.cond_br"}
+
+
 class Builder:
     """The calls that Triton's front end makes of `ir.builder`, recorded as operations."""
 
@@ -596,6 +599,9 @@ class Builder:
 
     def record(self, name: str, args, types: list[Type] | None = None) -> Operation:
         args = [_argument(each) for each in args]
+        if name in _CONDITIONS and args[0].type != BOOL:  # in the words of MLIR's verifier, at the line where it is
+            given = f"must be 1-bit signless integer, but got '{args[0].type}'"
+            raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 {given}")
         types = results(name, args) if types is None else types
         return self.add(Operation(name, args, types, self.location, REGIONS.get(name, 0)))
 
@@ -625,7 +631,6 @@ class Builder:
         return loop
 
     def create_if_op(self, types, condition, has_else):
-        _check_condition("scf.if", condition)
         choice = self.record("if_op", [condition, has_else], types)
         for region in choice.regions:
             Block(region)
@@ -636,12 +641,6 @@ class Builder:
 
     def create_map_elementwise(self, operands, types, pack):
         return self.record("map_elementwise", [operands, pack], types)
-
-
-def _check_condition(operation: str, condition: ir.Value) -> None:
-    """What MLIR's verifier says of a block as a condition, at the line where it is one."""
-    if condition.type != BOOL:
-        raise TypeError(f"'{operation}' op operand #0 must be 1-bit signless integer, but got '{condition.type}'")
 
 
 def _argument(value):
