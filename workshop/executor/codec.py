@@ -11,19 +11,7 @@ import re
 
 from . import front_end
 from .front_end import FLOAT8, FLOATS, REGIONS, TERMINATORS
-from .program import (
-    ENUMERATIONS,
-    NOWHERE,
-    Block,
-    Enum,
-    Function,
-    Location,
-    Operation,
-    Program,
-    Region,
-    Type,
-    Value,
-)
+from .program import ENUMERATIONS, NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
 
 MAX_OPERATIONS = 20_000
 MAX_EXPANDED = 1_000_000  # operations with each call counted as what it calls
