@@ -81,25 +81,28 @@ def _without_sign(operation: Callable) -> Callable:
 
 
 def _sdiv(x: Tensor, y: Tensor) -> Tensor:
-    """Towards zero. By 0: -1, as a card gives for 32 bits; processors trap there, and at the lowest number by -1."""
+    """Toward zero. Processors trap at 0, and at the lowest number by -1."""
     low, high = torch.aminmax(y)
     if low > 0 or high < -1:
         return torch.div(x, y, rounding_mode="trunc")
     quotient = torch.div(x, torch.where((y == 0) | (y == -1), 1, y), rounding_mode="trunc")
-    return torch.where(y == 0, -1, torch.where(y == -1, -x, quotient))
+    return torch.where(y == 0, _by_zero(x), torch.where(y == -1, -x, quotient))
 
 
 def _srem(x: Tensor, y: Tensor) -> Tensor:
-    """With the sign of x. By 0: x."""
-    return x - _sdiv(x, y) * y
+    """With the sign of x."""
+    return torch.where(y == 0, _by_zero(x), x - _sdiv(x, y) * y)
 
 
-def _udiv(x, y):
-    return np.where(y == 0, np.iinfo(y.dtype).max, x // y).astype(x.dtype, copy=False)
+def _by_zero(x: Tensor) -> Tensor:
+    """x / 0 and x % 0 on a card: all bits set, of 64 the lower half where x fits there; PTX leaves it open."""
+    if x.dtype != torch.int64:
+        return torch.full((), -1, dtype=x.dtype)
+    return torch.where(x >> 32 == 0, 0xFFFFFFFF, -1)
 
 
-def _urem(x, y):
-    return np.where(y == 0, x, x % y).astype(x.dtype, copy=False)
+def _unless_by_zero(operation: Callable) -> Callable:
+    return lambda x, y: torch.where(y == 0, _by_zero(x), operation(x, y))
 
 
 def _umulhi(x, y):
@@ -112,12 +115,17 @@ def _umulhi(x, y):
     return xh * yh + (middle >> half) + ((middle & low) + xl * yh >> half)
 
 
+def _shift(operation: Callable) -> Callable:
+    """By the width or more: 0 or the sign, as PTX says; torch and numpy agree. PTX takes 32 bits of the amount."""
+    return lambda x, by: operation(x, by & 0xFFFFFFFF if by.dtype == torch.int64 else by)
+
+
 _INTEGERS: dict[str, Callable] = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv, "srem": _srem,
     "and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor,
-    # A shift by the width or more gives 0 or the sign, as PTX says; torch and numpy agree.
-    "shl": torch.bitwise_left_shift, "ashr": torch.bitwise_right_shift, "lshr": _without_sign(np.right_shift),
-    "udiv": _without_sign(_udiv), "urem": _without_sign(_urem), "umulhi": _without_sign(_umulhi),
+    "shl": _shift(torch.bitwise_left_shift), "ashr": _shift(torch.bitwise_right_shift),
+    "lshr": _shift(_without_sign(np.right_shift)), "udiv": _unless_by_zero(_without_sign(np.floor_divide)),
+    "urem": _unless_by_zero(_without_sign(np.remainder)), "umulhi": _without_sign(_umulhi),
     "maxsi": torch.maximum, "minsi": torch.minimum, "maxui": _without_sign(np.maximum),
     "minui": _without_sign(np.minimum),
 }  # fmt: skip
@@ -132,23 +140,33 @@ def wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype.itemsize == 1 else x
 
 
-def _extreme(operation: Callable, join: Callable) -> Callable:
-    """A maximum or minimum where +0 is greater than -0. torch gives either; `join` of their bits is the right one."""
+def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
+    """A maximum or minimum where +0 is greater than -0. torch gives either; `join` of their bits is the right one.
+
+    Looking for zeros and NaN in the result costs little beside making it. torch.fmax is slower, and gives NaN for the
+    NaNs that signal.
+    """
 
     def call(x: Tensor, y: Tensor, *_) -> Tensor:
         result = operation(x, y)
         if int(torch.count_nonzero(result)) == result.numel():
-            return result
-        return torch.where((x == 0) & (y == 0), join(bits(x), bits(y)).view(x.dtype), result)
+            pass
+        elif join is torch.bitwise_and and y.numel() == 1 and not y.signbit():  # such as max(x, 0)
+            result += 0.0  # -0 becomes +0
+        else:
+            result = torch.where((x == 0) & (y == 0), join(bits(x), bits(y)).view(x.dtype), result)
+        if not propagates and torch.aminmax(result).min.isnan():
+            result = torch.where(x.isnan(), y, torch.where(y.isnan(), x, result))
+        return result
 
     return call
 
 
 MAXIMUM = {
-    "maxnumf": _extreme(torch.fmax, torch.bitwise_and),  # of a NaN and a number: the number
-    "maximumf": _extreme(torch.maximum, torch.bitwise_and),  # of a NaN and a number: NaN
-    "minnumf": _extreme(torch.fmin, torch.bitwise_or),
-    "minimumf": _extreme(torch.minimum, torch.bitwise_or),
+    "maxnumf": _extreme(torch.maximum, torch.bitwise_and, False),  # of a NaN and a number: the number
+    "maximumf": _extreme(torch.maximum, torch.bitwise_and, True),  # of a NaN and a number: NaN
+    "minnumf": _extreme(torch.minimum, torch.bitwise_or, False),
+    "minimumf": _extreme(torch.minimum, torch.bitwise_or, True),
 }
 
 
@@ -222,6 +240,11 @@ def _exact(x: float, y: float, z: float) -> float:
         return float("inf") if total > 0 else float("-inf")
 
 
+def _sqrt(x: Tensor) -> Tensor:
+    """Rounded to nearest. torch's is a unit in the last place off where MKL computes it."""
+    return torch.from_numpy(np.asarray(np.sqrt(x.numpy())))
+
+
 def _frem(x: Tensor, y: Tensor) -> Tensor:
     """x - trunc(x / y) * y, as NVIDIA's compiler writes it: not exact where the quotient has more digits than x."""
     return torch.where(y.isinf(), x, fma(-torch.trunc(x / y), y, x))
@@ -232,7 +255,7 @@ ELEMENTWISE |= {
     "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fneg": torch.neg, "fdiv": torch.div,
     "precise_divf": torch.div, "approx_divf": torch.div, "frem": _frem, "fma": fma, "clampf": _clampf,
     "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
-    "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": torch.sqrt, "precise_sqrt": torch.sqrt,
+    "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": _sqrt, "precise_sqrt": _sqrt,
     "rsqrt": torch.rsqrt, "fabs": torch.abs, "floor": torch.floor, "ceil": torch.ceil, "erf": torch.erf,
 }  # fmt: skip
 
@@ -293,7 +316,8 @@ ELEMENTWISE |= {
 def reduction(name: str) -> Callable[[Tensor, int], Tensor] | None:
     """A reduction (x, dim) -> tensor whose combine function is the one operation `name`, or None.
 
-    Sums and products of floating point are computed in float32 or wider in pairs or blocks, and rounded once.
+    x is written out along dim. Sums and products of floating point are made in an order of torch's: in blocks and
+    pairs, whose error grows with the logarithm of the length, as on a card. Each of float16's and bfloat16's rounds.
     """
     return _REDUCTIONS.get(name)
 
@@ -355,8 +379,14 @@ def _folded(operation: Callable) -> Callable:
     return call
 
 
+def _in_floats(at_once: Callable, operation: Callable) -> Callable:
+    halves = _folded(operation)
+    return lambda x, dim: at_once(x, dim) if x.dtype.itemsize > 2 else halves(x, dim)
+
+
 _REDUCTIONS: dict[str, Callable] = {
-    "fadd": torch.sum, "fmul": torch.prod, "add": _keeping(torch.sum), "mul": _keeping(torch.prod),
+    "fadd": _in_floats(torch.sum, torch.add), "fmul": _in_floats(torch.prod, torch.mul),
+    "add": _keeping(torch.sum), "mul": _keeping(torch.prod),
     "maxnumf": _greatest(1, False), "maximumf": _greatest(1, True), "minnumf": _greatest(-1, False),
     "minimumf": _greatest(-1, True), "maxsi": torch.amax, "minsi": torch.amin, "maxui": _flipped(torch.amax),
     "minui": _flipped(torch.amin), "and": _folded(torch.bitwise_and), "or": _folded(torch.bitwise_or),
@@ -374,7 +404,7 @@ def extern(symbol: str, args: list[Tensor], type: Type) -> Tensor:
 
 
 def histogram(x: Tensor, bins: int, mask: Tensor | None = None) -> Tensor:
-    """x (P, N) of integers -> (P, bins) int32. Counts modulo `bins`, as a card does within a warp."""
+    """x (P, N) of integers, written out -> (P, bins) int32. Counts modulo `bins`, as a card does."""
     if mask is not None:
         x, mask = torch.broadcast_tensors(x, mask)
     counts = torch.zeros(x.shape[0], bins, dtype=torch.int32)

@@ -88,8 +88,8 @@ def converted(x: Tensor, type: Type, mode: Enum | None = None) -> Tensor:
 
 
 def tf32(x: Tensor) -> Tensor:
-    """float32 with 10 bits after the point, ties away from zero (PTX: cvt.rna.tf32)."""
-    return torch.where(x.isfinite(), ((bits(x) + 0x1000) & ~0x1FFF).view(torch.float32), x)
+    """float32 with 10 bits after the point: a card's tensor cores leave the other 13 out, and nothing rounds before."""
+    return torch.where(x.isnan(), x, (bits(x) & ~0x1FFF).view(torch.float32))
 
 
 # --- between integers and floating point -------------------------------------------------------------------

@@ -54,14 +54,20 @@ def _in_float64(function: Callable) -> Callable:
 # --- functions of real numbers -----------------------------------------------------------------------------
 
 
+def _fmod(x: Tensor, y: Tensor | float) -> Tensor:
+    """Exact. torch's gives NaN where x is very much larger than y."""
+    with np.errstate(all="ignore"):
+        return torch.from_numpy(np.asarray(np.fmod(x.numpy(), y.numpy() if isinstance(y, Tensor) else y)))
+
+
 def _cbrt(x: Tensor) -> Tensor:
     return torch.from_numpy(np.cbrt(x.numpy()))
 
 
 def _sinpi(x: Tensor) -> Tensor:
     """sin(pi x), exact where it is 0 or 1."""
-    quarter = torch.round(2 * torch.fmod(x, 2))  # in -4 .. 4
-    rest = (torch.fmod(x, 2) - quarter / 2) * math.pi
+    quarter = torch.round(2 * _fmod(x, 2))  # in -4 .. 4
+    rest = (_fmod(x, 2) - quarter / 2) * math.pi
     turn = quarter.nan_to_num().long() & 3
     sine = torch.where((turn & 1) == 0, torch.sin(rest), torch.cos(rest))
     sine = torch.where(turn >= 2, -sine, sine)
@@ -69,7 +75,7 @@ def _sinpi(x: Tensor) -> Tensor:
 
 
 def _cospi(x: Tensor) -> Tensor:
-    return _sinpi(torch.fmod(x, 2).abs() + 0.5) + 0.0
+    return _sinpi(_fmod(x, 2).abs() + 0.5) + 0.0
 
 
 def _round(x: Tensor) -> Tensor:
@@ -82,9 +88,10 @@ def _round(x: Tensor) -> Tensor:
 def _remainder(x: Tensor, y: Tensor) -> Tensor:
     """IEEE's: x - n y for the integer n that is nearest to x / y, the even one of two."""
     size = y.abs()
-    rest = torch.fmod(x.abs(), 2 * size)
-    rest = torch.where(rest > size - rest, rest - size, rest)
-    rest = torch.where(rest >= size - rest, rest - size, rest)
+    rest = _fmod(x.abs(), 2 * size)  # in 0 .. 2 y
+    above = rest > size - rest
+    rest = torch.where(above, rest - size, rest)
+    rest = torch.where(above & (rest >= size - rest), rest - size, rest)
     return torch.where(x.isfinite() & y.isinf(), x, torch.copysign(torch.ones_like(x), x) * rest)
 
 
@@ -201,10 +208,10 @@ def _as_integer(test: Callable) -> Callable:
 EXACT: dict[str, Callable] = {
     "abs": torch.abs, "llabs": torch.abs, "iabs": torch.abs, "fabs": torch.abs, "ceil": torch.ceil,
     "copysign": torch.copysign, "fdim": _fdim, "floor": torch.floor, "fma": ELEMENTWISE["fma"],
-    "fmod": torch.fmod, "ilogb": lambda x: _ilogb(x.double()), "ldexp": _ldexp, "scalbn": _ldexp,
+    "fmod": _fmod, "ilogb": lambda x: _ilogb(x.double()), "ldexp": _ldexp, "scalbn": _ldexp,
     "llrint": lambda x: saturated(torch.round(x), torch.int64),
     "llround": lambda x: saturated(_round(x), torch.int64), "nearbyint": torch.round, "rint": torch.round,
-    "nextafter": torch.nextafter, "round": _round, "sqrt": torch.sqrt, "trunc": torch.trunc,
+    "nextafter": torch.nextafter, "round": _round, "sqrt": ELEMENTWISE["sqrt"], "trunc": torch.trunc,
     "saturate": lambda x: x.nan_to_num(0.0).clamp(0, 1), "finite": _as_integer(torch.isfinite),
     "isfinite": _as_integer(torch.isfinite), "isinf": _as_integer(torch.isinf),
     "isnan": _as_integer(torch.isnan), "signbit": _as_integer(torch.signbit),
