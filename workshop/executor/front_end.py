@@ -310,10 +310,22 @@ class Module(ir.Program):
     def finish(self) -> ir.Program:
         """The program as data: aliases resolved, lines with the files that they belong to."""
         files: list[str] = []
+        for function in self.functions.values():
+            _remove_unreached(function.region)
         for operation in self.operations():
             operation.args = [_resolved(arg) for arg in operation.args]
             operation.location = _located(operation.location, files)
         return ir.Program(dict(self.functions), files)
+
+
+def _remove_unreached(region: Region) -> None:
+    """Removes the blocks that nothing branches to, such as the one behind a return."""
+    found = region.blocks[:1]
+    for block in found:
+        last = block.operations[-1] if block.operations else None
+        targets = last.args if last and last.name in ("branch", "cond_branch") else ()
+        found += [each for each in targets if isinstance(each, ir.Block) and each not in found]
+    region.blocks[:] = [block for block in region.blocks if block in found]
 
 
 def _resolved(arg):

@@ -255,14 +255,14 @@ def _context(memory: Memory):
 _lowered: dict[tuple, Program] = {}
 
 
-def lowered(kernel, special: Specialisation, options: dict) -> Program:
+def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda") -> Program:
     """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed."""
-    key = (kernel.cache_key, special.key, repr(sorted(options.items(), key=repr)))
+    key = (kernel.cache_key, special.key, repr(sorted(options.items(), key=repr)), target)
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
         attributes = special.attributes
-        _lowered[key] = front_end.lower(kernel, special.signature, special.constants, attributes, options)
+        _lowered[key] = front_end.lower(kernel, special.signature, special.constants, attributes, options, target)
     _check_globals(kernel)
     return _lowered[key]
 

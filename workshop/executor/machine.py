@@ -329,7 +329,10 @@ class Machine:
             early = [p.narrow(axis, 0, size - step) for p in parts]
             late = [p.narrow(axis, step, size - step) for p in parts]
             found = yield from self._combined(body, early + late, on)
-            parts = [torch.cat([p.narrow(axis, 0, step), f.to(p.dtype)], dim=axis) for p, f in zip(parts, found)]
+            parts = [
+                torch.cat([p.narrow(axis, 0, step).expand(f.shape[0], *p.shape[1:axis], step, *p.shape[axis + 1 :]), f.to(p.dtype)], axis)
+                for p, f in zip(parts, found)
+            ]
             step *= 2
         return [p.flip(axis) for p in parts] if reverse else parts
 

@@ -387,8 +387,10 @@ class Memory:
             if inner.distinct:
                 return box
             region = region.one_by_one(shape)
-        keys = torch.stack((region.programs, region.at)).unique(dim=1)
-        return Lanes(region.argument, keys[0], keys[0], keys[1], region.size)
+        units = region.argument.storage.units
+        keys = (region.programs * units + region.at).unique()
+        programs = torch.div(keys, units, rounding_mode="floor")
+        return Lanes(region.argument, programs, programs, keys - programs * units, region.size)
 
     @staticmethod
     def _add_one(region: Region, counts: torch.Tensor, scale: int) -> None:

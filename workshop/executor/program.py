@@ -177,18 +177,23 @@ class Program:
     def kernel(self) -> Function:
         return next(iter(self.functions.values()))
 
-    def operations(self) -> Iterator[Operation]:
-        """All operations of all functions, outer ones before inner ones."""
+    def blocks(self) -> Iterator[Block]:
+        """All blocks of all functions, outer ones before inner ones."""
         for function in self.functions.values():
-            yield from _operations(function.region)
+            yield from _blocks(function.region)
+
+    def operations(self) -> Iterator[Operation]:
+        """All operations of all functions, those of outer blocks before those of inner ones."""
+        for block in self.blocks():
+            yield from block.operations
 
 
-def _operations(region: Region) -> Iterator[Operation]:
+def _blocks(region: Region) -> Iterator[Block]:
     for block in region.blocks:
+        yield block
         for operation in block.operations:
-            yield operation
             for inner in operation.regions:
-                yield from _operations(inner)
+                yield from _blocks(inner)
 
 
 def values(arg) -> Iterator[Value]:
