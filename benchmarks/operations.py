@@ -19,6 +19,7 @@ import importlib.util
 import json
 import multiprocessing
 import os
+import sys
 import tempfile
 import zlib
 from collections import defaultdict
@@ -103,8 +104,8 @@ def specials(format: Format, few: bool = False) -> np.ndarray:
     sizes += [infinity, infinity | 1 << m - 1, one - (1 << m), one + (1 << m) | 1 << m - 1]
     if not few:
         sizes += [2, (1 << m) + 1, (1 << m) - 2, infinity - 2]
-        powers = (-1074, -150, -149, -134, -133, -127, -126, -30, -25, -24, -17, -16, -15, -14, -10, -9, -8, -7, -6, -3,
-                  -2, 2, 3, 4, 6, 7, 8, 9, 10, 11, 15, 16, 23, 24, 30, 31, 32, 52, 53, 62, 63, 64, 96, 127, 1023)  # fmt: skip
+        powers = (-1074, -150, -149, -134, -133, -127, -126, -30, -25, -24, -17, -16, -15, -14, -10, -9, -8, -7, -6)
+        powers += (-3, -2, 2, 3, 4, 6, 7, 8, 9, 10, 11, 15, 16, 23, 24, 30, 31, 32, 52, 53, 62, 63, 64, 96, 127, 1023)
         for power in powers:
             if 0 < power + bias < top:
                 sizes += [(power + bias << m) + d for d in (-1, 0, 1, 1 << m - 1, (1 << m - 1) + 1, (1 << m - 1) - 1)]
@@ -127,7 +128,10 @@ def drawn(format: Format, seed: str, count: int, style: str = "any") -> np.ndarr
         if style == "plain":
             return any_bits >> np.uint64(format.bits - 5)
         small = any_bits >> (more % width)
-        return np.where(more >> np.uint64(60) & np.uint64(1), small, np.where(more >> np.uint64(61) & np.uint64(1), any_bits, (mask - small) + np.uint64(1) & mask))  # fmt: skip
+        turn = more >> np.uint64(60) & np.uint64(3)
+        return np.where(
+            turn % np.uint64(2) == 1, small, np.where(turn == 2, any_bits, mask - small + np.uint64(1) & mask)
+        )
     bias, top = (1 << format.exponent - 1) - 1, (1 << format.exponent) - 1
     if style == "few":
         sign = 1 << format.bits - 1
@@ -152,12 +156,15 @@ def elementwise_inputs(formats: list[Format], seed: str, count: int) -> list[np.
     total = sum(each.bits for each in formats)
     if total <= 16 and 1 << total == count:
         everything = np.arange(count, dtype=np.uint64)
-        return [everything & np.uint64((1 << formats[0].bits) - 1), everything >> np.uint64(formats[0].bits)][: len(formats)]  # fmt: skip
+        width = np.uint64(formats[0].bits)
+        return [everything & (np.uint64(1) << width) - np.uint64(1), everything >> width][: len(formats)]
     sets = [specials(each, few=len(formats) > 1) for each in formats]
     if len(formats) == 3:
         sets = [each[:: max(1, len(each) // 11)] for each in sets]
     crossed = [each.ravel() for each in np.meshgrid(*sets, indexing="ij")]
-    parts = [np.concatenate([c, drawn(f, f"{seed} {i}", count, "any")])[:count] for i, (c, f) in enumerate(zip(crossed, formats))]  # fmt: skip
+    parts = []
+    for i, (values, format) in enumerate(zip(crossed, formats)):
+        parts.append(np.concatenate([values, drawn(format, f"{seed} {i}", count)])[:count])
     if formats[0].name == "int1":
         parts[0] &= np.uint64(1)
     if len(parts) > 1 and formats[-1] == formats[-2]:  # some operands alike, and some opposite
@@ -200,9 +207,8 @@ class Case:
         names = ", ".join([name for name, *_ in self.inputs] + ["out"])
         head = ["import triton", "import triton.language as tl", "from triton.language.extra import libdevice", "", ""]
         combine = ["@triton.jit", "def times(a, b):", "    return a * b", "", ""]
-        return "\n".join(
-            [*head, *combine, "@triton.jit", f"def kernel({names}):", *(f"    {x}" for x in self.lines), ""]
-        )
+        kernel = ["@triton.jit", f"def kernel({names}):", *(f"    {line}" for line in self.lines), ""]
+        return "\n".join([*head, *combine, *kernel])
 
     def draw(self) -> list[np.ndarray]:
         """The bits of the inputs, each in its own width."""
@@ -218,10 +224,11 @@ BLOCK = 256
 
 
 def elementwise(operation: str, formats, output: str, body: str | None = None, **more) -> Case:
-    """A case of an expression of x, y and z. All values of 16 bits are tried."""
+    """A case of an expression of x, y and z. Operands of 16 bits together have all values."""
     formats = [formats] if isinstance(formats, str) else list(formats)
     names = "xyz"[: len(formats)]
-    count = 65536 if sum(FORMATS[f].bits for f in formats) == 16 else 256 if formats == [FORMATS[formats[0]].name] and FORMATS[formats[0]].bits == 8 else 4096  # fmt: skip
+    width = sum(FORMATS[f].bits for f in formats)
+    count = 65536 if width == 16 else 256 if width == 8 else 4096
     lines = [f"at = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})"]
     for name, format in zip(names, formats):
         lines.append(f"{name} = tl.load({name} + at)" + (" != 0" if format == "int1" else ""))
@@ -248,10 +255,10 @@ TRANSCENDENTAL = (
 )
 LIBDEVICE_1 = {
     "acos": 3, "acosh": 4, "asin": 4, "asinh": 4, "atan": 3, "atanh": 4, "cbrt": 2, "ceil": 0, "cos": 3, "cosh": 3,
-    "cospi": 3, "cyl_bessel_i0": 12, "cyl_bessel_i1": 12, "erf": 4, "erfc": 6, "erfcinv": 12, "erfcx": 6, "erfinv": 8,
-    "exp": 3, "exp10": 3, "exp2": 3, "expm1": 2, "floor": 0, "lgamma": 12, "log": 3, "log10": 4, "log1p": 3, "log2": 3,
-    "logb": 0, "nearbyint": 0, "normcdf": 8, "normcdfinv": 12, "rcbrt": 3, "rint": 0, "round": 0, "rsqrt": 3, "sin": 3,
-    "sinh": 4, "sinpi": 3, "sqrt": 3, "tan": 5, "tanh": 3, "tgamma": 12, "trunc": 0,
+    "cospi": 3, "cyl_bessel_i0": 12, "cyl_bessel_i1": 12, "erf": 4, "erfc": 6, "erfcinv": 12, "erfcx": 512, "erfinv": 8,
+    "exp": 3, "exp10": 3, "exp2": 3, "expm1": 2, "floor": 0, "lgamma": 512, "log": 3, "log10": 4, "log1p": 3, "log2": 3,
+    "logb": 0, "nearbyint": 0, "normcdf": 2048, "normcdfinv": 12, "rcbrt": 3, "rint": 0, "round": 0, "rsqrt": 3,
+    "sin": 3, "sinh": 4, "sinpi": 3, "sqrt": 3, "tan": 5, "tanh": 3, "tgamma": 12, "trunc": 0,
 }  # fmt: skip
 LIBDEVICE_2 = {"atan2": 4, "copysign": 0, "div_rn": 0, "div_rd": 0, "add_rz": 0, "fdim": 0, "fmod": 0, "hypot": 3,
                "mul_ru": 0, "nextafter": 0, "pow": 10, "remainder": 0, "rhypot": 3, "sub_rd": 0}  # fmt: skip
@@ -262,7 +269,12 @@ ONLY_FLOAT32 = {
     "saturatef": (0, 0, "x"), "rsqrt_rn": (0, 0, "x"), "rcp_rd": (0, 0, "x"), "rcp_ru": (0, 0, "x"),
     "sqrt_rz": (0, 0, "x"),
 }  # fmt: skip
-NOT_OF_DENORMALS = ("cbrt", "rcbrt", "pow", "nextafter")
+GROWING = {
+    "erfcx": "2 exp(x * x) for negative x: the error grows with x",
+    "normcdf": "exp(-x * x / 2): the error grows with x",
+    "lgamma": "the error grows near its zeros",
+}
+NOT_OF_DENORMALS = ("cbrt", "rcbrt", "pow", "nextafter", "logb", "erfcinv")
 TO_INTEGER = {"ilogb": FLOATS[2:], "isinf": FLOATS[2:], "isnan": FLOATS[2:], "signbit": FLOATS[2:],
               "float2int_rd": FLOATS[2:3], "float2uint_rn": FLOATS[2:3], "clz": ("int32", "int64"),
               "popc": ("int32", "int64"), "ffs": ("int32", "int64")}  # fmt: skip
@@ -293,10 +305,11 @@ def _arithmetic() -> Iterator[Case]:
     for dtype in FLOATS[2:]:
         single = dtype == "float32"
         for operation, in32, in64, reason, flushes in TRANSCENDENTAL:
-            bound = in32 if single else in64
-            yield elementwise(operation, dtype, dtype, bound=bound, flushes=flushes and single, reason=(reason if single else LIBRARY) if bound else "")  # fmt: skip
+            bound, reason = (in32, reason) if single else (in64, LIBRARY if in64 else "")
+            yield elementwise(operation, dtype, dtype, bound=bound, flushes=flushes and single, reason=reason)
+        reason = "denormals count as 0" if single else ""
         for name in ("floor", "ceil"):
-            yield elementwise(f"tl.{name}(x)", dtype, dtype, flushes=single, reason="denormals count as 0" * single)
+            yield elementwise(f"tl.{name}(x)", dtype, dtype, flushes=single, reason=reason)
     why = "the compiler may fuse both into one fma; here each is rounded"
     yield elementwise("x * y + z", ["float32"] * 3, "float32", bound=2, measure="sum", reason=why)
     yield elementwise("tl.sqrt_rn(x)", "float32", "float32")
@@ -345,39 +358,44 @@ def _conversions() -> Iterator[Case]:
     for source, target in toward_zero:
         body = f'x.to(tl.{target}, fp_downcast_rounding="rtz")'
         yield elementwise(f"-> {target}, toward zero", source, target, body)
-    pairs = (("float16", "int16"), ("bfloat16", "uint16"), ("float32", "int32"), ("float64", "int64"), ("int32", "float32"),
-             ("float8e4nv", "uint8"), ("uint8", "float8e5"))  # fmt: skip
+    pairs = [("float16", "int16"), ("bfloat16", "uint16"), ("float32", "int32"), ("float64", "int64")]
+    pairs += [("int32", "float32"), ("float8e4nv", "uint8"), ("uint8", "float8e5")]
     for source, target in pairs:
         yield elementwise(f"-> bits {target}", source, target, f"x.to(tl.{target}, bitcast=True)")
 
 
 def _library() -> Iterator[Case]:
-    """libdevice. In float64 a few bounds are wider."""
+    """libdevice, and random numbers."""
     for arity, table in ((1, LIBDEVICE_1), (2, LIBDEVICE_2)):
         for name, bound in table.items():
             for dtype in FLOATS[2:]:
-                if dtype == "float64" and name.endswith(("_rd", "_ru", "_rz")):
+                single = dtype == "float32"
+                if not single and name.endswith(("_rd", "_ru", "_rz")):
                     continue
-                arguments = ", ".join("xy"[:arity])
-                yield elementwise(f"libdevice.{name}({arguments})", [dtype] * arity, dtype, bound=bound, reason=LIBRARY if bound else "", flushes=dtype == "float32", normal=dtype == "float32" and name in NOT_OF_DENORMALS)  # fmt: skip
+                operation = f"libdevice.{name}({', '.join('xy'[:arity])})"
+                more = {"bound": bound, "reason": GROWING.get(name, LIBRARY) if bound else "", "flushes": single}
+                if name == "erfcinv" or single and name in NOT_OF_DENORMALS:
+                    more |= {"normal": True, "reason": more["reason"] or "not made for denormals"}
+                if single and name == "nextafter":
+                    more["least"] = 2.0**-125
+                yield elementwise(operation, [dtype] * arity, dtype, **more)
     for name, (bound, least, x) in ONLY_FLOAT32.items():
-        yield elementwise(f"libdevice.{name}({x})", "float32", "float32", bound=bound, least=least, reason=APPROXIMATE if bound else "", flushes=True)  # fmt: skip
+        more = {"bound": bound, "least": least, "reason": APPROXIMATE if bound else "", "flushes": True}
+        yield elementwise(f"libdevice.{name}({x})", "float32", "float32", **more)
     for name, dtypes in TO_INTEGER.items():
         for dtype in dtypes:
-            yield elementwise(f"libdevice.{name}(x)", dtype, "int32", f"libdevice.{name}(x).to(tl.int32)", flushes=dtype == "float32")  # fmt: skip
-    for name in ("brev", "mulhi", "hadd", "rhadd", "mul24", "byte_perm", "sad"):
-        arguments = "xyz"[: {"brev": 1, "byte_perm": 3, "sad": 3}.get(name, 2)]
-        body = f"libdevice.{name}({', '.join(arguments)})"
-        if name == "sad":
-            body = "libdevice.sad(x, y, z.to(tl.uint32)).to(tl.int32)"
-        yield elementwise(body, ["int32"] * len(arguments), "int32")
+            body = f"libdevice.{name}(x).to(tl.int32)"
+            yield elementwise(f"libdevice.{name}(x)", dtype, "int32", body, flushes=dtype == "float32")
+    for name in ("brev(x)", "mulhi(x, y)", "hadd(x, y)", "rhadd(x, y)", "mul24(x, y)", "byte_perm(x, y, z)"):
+        yield elementwise(f"libdevice.{name}", ["int32"] * (1 + name.count(",")), "int32")
+    yield elementwise("libdevice.sad(x, y, z.to(tl.uint32)).to(tl.int32)", ["int32"] * 3, "int32")
     yield elementwise("libdevice.ldexp(x, y)", ["float32", "int32"], "float32", flushes=True, normal=True)
     count = 4096
-    at = f"at = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})"
-    lines = (at, "tl.store(out + at, tl.randint(tl.load(x), tl.load(y + at)))")
-    yield Case("tl.randint", "int32", lines, (("x", "int32", 1, "any"), ("y", "int32", count, "any")), ("int32", count), count // BLOCK)  # fmt: skip
-    lines = (at, "tl.store(out + at, tl.rand(tl.load(x), tl.load(y + at)))")
-    yield Case("tl.rand", "float32", lines, (("x", "int32", 1, "any"), ("y", "int32", count, "any")), ("float32", count), count // BLOCK)  # fmt: skip
+    inputs = (("x", "int32", 1, "any"), ("y", "int32", count, "any"))
+    for name, dtype in (("randint", "int32"), ("rand", "float32")):
+        at = f"at = tl.program_id(0) * {BLOCK} + tl.arange(0, {BLOCK})"
+        lines = (at, f"tl.store(out + at, tl.{name}(tl.load(x), tl.load(y + at)))")
+        yield Case(f"tl.{name}", dtype, lines, inputs, (dtype, count), count // BLOCK)
 
 
 ROWS, COLUMNS = 64, 128
@@ -394,19 +412,22 @@ def _blocks() -> Iterator[Case]:
     for dtype in FLOATS:
         wide = "float32" if dtype == "bfloat16" else dtype
         bound = {"float16": 2.0**16, "bfloat16": 2.0**18, "float64": 2.0**-26}.get(dtype, 8)
-        yield rows("tl.sum", dtype, wide, "tl.sum(x, 1)", "plain", bound=bound, measure="sum", reason=IN_ORDER)
-        yield rows("tl.sum of few", dtype, wide, "tl.sum(x, 1)", "few", bound=bound, measure="sum", reason=IN_ORDER)  # fmt: skip
+        more = {"bound": bound, "measure": "sum", "reason": IN_ORDER}
+        yield rows("tl.sum", dtype, wide, "tl.sum(x, 1)", "plain", **more)
+        yield rows("tl.sum of few", dtype, wide, "tl.sum(x, 1)", "few", **more)
         for name in ("max", "min"):
             yield rows(f"tl.{name}", dtype, dtype, f"tl.{name}(x, 1)")
             yield rows(f"tl.{name} of few", dtype, dtype, f"tl.{name}(x, 1)", "few")
             yield rows(f"tl.arg{name}", dtype, "int32", f"tl.arg{name}(x, 1)", "plain")
     for dtype in INTEGERS:
-        yield rows("tl.sum", dtype, ("" if dtype in SIGNED else "u") + ("int64" if "64" in dtype else "int32"), "tl.sum(x, 1)")  # fmt: skip
+        wide = dtype if "64" in dtype else "int32" if dtype in SIGNED else "uint32"
+        yield rows("tl.sum", dtype, wide, "tl.sum(x, 1)")
         yield rows("tl.max", dtype, dtype, "tl.max(x, 1)")
         yield rows("tl.min", dtype, dtype, "tl.min(x, 1)")
     yield rows("tl.xor_sum", "int32", "int32", "tl.xor_sum(x, 1)")
     yield rows("tl.reduce of a * b", "int32", "int32", "tl.reduce(x, 1, times)")
-    yield rows("tl.reduce of a * b", "float32", "float32", "tl.reduce(x, 1, times)", "plain", bound=128, reason="the order of the products")  # fmt: skip
+    more = {"bound": 128, "reason": "the order of the products"}
+    yield rows("tl.reduce of a * b", "float32", "float32", "tl.reduce(x, 1, times)", "plain", **more)
     ranks = (place, "x = tl.load(x + at)", "tl.store(out + at, tl.cumsum(x, 1))")
     yield Case("tl.cumsum", "int32", ranks, (("x", "int32", ROWS * COLUMNS, "any"),), ("int32", ROWS * COLUMNS))
     ranks = (place, "x = tl.load(x + at)", "tl.store(out + at, tl.sort(x, 1))")
@@ -414,11 +435,15 @@ def _blocks() -> Iterator[Case]:
     count = ("x = tl.load(x + tl.arange(0, 1024))", "tl.store(out + tl.arange(0, 32), tl.histogram(x, 32))")
     yield Case("tl.histogram", "int32", count, (("x", "int32", 1024, "plain"),), ("int32", 32))
     yield Case("tl.histogram of any", "int32", count, (("x", "int32", 1024, "any"),), ("int32", 32))
-    taken = (f"y = tl.load(y + tl.arange(0, 16)[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]) % {ROWS}",
-             place, "x = tl.load(x + at)",
-             f"at = tl.arange(0, 16)[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]",
-             "tl.store(out + at, tl.gather(x, y, 0))")  # fmt: skip
-    yield Case("tl.gather", "float32", taken, (("x", "float32", ROWS * COLUMNS, "plain"), ("y", "uint32", 16 * COLUMNS, "any")), ("float32", 16 * COLUMNS))  # fmt: skip
+    few = f"tl.arange(0, 16)[:, None] * {COLUMNS} + tl.arange(0, {COLUMNS})[None, :]"
+    taken = (
+        place,
+        "x = tl.load(x + at)",
+        f"y = tl.load(y + {few}) % {ROWS}",
+        f"tl.store(out + {few}, tl.gather(x, y, 0))",
+    )
+    inputs = (("x", "float32", ROWS * COLUMNS, "plain"), ("y", "uint32", 16 * COLUMNS, "any"))
+    yield Case("tl.gather", "float32", taken, inputs, ("float32", 16 * COLUMNS))
 
 
 M, N, K = 64, 16, 64
@@ -426,45 +451,43 @@ TENSOR_CORE = "tensor cores add in another order and cut off low bits"
 
 
 def _products() -> Iterator[Case]:
-    def product(operation, dtype, output, body, bound=0.0, inputs=None, more=(), **rest):
+    def product(operation, dtype, output, options="", bound=0.0, style="plain", more=(), reason=TENSOR_CORE):
         lines = (
             f"m, n, k = tl.arange(0, {M}), tl.arange(0, {N}), tl.arange(0, {K})",
             f"a = tl.load(a + m[:, None] * {K} + k[None, :])",
             f"b = tl.load(b + k[:, None] * {N} + n[None, :])",
             *more,
-            f"tl.store(out + m[:, None] * {N} + n[None, :], {body})",
+            f"tl.store(out + m[:, None] * {N} + n[None, :], tl.dot(a, b{options}))",
         )
-        inputs = inputs or (("a", dtype, M * K, "plain"), ("b", dtype, K * N, "plain"))
-        reason = rest.pop("reason", TENSOR_CORE if bound else "")
-        return Case(operation, dtype, lines, inputs, (output, M * N), bound=bound, measure="sum" if bound else "ulp", reason=reason, **rest)  # fmt: skip
+        inputs = (("a", dtype, M * K, style), ("b", dtype, K * N, style))
+        more = {"bound": bound, "measure": "sum", "reason": reason} if bound else {}
+        return Case(operation, dtype, lines, inputs, (output, M * N), **more)
 
     for dtype in ("float16", "bfloat16"):
-        yield product("tl.dot", dtype, "float32", "tl.dot(a, b)", 16)
-    yield product("tl.dot, out_dtype=float16", "float16", "float16", "tl.dot(a, b, out_dtype=tl.float16)", 8192 * 8)
+        yield product("tl.dot", dtype, "float32", bound=16)
+    yield product("tl.dot, out_dtype=float16", "float16", "float16", ", out_dtype=tl.float16", 2.0**16)
     for precision, bound in (("tf32", 16), ("ieee", 16), ("tf32x3", 32), ("bf16x3", 1024), ("bf16x6", 64)):
-        yield product(f"tl.dot, {precision}", "float32", "float32", f'tl.dot(a, b, input_precision="{precision}")', bound)  # fmt: skip
-    yield product("tl.dot", "float64", "float64", "tl.dot(a, b)", 2.0**-24, reason=IN_ORDER)
-    yield product("tl.dot", "int8", "int32", "tl.dot(a, b)", inputs=(("a", "int8", M * K, "any"), ("b", "int8", K * N, "any")))  # fmt: skip
+        yield product(f"tl.dot, {precision}", "float32", "float32", f', input_precision="{precision}"', bound)
+    yield product("tl.dot", "float64", "float64", bound=2.0**-24, reason=IN_ORDER)
+    yield product("tl.dot", "int8", "int32", style="any")
     for dtype in FLOAT8:
-        yield product(
-            "tl.dot", dtype, "float32", "tl.dot(a, b)", 2.0**13, reason=TENSOR_CORE + "; for float8 to 13 bits"
-        )
-    # How float32 becomes TF32: the operand b is the identity, so each result is one rounded operand.
-    one = ("b = (k[:, None] == n[None, :]).to(tl.float32) + b * 0.0",)
-    yield product(
-        "tl.dot by the identity, tf32", "float32", "float32", 'tl.dot(a, b, input_precision="tf32")', more=one
-    )
+        yield product("tl.dot", dtype, "float32", bound=2.0**13, reason=f"{TENSOR_CORE}; sums of float8 have 13 bits")
+    # How float32 becomes TF32: b is the identity, so each result is one operand as the product took it.
+    identity = ("b = (k[:, None] == n[None, :]).to(tl.float32) + b * 0.0",)
+    options = ', input_precision="tf32"'
+    yield product("tl.dot by the identity, tf32", "float32", "float32", options, more=identity)
     for kind, dtype, packed in (("e2m1", "uint8", 2), ("e4m3", "float8e4nv", 1), ("e5m2", "float8e5", 1)):
         lines = (
-            f"m, n, k = tl.arange(0, {M}), tl.arange(0, {N}), tl.arange(0, 64)",
-            f"p = tl.arange(0, {64 // packed})",
-            f"a = tl.load(a + m[:, None] * {64 // packed} + p[None, :])",
+            f"m, n, k, p = tl.arange(0, {M}), tl.arange(0, {N}), tl.arange(0, {K}), tl.arange(0, {K // packed})",
+            f"a = tl.load(a + m[:, None] * {K // packed} + p[None, :])",
             f"b = tl.load(b + k[:, None] * {N} + n[None, :])",
-            "s = tl.load(s + m[:, None] * 2 + tl.arange(0, 2)[None, :]) + 120",
+            f"s = tl.load(s + m[:, None] * {K // 32} + tl.arange(0, {K // 32})[None, :]) + 120",
             f'tl.store(out + m[:, None] * {N} + n[None, :], tl.dot_scaled(a, s, "{kind}", b, None, "bf16"))',
         )
-        inputs = (("a", dtype, M * 64 // packed, "any" if packed == 2 else "plain"), ("b", "bfloat16", 64 * N, "plain"), ("s", "uint8", M * 2, "plain"))  # fmt: skip
-        yield Case("tl.dot_scaled by bf16", kind, lines, inputs, ("float32", M * N), bound=16, measure="sum", reason=TENSOR_CORE)  # fmt: skip
+        a = ("a", dtype, M * K // packed, "any" if packed == 2 else "plain")
+        inputs = (a, ("b", "bfloat16", K * N, "plain"), ("s", "uint8", M * K // 32, "plain"))
+        more = {"bound": 16, "measure": "sum", "reason": TENSOR_CORE}
+        yield Case("tl.dot_scaled by bf16", kind, lines, inputs, ("float32", M * N), **more)
 
 
 # --- running them ------------------------------------------------------------------------------------------
@@ -540,7 +563,7 @@ def ordered(bits: np.ndarray, format: Format) -> np.ndarray:
 
 
 def differences(case: Case, card: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """How far results are apart, in the case's measure; infinite where only one is NaN, or both are unlike infinities."""
+    """How far results are apart, in the case's measure; infinite where only one is NaN."""
     format = FORMATS[case.output[0]]
     if not format.fraction:
         return np.where(card == own, 0.0, np.inf)
@@ -566,7 +589,8 @@ def _values(bits: np.ndarray, format: Format) -> np.ndarray:
 
 def sizes(case: Case) -> np.ndarray:
     """For each result, the sum of the sizes of what was added up."""
-    given = [_values(bits, FORMATS[format]) if FORMATS[format].fraction else bits for bits, (_, format, *_) in zip(case.draw(), case.inputs)]  # fmt: skip
+    formats = [FORMATS[format] for _, format, *_ in case.inputs]
+    given = [_values(bits, format) if format.fraction else bits for bits, format in zip(case.draw(), formats)]
     if len(given) == 1:
         return np.abs(given[0]).reshape(ROWS, COLUMNS).sum(1)
     if case.inputs[0][3] == "crossed":
@@ -591,6 +615,7 @@ class Outcome:
     count: int
     different: int
     furthest: float
+    equal: bool = False  # in all bits
     where: int = -1
 
     @property
@@ -612,9 +637,9 @@ def compare(case: Case, card: np.ndarray, own=None) -> Outcome:
         for bits, (_, format, *_) in zip(case.draw(), case.inputs):
             if FORMATS[format].fraction:
                 size = np.abs(_values(bits[: len(card)], FORMATS[format]))
-                apart[(size > 0) & (size < 2.0**-126)] = 0
+                apart[(size > 0) & (size < torch.finfo(FORMATS[format].torch).tiny)] = 0
     furthest = float(apart.max())
-    return Outcome(case, len(card), int((apart > 0).sum()), furthest, int(apart.argmax()))
+    return Outcome(case, len(card), int((apart > 0).sum()), furthest, np.array_equal(card, own), int(apart.argmax()))
 
 
 def checksums(bits: np.ndarray) -> np.ndarray:
@@ -633,7 +658,7 @@ def record(found: dict[str, np.ndarray], facts: dict, folder: Path = RECORDED) -
         card = found[case.key]
         outcome = compare(case, card)
         outcomes.append(outcome)
-        if outcome.different == 0 and outcome.furthest == 0:
+        if outcome.equal and case.bound == 0:
             index[case.key] = ["equal", len(sums)]
             sums.append(checksums(card))
         else:
@@ -666,31 +691,35 @@ def compare_with_record(case: Case, kind: str, recorded: np.ndarray) -> Outcome:
         return compare(case, recorded)
     wrong = np.flatnonzero(checksums(on_executor(case)) != recorded)
     where = int(wrong[0]) * case.output[1] // PARTS if wrong.size else -1
-    return Outcome(case, case.output[1], int(wrong.size), np.inf if wrong.size else 0.0, where)
+    return Outcome(case, case.output[1], int(wrong.size), np.inf if wrong.size else 0.0, not wrong.size, where)
 
 
 def write_tables(outcomes: list[Outcome], facts: dict, folder: Path) -> None:
     """The CSV has a line for each case; the Markdown says which are equal and lists those that are not."""
+    heads = ["operation", "dtype", "results", "different", "furthest", "bound", "measure", "reason"]
+    rows = []
+    for each in outcomes:
+        case = each.case
+        measure = "equal bits" if each.equal else case.measure
+        reason = "" if each.equal else case.reason
+        values = [each.count, each.different, f"{each.furthest:.3g}", f"{case.bound:g}", measure, reason]
+        rows.append([case.operation, case.dtype, *values])
     with (folder / f"{NAME}.csv").open("w", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["operation", "dtype", "results", "different", "furthest", "bound", "measure", "reason"])
-        for each in outcomes:
-            case, furthest = each.case, f"{each.furthest:.4g}"
-            measure = "" if each.furthest == 0 == case.bound else case.measure
-            lines.writerow([case.operation, case.dtype, each.count, each.different, furthest, f"{case.bound:g}", measure, case.reason])  # fmt: skip
+        csv.writer(file, lineterminator="\n").writerows([heads, *rows])
     equal = defaultdict(list)
     for each in outcomes:
-        if each.furthest == 0:
+        if each.equal:
             equal[each.case.operation].append(each.case.dtype)
-    total = sum(each.count for each in outcomes)
+    count, total = len(outcomes), sum(each.count for each in outcomes)
+    where = f"{facts['device']}, torch {facts['torch']}, Triton {facts['triton']}, {facts['date']}"
+    units = "ulp: units in the last place; sum: units of 2⁻²⁴ of the sum of the sizes of what was added"
     text = ["# Operations on a card, and without one", ""]
-    text += [f"{facts['device']}, torch {facts['torch']}, Triton {facts['triton']}, {facts['date']}. {len(outcomes)} cases with {total:,} results: `python -m benchmarks.operations --record`.", ""]  # fmt: skip
-    text += ["## Not equal in all bits", "", "*furthest* and *bound* are in units in the last place (ulp), or in units of 2⁻²⁴ of the sum of the sizes of what is added (sum).", ""]  # fmt: skip
-    text += ["| operation | dtype | different | furthest | bound | measure | reason |", "|---|---|---|---|---|---|---|"]
-    for each in outcomes:
-        if each.furthest:
-            case = each.case
-            text.append(f"| `{_cell(case.operation)}` | {case.dtype} | {each.different} of {each.count} | {each.furthest:.3g} | {case.bound:g} | {case.measure} | {case.reason} |")  # fmt: skip
+    text += [f"{where}. {count} cases, {total:,} results. `python -m benchmarks.operations --record` wrote this.", ""]
+    text += ["## Not equal in all bits", "", f"How far the furthest result is, and how far it may be ({units}).", ""]
+    text += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    text += [
+        f"| `{_cell(row[0])}` | {' | '.join(map(str, row[1:]))} |" for row, o in zip(rows, outcomes) if not o.equal
+    ]
     text += ["", "## Equal in all bits", "", "| operation | dtypes |", "|---|---|"]
     text += [f"| `{_cell(operation)}` | {', '.join(dtypes)} |" for operation, dtypes in equal.items()]
     (folder / f"{NAME}.md").write_text("\n".join(text) + "\n")
@@ -700,15 +729,12 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _try(name: str, case: Case):
+def _try(name: str, case: Case) -> tuple[str, np.ndarray | None, str]:
+    """(the case, its results, why there are none)"""
     try:
         return case.key, {"card": on_card, "executor": on_executor}[name](case), ""
     except Exception as error:
-        return (
-            case.key,
-            None,
-            f"{type(error).__name__}: {str(error).strip().splitlines()[-1] if str(error).strip() else ''}",
-        )
+        return case.key, None, f"{type(error).__name__}: {' '.join(str(error).split())[-200:]}"
 
 
 def run_all(name: str, chosen: list[Case], processes: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -728,42 +754,58 @@ def run_all(name: str, chosen: list[Case], processes: int) -> tuple[dict[str, np
     return results, {key: error for key, error in errors.items() if key not in results}
 
 
+def _say(outcome: Outcome) -> None:
+    case, where = outcome.case, f"the furthest at {outcome.where}"
+    print(
+        f"{case.key}: {outcome.different} of {outcome.count} by up to {outcome.furthest:g}, not {case.bound:g}; {where}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", action="store_true", help="run on this machine's card, and write the record")
+    parser.add_argument("--card", action="store_true", help="compare with this machine's card, not with the record")
+    parser.add_argument("--record", action="store_true", help="the same, and write the record")
     parser.add_argument("--only", default="", help="cases whose name has this text")
-    parser.add_argument("--raw", type=Path, help="keep all results of the card in this folder; or record from it")
+    parser.add_argument("--raw", type=Path, help="keep all results of the card in this folder; or take them from it")
     chosen = parser.parse_args()
     selected = [case for case in cases() if chosen.only in case.key]
-    if not chosen.record:
-        facts, recorded = read_record()
-        print(facts)
-        for case in selected:
-            if case.key in recorded:
-                outcome = compare_with_record(case, *recorded[case.key])
-                if not outcome.fine:
-                    print(f"{case.key}: {outcome.different} of {outcome.count}, furthest {outcome.furthest:g}")
-        return
-    if chosen.raw and (chosen.raw / "facts.json").exists():
-        facts, results = json.loads((chosen.raw / "facts.json").read_text()), {}
-        for part in chosen.raw.glob("*.npz"):
+    if chosen.card or chosen.record:
+        facts, results = _from_card(selected, chosen.raw)
+        if chosen.record:
+            outcomes = record(results, facts)
+        else:
+            outcomes = [compare(case, results[case.key]) for case in selected if case.key in results]
+        missing = facts["errors"]
+    else:
+        recorded = read_record()[1]
+        outcomes = [compare_with_record(case, *recorded[case.key]) for case in selected if case.key in recorded]
+        missing = {case.key: "not in the record" for case in selected if case.key not in recorded}
+    bad = [outcome for outcome in outcomes if not outcome.fine]
+    for outcome in bad:
+        _say(outcome)
+    for key, error in missing.items():
+        print(f"{key}: {error}")
+    print(f"{len(outcomes)} operations compared, {sum(each.equal for each in outcomes)} equal in all bits")
+    sys.exit(1 if bad or missing else 0)
+
+
+def _from_card(selected: list[Case], raw: Path | None) -> tuple[dict, dict[str, np.ndarray]]:
+    """(where, when and what failed; results by case), run now, or of an earlier run that kept them in `raw`."""
+    if raw and (raw / "facts.json").exists():
+        facts, results = json.loads((raw / "facts.json").read_text()), {}
+        for part in raw.glob("*.npz"):
             with np.load(part) as file:
                 results |= {key: file[key] for key in file.files}
-    else:
-        facts = {"device": torch.cuda.get_device_name(), "torch": torch.__version__.split("+")[0]}
-        facts |= {"triton": triton.__version__, "date": date.today().isoformat()}
-        results, errors = run_all("card", selected, min(12, os.cpu_count() or 1))
-        for key, error in errors.items():
-            print(f"{key}: {error}")
-        if chosen.raw:
-            chosen.raw.mkdir(exist_ok=True)
-            (chosen.raw / "facts.json").write_text(json.dumps(facts | {"errors": errors}))
-            for part in range(4):
-                some = dict(list(results.items())[part::4])
-                np.savez_compressed(chosen.raw / f"{part}.npz", **some)
-    for outcome in record(results, facts):
-        if not outcome.fine:
-            print(f"{outcome.case.key}: {outcome.different} of {outcome.count}, furthest {outcome.furthest:g}, bound {outcome.case.bound:g}, at {outcome.where}")  # fmt: skip
+        return facts, results
+    facts = {"device": torch.cuda.get_device_name(), "torch": torch.__version__.split("+")[0]}
+    facts |= {"triton": triton.__version__, "date": date.today().isoformat()}
+    results, facts["errors"] = run_all("card", selected, min(12, os.cpu_count() or 1))
+    if raw:
+        raw.mkdir(exist_ok=True)
+        (raw / "facts.json").write_text(json.dumps(facts))
+        for part in range(4):
+            np.savez_compressed(raw / f"{part}.npz", **dict(list(results.items())[part::4]))
+    return facts, results
 
 
 if __name__ == "__main__":

@@ -64,18 +64,31 @@ def _cbrt(x: Tensor) -> Tensor:
     return torch.from_numpy(np.cbrt(x.numpy()))
 
 
+def _of_turns(x: Tensor, ahead: int) -> Tensor:
+    """sin(pi (x + ahead / 2)), exact where it is 0 or 1."""
+    rest = _fmod(x, 2.0)
+    quarter = torch.round(2 * rest)
+    rest = (rest - quarter / 2) * math.pi  # in -pi/4 .. pi/4
+    turn = quarter.nan_to_num().long() + ahead & 3
+    sine = torch.where(turn & 1 == 0, torch.sin(rest), torch.cos(rest))
+    return torch.where(turn >= 2, -sine, sine)
+
+
 def _sinpi(x: Tensor) -> Tensor:
-    """sin(pi x), exact where it is 0 or 1."""
-    quarter = torch.round(2 * _fmod(x, 2))  # in -4 .. 4
-    rest = (_fmod(x, 2) - quarter / 2) * math.pi
-    turn = quarter.nan_to_num().long() & 3
-    sine = torch.where((turn & 1) == 0, torch.sin(rest), torch.cos(rest))
-    sine = torch.where(turn >= 2, -sine, sine)
-    return torch.where((sine == 0) & (x == torch.round(x)), torch.copysign(torch.zeros_like(x), x), sine)
+    return torch.where(x == torch.round(x), 0 * x, _of_turns(x, 0))
 
 
 def _cospi(x: Tensor) -> Tensor:
-    return _sinpi(_fmod(x, 2).abs() + 0.5) + 0.0
+    return _of_turns(x, 1) + 0.0  # no -0
+
+
+def _bessel(function: Callable) -> Callable:
+    """torch's modified Bessel functions give NaN for infinity."""
+    return lambda x: torch.where(x.isinf(), x.abs() if function is torch.special.i0 else x, function(x))
+
+
+def _erfcinv(x: Tensor) -> Tensor:
+    return torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5))
 
 
 def _round(x: Tensor) -> Tensor:
@@ -99,7 +112,7 @@ def _gamma(x: float) -> float:
     try:
         return math.gamma(x)
     except OverflowError:
-        return math.inf
+        return math.copysign(math.inf, x)
     except ValueError:
         return math.copysign(math.inf, x) if x == 0 else math.nan
 
@@ -109,13 +122,20 @@ def _tgamma(x: Tensor) -> Tensor:
         return torch.from_numpy(np.vectorize(_gamma, otypes=[np.float64])(x.numpy()))
 
 
-def _norm(*parts: Tensor) -> Tensor:
-    """The length of a vector. An infinite part makes it infinite, beside NaN as well."""
-    largest = torch.stack(torch.broadcast_tensors(*parts)).abs()
-    scale = largest.nan_to_num(0.0, 0.0).amax(0)
+def _norm(*parts: Tensor, inverse: bool = False) -> Tensor:
+    """The length of a vector, or 1 / length. An infinite part makes it infinite, beside NaN as well."""
+    sizes = torch.stack(torch.broadcast_tensors(*parts)).abs()
+    scale = sizes.nan_to_num(0.0, 0.0).amax(0)
     scale = torch.where(scale > 0, scale, 1)
-    length = scale * torch.sqrt(sum((part / scale) ** 2 for part in parts))
-    return torch.where(largest.isinf().any(0), math.inf, length)
+    root = torch.sqrt(sum((part / scale) ** 2 for part in parts))
+    infinite = sizes.isinf().any(0)
+    if inverse:
+        return torch.where(infinite, 0.0, 1 / root / scale)
+    return torch.where(infinite, math.inf, root * scale)
+
+
+def _inverse_norm(*parts: Tensor) -> Tensor:
+    return _norm(*parts, inverse=True)
 
 
 def _logb(x: Tensor) -> Tensor:
@@ -132,16 +152,16 @@ def _ilogb(x: Tensor) -> Tensor:
 FUNCTIONS: dict[str, Callable] = {
     "acos": torch.acos, "acosh": torch.acosh, "asin": torch.asin, "asinh": torch.asinh, "atan": torch.atan,
     "atan2": torch.atan2, "atanh": torch.atanh, "cbrt": _cbrt, "cos": torch.cos, "cosh": torch.cosh,
-    "cospi": _cospi, "cyl_bessel_i0": torch.special.i0, "i0": torch.special.i0,
-    "cyl_bessel_i1": torch.special.i1, "i1": torch.special.i1, "erf": torch.erf, "erfc": torch.erfc,
-    "erfcinv": lambda x: torch.special.ndtri(x / 2) * -math.sqrt(0.5), "erfcx": torch.special.erfcx,
+    "cospi": _cospi, "cyl_bessel_i0": _bessel(torch.special.i0), "i0": _bessel(torch.special.i0),
+    "cyl_bessel_i1": _bessel(torch.special.i1), "i1": _bessel(torch.special.i1), "erf": torch.erf, "erfc": torch.erfc,
+    "erfcinv": _erfcinv, "erfcx": torch.special.erfcx,
     "erfinv": torch.erfinv, "exp": torch.exp, "exp10": lambda x: torch.pow(10.0, x), "exp2": torch.exp2,
     "expm1": torch.expm1, "hypot": torch.hypot, "j0": torch.special.bessel_j0, "j1": torch.special.bessel_j1,
     "lgamma": torch.lgamma, "log": torch.log, "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2,
-    "logb": _logb, "norm3d": _norm, "norm4d": _norm, "normcdf": torch.special.ndtr,
+    "logb": _logb, "norm3d": _norm, "norm4d": _norm, "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2,
     "normcdfinv": torch.special.ndtri, "pow": torch.pow, "powi": torch.pow, "pown": torch.pow,
-    "rcbrt": lambda x: 1 / _cbrt(x), "rhypot": lambda x, y: 1 / torch.hypot(x, y),
-    "rnorm3d": lambda *parts: 1 / _norm(*parts), "rnorm4d": lambda *parts: 1 / _norm(*parts),
+    "rcbrt": lambda x: 1 / _cbrt(x), "rhypot": _inverse_norm,
+    "rnorm3d": _inverse_norm, "rnorm4d": _inverse_norm,
     "rsqrt": torch.rsqrt, "sin": torch.sin, "sinh": torch.sinh, "sinpi": _sinpi, "tan": torch.tan,
     "tanh": torch.tanh, "tgamma": _tgamma, "y0": torch.special.bessel_y0, "y1": torch.special.bessel_y1,
     "remainder": _remainder, "dividef": torch.div,
