@@ -18,6 +18,7 @@ from .program import Program
 from .records import Launch, NeverEnds
 
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
+MOST_AT_ONCE = 1 << 18  # programs, where only their addresses are wanted
 MOST_PROGRAMS = (1 << 31) - 1, 65_535, 65_535  # of a grid's axes, on every card
 TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float64: "fp64", torch.int8: "i8",
          torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.bool: "i1", torch.uint8: "u8",
@@ -151,11 +152,12 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
 
 def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tuple[int, int, int],
             watch: Watch = Watch(), programs: torch.Tensor | None = None, defined: dict | None = None,
-            name: str = "") -> Launch:  # fmt: skip
+            name: str = "", only_addresses: bool = False) -> Launch:  # fmt: skip
     """Run a Program.
 
     arguments: label, value and type of each that is not a constant, in the kernel's order. programs: the numbers of
-    those that run, in ascending order; None for all. defined: by a storage's address, which of its bytes are defined
+    those that run, in ascending order; None for all. A tensor may be a `vast.Vast`. only_addresses: every access is
+    checked and counted, and nothing is computed; raises memory.TooLarge where that takes more. defined: by a storage's address, which of its bytes are defined
     (bool, one for each unit of its tensors). Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
     """
     launch = Launch(name or program.kernel.name, grid)
@@ -163,9 +165,10 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     numbers = torch.arange(total) if programs is None else programs
     facts = about(program)
     memory = Memory(launch, watch, numbers, program.files, marks=facts.marks)
+    memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
-        storage.defined = (defined or {}).get(start)
+        storage.defined = (defined or {}).get(start, storage.defined)
     if not numbers.numel():
         return launch
     machine = Machine(program, memory, grid)
@@ -173,10 +176,10 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     machine.written = {label for number, label in _labels(entry, values) if number in facts.written}
     given = [value for _, value in values]
     largest = max((math.prod(v.type.shape) for o in program.operations() for v in o.results), default=1)
-    if facts.waits:
+    if facts.waits and not only_addresses:
         _in_turns(memory, program, grid, machine.written, given, numbers.numel())
         return launch
-    size = max(1, LANES // largest)
+    size = MOST_AT_ONCE if only_addresses else max(1, LANES // largest)
     for first in range(0, numbers.numel(), size):
         batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
         for _ in machine.start(given, batch):
@@ -263,11 +266,12 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
             del _lowered[next(iter(_lowered))]
         attributes = special.attributes
         _lowered[key] = front_end.lower(kernel, special.signature, special.constants, attributes, options, target)
-    _check_globals(kernel)
+    check_globals(kernel)
     return _lowered[key]
 
 
-def _check_globals(kernel) -> None:
+def check_globals(kernel) -> None:
+    """Raises RuntimeError, as a launch on a GPU does, where a global that the kernel uses has another value now."""
     for (name, _), (value, own) in getattr(kernel, "used_global_vals", {}).items():
         if (now := own.get(name, value)) != value:
             raise RuntimeError(
@@ -284,4 +288,4 @@ def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = Watch()) -> L
     return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
 
 
-__all__ = ["Specialisation", "bind", "execute", "grid_of", "launch", "leaves", "lowered", "plain", "specialise"]
+__all__ = ["Specialisation", "bind", "check_globals", "execute", "grid_of", "launch", "leaves", "lowered", "plain", "specialise"]

@@ -6,6 +6,7 @@ different ways (loops, conditions, an early return), those that do not take part
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Generator
 
 import torch
@@ -13,7 +14,7 @@ import torch
 from . import arithmetic
 from .front_end import Unsupported
 from .lazy import Affine, BlockPointer, Doubtful, Rect, column, plain
-from .memory import Memory
+from .memory import Memory, TooLarge
 from .program import Block, Operation, Program, Type, Value, values
 from .records import DeviceAssert, FalsePromise, NeverEnds
 
@@ -27,6 +28,8 @@ Steps = Generator[None, None, object]
 
 def merged(on: torch.Tensor, new, old):
     """For each program the new value where `on`, else the old one."""
+    if new is None or old is None:  # where only addresses are wanted
+        return None
     if isinstance(new, Affine) and isinstance(old, Affine) and (new.steps, new.shape) == (old.steps, old.shape):
         return Affine(torch.where(on, new.base, old.base), new.steps, new.shape, new.dtype)
     if isinstance(new, BlockPointer):
@@ -65,6 +68,7 @@ class Machine:
         self.facts = about(program)
         memory.may_write = lambda argument: argument.name in self.written
         self.written: set[str] = set()
+        self.needed = self.facts.addresses if memory.only_addresses else None
         self.env: dict[Value, object] = {}
         self.ids: tuple[torch.Tensor, ...] = ()
         self.where = None  # the learner's line that runs
@@ -85,7 +89,7 @@ class Machine:
         """The value as it is kept: a tensor, or one of `lazy`'s."""
         if value.constant is not None and value not in self.env:
             self.env[value] = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
-        return self.env[value]
+        return self.env.get(value) if self.needed is not None else self.env[value]
 
     def get(self, value: Value) -> torch.Tensor:
         return plain(self.lazy(value))
@@ -151,12 +155,19 @@ class Machine:
                 return operation, [self.lazy(v) for v in handed]
             if name in ("branch", "cond_branch"):
                 return operation, []
+            if self.needed is not None and not self._matters(operation):
+                continue
             if name in _CONTROL:
                 given = yield from _CONTROL[name](self, operation, on)
                 env.update(zip(operation.results, given))
                 continue
             self._one(operation, name, on)
         return None, []
+
+    def _matters(self, operation: Operation) -> bool:
+        """Where only addresses are wanted: whether an operation is an access, holds one, or makes an address."""
+        touches = operation.name in _ACCESSES or operation in self.facts.holders
+        return touches or not self.needed.isdisjoint(operation.results)
 
     def _one(self, operation: Operation, name: str, on) -> None:
         special = _SPECIAL.get(name)
@@ -556,9 +567,10 @@ class Machine:
         other = operation.args[2] if masked else None
         type = operation.results[0].type
         filled = None if other is None else self.lazy(other)
-        return self._loaded(address, shape, mask, filled, type, on)
+        wanted = self.needed is not None and operation.results[0] in self.needed
+        return self._loaded(address, shape, mask, filled, type, on, wanted)
 
-    def _loaded(self, address, shape, mask, other, type: Type, on):
+    def _loaded(self, address, shape, mask, other, type: Type, on, wanted: bool = False):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
         dtype = arithmetic.torch_dtype(type.scalar)
         if mask is not None and not shape:  # a number: its mask chooses programs
@@ -568,6 +580,10 @@ class Machine:
             off = None
         memory = self.memory
         regions = memory.regions("load", address, shape, mask, on, dtype, self.where)
+        if memory.only_addresses:
+            if wanted:
+                raise TooLarge  # what an address is, stands in memory
+            return None
         count = memory.batch.numel()
         if len(regions) == 1 and regions[0].lanes == count * torch.Size(shape).numel():
             found = memory.load(regions[0], dtype, shape, self.where)
@@ -599,6 +615,8 @@ class Machine:
         dtype, memory = arithmetic.torch_dtype(type.scalar), self.memory
         number = plain(value)
         for region in memory.regions("store", address, shape, mask, on, dtype, self.where):
+            if memory.only_addresses:
+                continue
             if isinstance(value, Doubtful):
                 doubt = region.of(value.undefined.expand((value.undefined.shape[0], *shape)))
                 if doubt.any():
@@ -620,6 +638,8 @@ class Machine:
         return self._atomically(operation, pointer, value, None, on, None, wanted)
 
     def _atomically(self, operation, pointer, value, mask, on, function, wanted=None):
+        if self.memory.only_addresses:
+            raise TooLarge
         memory, type = self.memory, operation.results[0].type
         dtype, count = arithmetic.torch_dtype(type.scalar), memory.batch.numel()
         address, shape = self._address(pointer)
@@ -780,6 +800,8 @@ class Machine:
             parts = [self.whole(v)[program if self.get(v).shape[0] > 1 else 0] for v in given]
             text = ", ".join(str(part.tolist()) for part in parts)
             printed.append(f"pid {self.memory.program_at(program)} {prefix}{text}")
+            if self.memory.watch.tell:
+                self.memory.watch.tell(printed[-1])
 
 
 def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor | None:
@@ -868,7 +890,7 @@ _SPECIAL = {
 
 
 class Facts:
-    """written: numbers of the kernel's arguments that a store may reach. waits: `while` loops that read memory which
+    """addresses: the values that addresses, masks and conditions come from. written: numbers of the kernel's arguments that a store may reach. waits: `while` loops that read memory which
     another program may change. combines: by reduction, the name of the one operation that it does, or "".
     marks: whether two accesses of one program may meet. atomics: whether there are any."""
 
@@ -897,10 +919,90 @@ class Facts:
         meet = sum(any(groups.same(one, store) for store in stores) for one in touched)
         loops = any(o.name in ("for_op", "while_op") and any(_inside(program, o, _STORES)) for o in program.operations())
         self.marks = meet > 1 or loops or atomics
+        self.program = program
+
+    @functools.cached_property
+    def holders(self) -> set[Operation]:
+        """Loops, conditions and calls with an access inside."""
+        return {o for o in self.program.operations() if o.name in _CONTROL and any(_inside(self.program, o, _ACCESSES))}
+
+    @functools.cached_property
+    def addresses(self) -> set[Value]:
+        sources, found = _sources(self.program), set()
+        waiting = []
+        for operation in self.program.operations():
+            if operation.name in _ACCESSES or operation.name == "cond_branch" or operation in self.holders:
+                waiting += _decides(operation)
+        while waiting:
+            value = waiting.pop()
+            if value not in found:
+                found.add(value)
+                waiting += sources.get(value, ())
+        return found
+
+
+def _decides(operation: Operation) -> list[Value]:
+    """The operands that decide where an access goes, or which way a program takes."""
+    name, args = operation.name, operation.args
+    if name in _ACCESSES:
+        given = [v for arg in args for v in values(arg)]
+        number = {"store": 1, "masked_store": 1, "tensor_pointer_store": 1, "descriptor_store": 1}.get(name)
+        return [v for i, v in enumerate(given) if i != number and not (name == "masked_load" and i == 2)]
+    if name in ("if_op", "cond_branch"):
+        return [args[0]]
+    if name == "while_op":
+        return [operation.regions[0].blocks[0].operations[-1].args[0]]
+    return list(args[:3]) if name == "for_op" else []
+
+
+def _sources(program: Program) -> dict[Value, list[Value]]:
+    """By value, those that it comes from, through loops, conditions, branches and calls."""
+    found: dict[Value, list[Value]] = {}
+
+    def joined(targets, *sources):
+        for i, target in enumerate(targets):
+            found.setdefault(target, []).extend(each[i] for each in sources if i < len(each))
+
+    def handed(block) -> list[Value]:
+        last = block.operations[-1]
+        return [v for arg in (last.args[1:] if last.name == "condition_op" else last.args) for v in values(arg)]
+
+    for operation in program.operations():
+        name, args, regions, follow = operation.name, operation.args, operation.regions, []
+        if name == "for_op":
+            body = regions[0].blocks[0]
+            joined(operation.results, args[3], handed(body))
+            joined(body.arguments[1:], args[3], handed(body))
+            follow = args[:3]
+            joined(body.arguments[:1], args[:1])
+        elif name == "while_op":
+            before, after = (region.blocks[0] for region in regions)
+            joined(operation.results, handed(before))
+            follow = _decides(operation)
+            joined(after.arguments, handed(before))
+            joined(before.arguments, args[0], handed(after))
+        elif name == "if_op":
+            joined(operation.results, *(handed(region.blocks[0]) for region in regions if region.blocks))
+            follow = args[:1]
+        elif name == "call":
+            blocks = program.functions[args[0]].region.blocks
+            joined(blocks[0].arguments, args[1])
+            joined(operation.results, *(handed(b) for b in blocks if b.operations[-1].name == "ret"))
+        elif name == "branch":
+            joined(args[0].arguments, args[1])
+        else:
+            inner = [v for region in regions for block in region.blocks for o in block.operations for v in o.results]
+            for result in operation.results:
+                found.setdefault(result, []).extend([*(v for arg in args for v in values(arg)), *inner])
+        for result in operation.results if follow else ():
+            found.setdefault(result, []).extend(follow)
+    return found
 
 
 _STORES = {"store", "masked_store", "atomic_rmw", "atomic_cas", "tensor_pointer_store", "descriptor_store",
            "descriptor_scatter", "descriptor_reduce"}  # fmt: skip
+_ACCESSES = {"load", "masked_load", "store", "masked_store", "atomic_rmw", "atomic_cas", "tensor_pointer_load",
+             "tensor_pointer_store", "descriptor_load", "descriptor_store", "descriptor_gather", "descriptor_scatter"}  # fmt: skip
 _LOADS = {"load", "masked_load", "tensor_pointer_load", "descriptor_load", "descriptor_gather"}
 _MAY_WAIT = {"atomic_rmw", "atomic_cas"}
 _known: dict[int, tuple[Program, Facts]] = {}
@@ -947,17 +1049,13 @@ def _pointers(program: Program, operation: Operation) -> list[Value]:
 
 
 def _inside(program: Program, operation: Operation, names: set[str]):
-    """For each operation inside the regions of one, and in functions called there: whether it has one of the names."""
-    for region in operation.regions:
+    """For each operation inside the regions of one, or in the function that it calls: whether it has such a name."""
+    regions = [program.functions[operation.args[0]].region] if operation.name == "call" else operation.regions
+    for region in regions:
         for block in region.blocks:
             for each in block.operations:
                 yield each.name in names
                 yield from _inside(program, each, names)
-                if each.name == "call":
-                    for called in program.functions[each.args[0]].region.blocks:
-                        for inner in called.operations:
-                            yield inner.name in names
-                            yield from _inside(program, inner, names)
 
 
 def _only_operation(program: Program, body: Block) -> str:

@@ -7,6 +7,7 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,9 +15,11 @@ import torch
 
 from .lazy import Affine, Rect, column, plain
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
+from .vast import Pages, Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
+MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -25,10 +28,18 @@ _WHO = (1 << _CLOCK) - 1
 
 @dataclass(frozen=True)
 class Watch:
-    """What is noted of each access: how often elements are read and written, and what nothing orders."""
+    """What is noted of each access: how often elements are read and written, and what nothing orders.
+
+    tell: is called with each line that the kernel prints, when it does.
+    """
 
     counts: bool = False
     races: bool = False
+    tell: Callable[[str], None] | None = None
+
+
+class TooLarge(Exception):
+    """The addresses of a large launch are not a few numbers for each program."""
 
 
 class Box:
@@ -173,6 +184,7 @@ class Memory:
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
         self.changes = 0  # how often memory was written
+        self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks
         self.clock = 0
         self.barrier = torch.zeros(programs.numel() if marks else 0, dtype=torch.int64)
@@ -181,9 +193,12 @@ class Memory:
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
-        start = tensor.untyped_storage().data_ptr()
+        if isinstance(tensor, Vast):
+            start, made = -1 - len(self.storages), Pages(tensor)
+        else:
+            start, made = tensor.untyped_storage().data_ptr(), None
         if start not in self.storages or not start:
-            self.storages[start] = Storage(tensor)
+            self.storages[start] = made or Storage(tensor)
         storage = self.storages[start]
         storage.unit = min(storage.unit, tensor.element_size())
         argument = Argument(name, tensor, storage, len(self.windows))
@@ -255,9 +270,11 @@ class Memory:
             box = Box(argument, int(live[begin]), end - begin, counts, (offset + argument.offset) // size, all_steps)
             if argument.has_gaps and not argument.inside(box.elements() - argument.offset // size).all():
                 return None
-            if kind != "load" and not box.distinct:
+            if kind != "load" and not box.distinct or isinstance(argument.storage, Pages) and not self.only_addresses:
                 return None
             found.append(box)
+            if len(found) > 64 and sum(each.lanes for each in found) < WORTH_A_BOX * len(found):
+                return None
         if len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found):
             return None
         return found
@@ -265,6 +282,8 @@ class Memory:
     def _lanes(self, kind, address, shape, mask, on, dtype, where) -> list[Region]:
         count, size, block = self.batch.numel(), dtype.itemsize, torch.Size(shape)
         whole = (count, *block)
+        if self.only_addresses and math.prod(whole) > MOST_LANES:
+            raise TooLarge
         address, active = plain(address).expand(whole).reshape(-1), None
         if mask is not None:
             active = plain(mask).expand(whole)
@@ -293,6 +312,8 @@ class Memory:
             if not good.all():
                 self._fail(kind, argument, offset, good, who, which, block, where)
             at = torch.div(offset + argument.offset, size, rounding_mode="floor")
+            if isinstance(argument.storage, Pages):
+                at = argument.storage.place(at)
             found.append(Lanes(argument, who, which, at, per))
         return found
 
@@ -608,7 +629,10 @@ class Memory:
         line, code = self.text(where)
         first, second = (each.expand(whole) for each in (first, second))
         for place in map(tuple, places[: MAX_RACES - len(launch.races)].tolist()):
-            element = (region.element_of(place) * dtype.itemsize - argument.offset) // argument.itemsize
+            element = region.element_of(place)
+            if isinstance(argument.storage, Pages):
+                element = int(argument.storage.origin(torch.tensor(element)))
+            element = (element * dtype.itemsize - argument.offset) // argument.itemsize
             launch.races.append(
                 Race(kind, launch.kernel, argument.name, argument.index(element), self.place(int(first[place])),
                      self.place(int(second[place])), bool(same.expand(whole)[place]) if same is not None else None,

@@ -167,7 +167,7 @@ class Argument:
         self.name, self.dtype, self.storage = name, tensor.dtype, storage
         self.shape, self.stride = tuple(tensor.shape), tuple(tensor.stride())
         self.itemsize = tensor.element_size()
-        self.offset = tensor.data_ptr() - storage.start if tensor.numel() else 0  # bytes
+        self.offset = max(tensor.data_ptr() - storage.start, 0) if tensor.numel() else 0  # bytes
         # Kernels see an address range of each tensor's own. The low bits stay: alignment is part of the language.
         self.address = (number + 1 << WINDOW) | (tensor.data_ptr() & 0xFFF)
         self.extent = 1 + sum((n - 1) * s for n, s in zip(self.shape, self.stride)) if tensor.numel() else 0

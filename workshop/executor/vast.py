@@ -1,0 +1,103 @@
+"""Tensors too large to hold: memory is made where a program touches it.
+
+A launch over 10⁹ elements can be run for some of its programs. `Vast` stands for a tensor argument of that launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from .records import NOBODY, Storage
+
+PAGE = 10  # bits of a page's elements
+
+
+class Vast:
+    """A tensor whose elements are given by a function, or not defined.
+
+    content(at): the elements at these distances from the first, int64 of any shape -> values; None: nothing is defined.
+    """
+
+    def __init__(self, shape, stride, dtype: torch.dtype, content: Callable | None = None):
+        self.shape, self._stride, self.dtype, self.content = torch.Size(shape), tuple(stride), dtype, content
+
+    def stride(self):
+        return self._stride
+
+    def numel(self) -> int:
+        return self.shape.numel()
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        return 0  # aligned as every fresh tensor is
+
+
+class Pages(Storage):
+    """The memory of a Vast: pages of 2**PAGE elements, made when they are touched first.
+
+    Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
+    """
+
+    def __init__(self, tensor: Vast):
+        self.tensor, self.unit = tensor, tensor.element_size()
+        self.start, self.written, self.read, self.passes = 0, False, False, {}
+        extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+        self.table = torch.full(((extent >> PAGE) + 1,), -1, dtype=torch.int32)
+        self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
+        self.pool = torch.empty(0, dtype=tensor.dtype)
+        self._arrays: dict[str, torch.Tensor] = {}
+        self._fills: dict[str, int] = {}
+        if tensor.content is None:
+            self.defined = torch.empty(0, dtype=torch.bool)
+        else:
+            self.defined = None
+
+    @property
+    def units(self) -> int:
+        return self.pool.numel()
+
+    def typed(self, dtype: torch.dtype) -> torch.Tensor:
+        if dtype != self.pool.dtype:
+            raise TypeError(f"a pointer to {self.pool.dtype} is used as one to {dtype}")
+        return self.pool
+
+    def array(self, name, dtype=torch.int32, fill=0):
+        self._fills[name] = fill
+        return super().array(name, dtype, fill)
+
+    def place(self, at: torch.Tensor) -> torch.Tensor:
+        """Where elements lie in the pool."""
+        page = at >> PAGE
+        slots = self.table[page]
+        if (slots < 0).any():
+            self._make(page[slots < 0].unique())
+            slots = self.table[page]
+        return (slots.long() << PAGE) + (at & (1 << PAGE) - 1)
+
+    def origin(self, place: torch.Tensor) -> torch.Tensor:
+        """Which elements lie at these places of the pool."""
+        return (self.pages[place >> PAGE] << PAGE) + (place & (1 << PAGE) - 1)
+
+    def _make(self, pages: torch.Tensor) -> None:
+        self.table[pages] = torch.arange(len(self.pages), len(self.pages) + len(pages), dtype=torch.int32)
+        self.pages = torch.cat([self.pages, pages])
+        at = (pages[:, None] << PAGE) + torch.arange(1 << PAGE)
+        if self.tensor.content is None:
+            new = torch.zeros(at.numel(), dtype=self.pool.dtype)
+            self.defined = torch.cat([self.defined, torch.zeros(at.numel(), dtype=torch.bool)])
+        else:
+            new = self.tensor.content(at).reshape(-1).to(self.pool.dtype)
+        self.pool = torch.cat([self.pool, new])
+        grown = {n: torch.full((at.numel(),), self._fills[n], dtype=a.dtype) for n, a in self._arrays.items()}
+        self._arrays = {name: torch.cat([array, grown[name]]) for name, array in self._arrays.items()}
+        self.passes = {line: torch.cat([a, a.new_zeros(at.numel())]) for line, a in self.passes.items()}
+
+    def found(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """What was written: elements, as distances from the first, ascending, and their values."""
+        place = (self.writer != NOBODY).nonzero().reshape(-1)
+        at, order = self.origin(place).sort()
+        return at, self.pool[place[order]]
