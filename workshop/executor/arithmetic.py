@@ -91,7 +91,7 @@ def _sdiv(x: Tensor, y: Tensor) -> Tensor:
 
 def _srem(x: Tensor, y: Tensor) -> Tensor:
     """With the sign of x."""
-    return torch.where(y == 0, _by_zero(x), x - _sdiv(x, y) * y)
+    return x - _sdiv(x, y) * y
 
 
 def _by_zero(x: Tensor) -> Tensor:
@@ -102,7 +102,11 @@ def _by_zero(x: Tensor) -> Tensor:
 
 
 def _unless_by_zero(operation: Callable) -> Callable:
-    return lambda x, y: torch.where(y == 0, _by_zero(x), operation(x, y))
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        result, zero = operation(x, y), y == 0
+        return torch.where(zero, _by_zero(x), result) if zero.any() else result
+
+    return call
 
 
 def _umulhi(x, y):
@@ -121,7 +125,7 @@ def _shift(operation: Callable) -> Callable:
 
 
 _INTEGERS: dict[str, Callable] = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv, "srem": _srem,
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv, "srem": _unless_by_zero(_srem),
     "and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor,
     "shl": _shift(torch.bitwise_left_shift), "ashr": _shift(torch.bitwise_right_shift),
     "lshr": _shift(_without_sign(np.right_shift)), "udiv": _unless_by_zero(_without_sign(np.floor_divide)),

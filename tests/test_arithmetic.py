@@ -1,0 +1,257 @@
+"""The executor's arithmetic: by numbers worked out here, and beside what an H200 gave for every operation."""
+
+import itertools
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from workshop.executor import arithmetic, libdevice
+from workshop.executor.formats import narrowed, saturated
+from workshop.executor.front_end import Unsupported
+from workshop.executor.program import Enum, Type
+
+ROOT = Path(__file__).resolve().parents[1]
+E = arithmetic.ELEMENTWISE
+inf, nan = float("inf"), float("nan")
+
+
+def number(name):
+    return Type("float" if name[0] in "fb" else "int", name)
+
+
+def tensor(dtype, *values):
+    return torch.tensor(values, dtype=dtype)
+
+
+def same(x, y):
+    """Equal dtypes and bits; NaN is NaN."""
+    assert x.dtype == y.dtype and x.shape == y.shape, (x, y)
+    assert torch.equal(x.isnan(), y.isnan()), (x, y)
+    known = ~x.isnan()
+    assert torch.equal(torch.signbit(x[known]), torch.signbit(y[known])) and torch.equal(x[known], y[known]), (x, y)
+
+
+def run(*more):
+    """The comparison in a process of its own, where Triton's interpreter is off."""
+    command = [sys.executable, "-m", "benchmarks.operations", *more]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
+
+
+def test_every_operation_agrees_with_what_a_card_gave():
+    done = run()
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+def test_every_operation_agrees_with_this_card():
+    done = run("--card")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+
+
+def test_a_wrong_operation_is_found(monkeypatch):
+    program = (
+        "import benchmarks.operations as o, workshop.executor.arithmetic as a, torch, sys\n"
+        "a.ELEMENTWISE['fadd'] = lambda x, y: torch.where(x == 0, y + 1e-30, x + y)\n"
+        "sys.argv = ['', '--only', 'x + y | float32']\n"
+        "o.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1 and "x + y | float32" in done.stdout, done.stderr[-2000:]
+
+
+# --- by numbers worked out here ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_fma_rounds_once(dtype):
+    """Beside fractions, on numbers of all sizes."""
+    generator = torch.Generator().manual_seed(22)
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    info = torch.iinfo(bits)
+    x, y, z = (
+        torch.randint(info.min, info.max, (3000,), generator=generator, dtype=bits).view(dtype) for _ in range(3)
+    )
+    small = torch.randn(3, 3000, generator=generator, dtype=torch.float64).to(dtype)
+    x, y = torch.cat([x, small[0]]), torch.cat([y, small[1]])
+    z = torch.cat([z, (-small[0].double() * small[1].double()).to(dtype)])
+    found = E["fma"](x, y, z)
+    for a, b, c, result in zip(x.tolist(), y.tolist(), z.tolist(), found.tolist()):
+        if not all(abs(each) < inf for each in (a, b, c)):
+            continue
+        exact = Fraction(a) * Fraction(b) + Fraction(c)
+        if abs(result) == inf:
+            assert abs(exact) > torch.finfo(dtype).max and (exact > 0) == (result > 0)
+            continue
+        here = torch.tensor(result, dtype=dtype)
+        beside = [torch.nextafter(here, torch.tensor(s, dtype=dtype)).item() for s in (inf, -inf)]
+        assert all(abs(exact - Fraction(result)) <= abs(exact - Fraction(n)) for n in beside if abs(n) < inf), (a, b, c)
+
+
+def test_fma_of_what_is_not_finite():
+    x, y, z = tensor(torch.float64, inf, 0.0, 1.0, nan, -0.0), tensor(torch.float64, 0, inf, 2, 1, 1), torch.zeros(5)
+    z = z.double()
+    same(E["fma"](x, y, z), x * y + z)
+
+
+def test_integers_wrap_around_and_divide_by_zero():
+    low = -(1 << 31)
+    x, y = tensor(torch.int32, 7, -7, low, low, 0), tensor(torch.int32, 2, 2, -1, 0, 0)
+    assert E["sdiv"](x, y).tolist() == [3, -3, low, -1, -1]
+    assert E["srem"](x, y).tolist() == [1, -1, 0, -1, -1]
+    for name in ("sdiv", "udiv", "srem", "urem"):  # 64 bits: by 32 where the number fits
+        found = E[name](tensor(torch.int64, 5, -5, 1 << 40), tensor(torch.int64, 0))
+        assert found.tolist() == [0xFFFFFFFF, -1, -1]
+    assert E["udiv"](tensor(torch.int32, -1), tensor(torch.int32, 2)).tolist() == [(1 << 31) - 1]
+    assert E["urem"](tensor(torch.int64, -1), tensor(torch.int64, 10)).tolist() == [(2**64 - 1) % 10]
+    assert E["iabs"](tensor(torch.int32, low)).item() == low
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_the_upper_half_of_a_product(dtype):
+    width = 8 * dtype.itemsize
+    values = [0, 1, -1, 2, torch.iinfo(dtype).min, torch.iinfo(dtype).max, 0x12345678, -0x76543210]
+    for x, y in itertools.product(values, values):
+        upper = (x % 2**width) * (y % 2**width) >> width
+        assert E["umulhi"](tensor(dtype, x), tensor(dtype, y)).item() % 2**width == upper
+        assert libdevice.EXACT["mulhi"](tensor(dtype, x), tensor(dtype, y)).item() == x * y >> width
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+def test_shifts_by_the_width_or_more(dtype):
+    width = 8 * dtype.itemsize
+    x, by = tensor(dtype, -1, 5, -1, 5), tensor(dtype, width, width, -1, -1)
+    assert E["shl"](x, by).tolist() == [0] * 4
+    assert E["lshr"](x, by).tolist() == [0] * 4
+    assert E["ashr"](x, by).tolist() == [-1, 0, -1, 0]
+
+
+def test_an_amount_of_64_bits_counts_with_32():
+    assert E["shl"](tensor(torch.int64, 5), tensor(torch.int64, (1 << 40) + 1)).item() == 10
+
+
+def test_truth_values_are_added_modulo_two():
+    x, y = torch.tensor([True, True, False]), torch.tensor([True, False, False])
+    assert E["add"](x, y).tolist() == E["sub"](x, y).tolist() == [False, True, False]
+    assert E["mul"](x, y).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_zeros_and_nan_in_maxima(dtype):
+    x, y = tensor(dtype, -0.0, 0.0, nan, 1.0, -0.0), tensor(dtype, 0.0, -0.0, 2.0, nan, -0.0)
+    same(E["maxnumf"](x, y), tensor(dtype, 0.0, 0.0, 2.0, 1.0, -0.0))
+    same(E["minnumf"](x, y), tensor(dtype, -0.0, -0.0, 2.0, 1.0, -0.0))
+    same(E["maximumf"](x, y), tensor(dtype, 0.0, 0.0, nan, nan, -0.0))
+    same(E["minimumf"](x, y), tensor(dtype, -0.0, -0.0, nan, nan, -0.0))
+    for name in ("maxnumf", "minnumf", "maximumf", "minimumf"):
+        same(arithmetic.reduction(name)(torch.stack([x, y]), 0), E[name](x, y))
+
+
+def test_comparisons_with_nan():
+    x, y = tensor(torch.float32, nan, 1.0, 2.0), tensor(torch.float32, 1.0, 1.0, 1.0)
+    wanted = {"OEQ": [0, 1, 0], "UEQ": [1, 1, 0], "ONE": [0, 0, 1], "UNE": [1, 0, 1], "OGT": [0, 0, 1]}
+    wanted |= {"UGT": [1, 0, 1], "OLE": [0, 1, 0], "ULE": [1, 1, 0], "ORD": [0, 1, 1], "UNO": [1, 0, 0]}
+    for how, expected in wanted.items():
+        assert E[f"fcmp{how}"](x, y).tolist() == [bool(each) for each in expected], how
+
+
+def test_unsigned_comparisons():
+    x, y = tensor(torch.int32, -1, 1), tensor(torch.int32, 1, -1)
+    assert E["icmpULT"](x, y).tolist() == [False, True]
+    assert E["icmpSLT"](x, y).tolist() == [True, False]
+
+
+def test_conversions_round_once():
+    just_above_a_tie = 1 + 2.0**-11 + 2.0**-40  # float16 and, by float32, a tie
+    assert narrowed(tensor(torch.float64, just_above_a_tie), torch.float16).item() == 1 + 2.0**-10
+    assert narrowed(tensor(torch.float64, 2.0**-150 * 1.1), torch.bfloat16).item() == 0
+    assert E["si_to_fp"](tensor(torch.int64, (1 << 62) + (1 << 54) + 1), number("bf16")).item() == 2.0**62 + 2.0**55
+    assert E["ui_to_fp"](tensor(torch.int64, -1), number("bf16")).item() == 2.0**64
+    assert E["ui_to_fp"](tensor(torch.int64, -1), number("f32")).item() == 2.0**64
+    assert E["ui_to_fp"](tensor(torch.int8, -1), number("f16")).item() == 255
+
+
+def test_toward_zero():
+    mode = Enum("ROUNDING_MODE", "RTZ")
+    x = tensor(torch.float32, 1 + 2.0**-8, -1 - 2.0**-8, 1e38, inf, -1e-45)
+    same(E["fp_to_fp"](x, number("bf16"), mode)[:2], tensor(torch.bfloat16, 1.0, -1.0))
+    same(E["fp_to_fp"](x, number("f16"), mode), tensor(torch.float16, 1.00390625, -1.00390625, 65504, inf, -0.0))
+
+
+def test_integers_of_what_is_too_large():
+    x = tensor(torch.float32, nan, inf, -inf, 3e9, -3e9, 1.9, -1.9)
+    assert saturated(x, torch.int32).tolist() == [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 1, -1]
+    assert E["fp_to_ui"](x, number("i32")).tolist() == [0, -1, 0, 3000000000 - 2**32, 0, 1, 0]
+
+
+def test_float8_saturates():
+    x = tensor(torch.float32, 1e6, -inf, nan, 464.0, 17.0)
+    same(E["fp_to_fp"](x, number("f8E4M3FN")).float(), tensor(torch.float32, 448, -448, nan, 448, 16))
+    same(E["fp_to_fp"](x, number("f8E5M2")).float(), tensor(torch.float32, 57344, -57344, nan, 448, 16))
+
+
+def test_constants():
+    assert arithmetic.constant("get_uint32", (2**32 - 1,), number("i32")).tolist() == [-1]
+    assert arithmetic.constant("get_uint64", (2**64 - 1,), number("i64")).tolist() == [-1]
+    assert arithmetic.constant("get_int1", (1,), number("i1")).tolist() == [True]
+    block = Type("block", element=number("bf16"), shape=(4, 2))
+    assert arithmetic.constant("get_null_value", (block,), block).shape == (1, 1, 1)
+    assert arithmetic.constant("get_all_ones_value", (number("i1"),), number("i1")).tolist() == [True]
+    assert arithmetic.constant("get_all_ones_value", (number("i16"),), number("i16")).tolist() == [-1]
+    assert arithmetic.constant("get_fp32", (1e300,), number("f32")).tolist() == [inf]
+
+
+def test_a_number_chooses_blocks():
+    condition = torch.tensor([True, False])
+    found = E["select"](condition, torch.ones(1, 3), torch.zeros(2, 1))
+    assert found.tolist() == [[1, 1, 1], [0, 0, 0]]
+
+
+def test_products_in_batches():
+    a, b = torch.randn(3, 2, 4, 8), torch.randn(1, 2, 8, 4)
+    c = torch.ones(1, 1, 1, 1)
+    type = Type("block", element=number("f32"), shape=(2, 4, 4))
+    found = arithmetic.dot(a, b, c, Enum("INPUT_PRECISION", "IEEE"), 0, type)
+    torch.testing.assert_close(found, torch.matmul(a.double(), b.double()).float() + 1)
+
+
+def test_scaled_products():
+    kind = {name: Enum("ScaleDotElemTypeTY", name) for name in ("E2M1", "BF16")}
+    type = Type("block", element=number("f32"), shape=(2, 2))
+    packed = torch.tensor([[[0x21, 0x7F], [0x98 - 256, 0x00]]], dtype=torch.int8)  # 0.5 1, -6 6; -0 -0.5, 0 0
+    b = torch.eye(4, 2, dtype=torch.bfloat16)[None]
+    scale = torch.tensor([[[128 - 256], [126]]], dtype=torch.int8)
+    given = (packed, scale, kind["E2M1"], b, None, kind["BF16"], False, True, True, torch.zeros(1, 1, 1), type)
+    assert arithmetic.dot_scaled(*given).tolist() == [[[1.0, 2.0], [0.0, -0.25]]]
+    along_rows = (packed.mT, scale[:, :1].expand(1, 4, 1), kind["E2M1"], b[:, :2], None, kind["BF16"])
+    along_rows += (False, False, True)
+    found = arithmetic.dot_scaled(*along_rows, torch.zeros(1, 1, 1), type.with_shape((4, 2)))
+    assert found.tolist() == [[[1.0, 0.0], [2.0, -1.0], [-12.0, 0.0], [12.0, 0.0]]]
+
+
+def test_histogram_and_gather():
+    x = torch.tensor([[0, 1, 1, 3], [2, 2, 2, 2]], dtype=torch.int32)
+    assert arithmetic.histogram(x, 4).tolist() == [[1, 2, 0, 1], [0, 0, 4, 0]]
+    mask = torch.tensor([[True, True, False, True]])
+    assert arithmetic.histogram(x, 4, mask).tolist() == [[1, 1, 0, 1], [0, 0, 3, 0]]
+    source = torch.arange(8.0).reshape(1, 4, 2).to(torch.float8_e5m2)
+    found = arithmetic.gather(source, torch.tensor([[[3, 0]], [[1, 1]]]), 0)
+    assert found.float().tolist() == [[[6, 1]], [[2, 3]]]
+
+
+def test_libdevice():
+    one = torch.ones(1, 2)
+    same(arithmetic.extern("__nv_expf", [one], number("f32")), torch.exp(one.double()).float())
+    same(arithmetic.extern("__ocml_exp_f64", [one.double()], number("f64")), torch.exp(one.double()))
+    below = arithmetic.extern("__nv_fdiv_rd", [one, 3 * one], number("f32"))
+    assert (below.double() < 1 / 3).all() and (one / 3 > below).all()
+    assert arithmetic.extern("__nv_isnanf", [one / 0 - one / 0], number("i32")).tolist() == [[1, 1]]
+    assert np.array_equal(arithmetic.extern("__nv_sinpi", [tensor(torch.float64, 1.0, 0.5)], number("f64")), [0.0, 1.0])
+    with pytest.raises(Unsupported, match="__nv_jnf"):
+        arithmetic.extern("__nv_jnf", [one, one], number("f32"))
