@@ -144,6 +144,12 @@ def wide(x: Tensor) -> Tensor:
     return x.float() if x.dtype.itemsize == 1 else x
 
 
+def _has_zero(x: Tensor) -> bool:
+    if x.dtype.itemsize == 2:
+        return bool((x == 0).any())
+    return np.count_nonzero(x.numpy()) < x.numel()  # four times as fast
+
+
 def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
     """A maximum or minimum where +0 is greater than -0. torch gives either; `join` of their bits is the right one.
 
@@ -153,13 +159,14 @@ def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
 
     def call(x: Tensor, y: Tensor, *_) -> Tensor:
         result = operation(x, y)
-        if int(torch.count_nonzero(result)) == result.numel():
+        low, high = torch.aminmax(result)
+        if low > 0 or high < 0 or not _has_zero(result):
             pass
         elif join is torch.bitwise_and and y.numel() == 1 and not y.signbit():  # such as max(x, 0)
             result += 0.0  # -0 becomes +0
         else:
             result = torch.where((x == 0) & (y == 0), join(bits(x), bits(y)).view(x.dtype), result)
-        if not propagates and torch.aminmax(result).min.isnan():
+        if not propagates and low.isnan():
             result = torch.where(x.isnan(), y, torch.where(y.isnan(), x, result))
         return result
 
@@ -196,7 +203,16 @@ def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
 
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
-    return _fma64(x, y, z) if x.dtype == torch.float64 else narrowed(odd_fma(x, y, z), x.dtype)
+    if x.dtype == torch.float64:
+        return _fma64(x, y, z)
+    total = (x.double() * y.double()).add_(z)
+    # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
+    fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
+    doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
+    doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
+    if doubtful.any():
+        total[doubtful] = odd_fma(*(each.expand(total.shape)[doubtful] for each in (x, y, z)))
+    return narrowed(total, x.dtype)
 
 
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
@@ -246,7 +262,8 @@ def _exact(x: float, y: float, z: float) -> float:
 
 def _sqrt(x: Tensor) -> Tensor:
     """Rounded to nearest. torch's is a unit in the last place off where MKL computes it."""
-    return torch.from_numpy(np.asarray(np.sqrt(x.numpy())))
+    with np.errstate(all="ignore"):
+        return torch.from_numpy(np.sqrt(x.numpy()))
 
 
 def _frem(x: Tensor, y: Tensor) -> Tensor:

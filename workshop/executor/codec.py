@@ -88,13 +88,17 @@ _KINDS = {
 }
 _ARGUMENTS = {name: kinds.split(" ") for names, kinds in _KINDS.items() for name in names.split()}
 # What must be of one type, and of which kind.
-_INTEGER = set(front_end.words("""
+_INTEGER = set(
+    front_end.words("""
     add sub mul sdiv udiv srem urem and or xor shl lshr ashr maxsi maxui minsi minui umulhi iabs
-"""))
-_FLOAT = set(front_end.words("""
+""")
+)
+_FLOAT = set(
+    front_end.words("""
     fadd fsub fmul fdiv fneg frem maxnumf minnumf maximumf minimumf exp exp2 log log2 sin cos sqrt rsqrt fabs floor
     ceil erf precise_divf approx_divf precise_sqrt fma clampf
-"""))
+""")
+)
 
 
 class BadProgram(ValueError):

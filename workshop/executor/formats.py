@@ -18,6 +18,7 @@ DTYPES = {
     "f8E5M2FNUZ": torch.float8_e5m2fnuz, "f8E4M3B11FNUZ": torch.uint8,
 }  # fmt: skip
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+TORCH_UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 # Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
@@ -57,9 +58,7 @@ def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 def zero_extended(x: Tensor) -> Tensor:
     """Integers of at most 32 bits without sign, as int64; int64 as it is."""
-    if x.dtype in (torch.bool, torch.int64):
-        return x.long()
-    return x.long() & ((1 << 8 * x.dtype.itemsize) - 1)
+    return x.long() if x.dtype in (torch.bool, torch.int64) else x.view(TORCH_UNSIGNED[x.dtype.itemsize]).long()
 
 
 # --- between floating point formats ------------------------------------------------------------------------
@@ -103,10 +102,10 @@ def from_signed(x: Tensor, type: Type) -> Tensor:
 def from_unsigned(x: Tensor, type: Type) -> Tensor:
     """ui_to_fp, rounded once."""
     dtype = torch_dtype(type.scalar)
+    if dtype.itemsize >= 4 and x.dtype != torch.bool:
+        return x.view(TORCH_UNSIGNED[x.dtype.itemsize]).to(dtype)
     if x.dtype != torch.int64:
         return _from_integers(zero_extended(x), dtype)
-    if dtype.itemsize >= 4:
-        return x.view(torch.uint64).to(dtype)
     halved = (x >> 1 & torch.iinfo(torch.int64).max) | (x & 1)
     return torch.where(x < 0, _from_integers(halved, dtype) * 2, _from_integers(x, dtype))
 

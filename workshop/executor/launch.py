@@ -24,7 +24,13 @@ TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", t
          torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.bool: "i1", torch.uint8: "u8",
          torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64", torch.float8_e4m3fn: "fp8e4nv",
          torch.float8_e5m2: "fp8e5", torch.float8_e4m3fnuz: "fp8e4b8", torch.float8_e5m2fnuz: "fp8e5b16"}  # fmt: skip
-NUMBERS = {"i1": torch.bool, "fp32": torch.float32, "fp64": torch.float64, "fp16": torch.float16, "bf16": torch.bfloat16}
+NUMBERS = {
+    "i1": torch.bool,
+    "fp32": torch.float32,
+    "fp64": torch.float64,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+}
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
     try:
         bound = inspect.signature(kernel.fn).bind(*args, **given)
     except TypeError as error:
-        raise TypeError(f"{kernel.fn.__name__}: {error}") from None
+        raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}") from None
     bound.apply_defaults()
     return {name: _number(value) for name, value in bound.arguments.items()}, options
 
@@ -216,7 +222,12 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
     # Sizes and strides of a descriptor have the types that this Triton gives them.
     return [
-        (label, value.to(front_end_dtype(parameter.type)) if isinstance(value, torch.Tensor) and parameter.type.kind == "int" else value)
+        (
+            label,
+            value.to(front_end_dtype(parameter.type))
+            if isinstance(value, torch.Tensor) and parameter.type.kind == "int"
+            else value,
+        )
         for (label, value), parameter in zip(found, entry)
     ]
 
@@ -288,4 +299,15 @@ def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = Watch()) -> L
     return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
 
 
-__all__ = ["Specialisation", "bind", "check_globals", "execute", "grid_of", "launch", "leaves", "lowered", "plain", "specialise"]
+__all__ = [
+    "Specialisation",
+    "bind",
+    "check_globals",
+    "execute",
+    "grid_of",
+    "launch",
+    "leaves",
+    "lowered",
+    "plain",
+    "specialise",
+]

@@ -112,7 +112,9 @@ class Rect:
         return torch.ones((1,) * (axes + 1), dtype=torch.bool) if value is None else value
 
     def both(self, other: Rect) -> Rect:
-        counts = (a if b is None else b if a is None else torch.minimum(a, b) for a, b in zip(self.counts, other.counts))
+        counts = (
+            a if b is None else b if a is None else torch.minimum(a, b) for a, b in zip(self.counts, other.counts)
+        )
         return Rect(tuple(counts), tuple(map(max, self.shape, other.shape)))
 
     def broadcast(self, shape: tuple[int, ...]) -> Rect | None:

@@ -323,7 +323,9 @@ class Machine:
         flat = [p.expand(shape).reshape(-1) for p in pairs]
         batch, ids = self.memory.batch, self.ids
         each = shape[1:].numel()
-        self.memory.batch = torch.arange(batch.numel()).repeat_interleave(each) if programs > 1 else batch[:1].repeat(each)
+        self.memory.batch = (
+            torch.arange(batch.numel()).repeat_interleave(each) if programs > 1 else batch[:1].repeat(each)
+        )
         self.ids = tuple(i.repeat_interleave(each) if i.numel() > 1 else i for i in ids)
         own = None if on is None else (on.expand(programs).repeat_interleave(each) if programs > 1 else None)
         found = (yield from self.block(body, flat, own))[1]
@@ -341,7 +343,13 @@ class Machine:
             late = [p.narrow(axis, step, size - step) for p in parts]
             found = yield from self._combined(body, early + late, on)
             parts = [
-                torch.cat([p.narrow(axis, 0, step).expand(f.shape[0], *p.shape[1:axis], step, *p.shape[axis + 1 :]), f.to(p.dtype)], axis)
+                torch.cat(
+                    [
+                        p.narrow(axis, 0, step).expand(f.shape[0], *p.shape[1:axis], step, *p.shape[axis + 1 :]),
+                        f.to(p.dtype),
+                    ],
+                    axis,
+                )
                 for p, f in zip(parts, found)
             ]
             step *= 2
@@ -398,7 +406,12 @@ class Machine:
                 if other.base.numel() == 1:
                     found = one.times(int(other.base))
                 elif not any(one.steps):
-                    found = Affine(one.base * other.base, one.steps, one.broadcast(operation.results[0].type.shape).shape, one.dtype).fits()
+                    found = Affine(
+                        one.base * other.base,
+                        one.steps,
+                        one.broadcast(operation.results[0].type.shape).shape,
+                        one.dtype,
+                    ).fits()
                 else:
                     continue
                 return found.broadcast(operation.results[0].type.shape) if isinstance(found, Affine) else found
@@ -459,7 +472,11 @@ class Machine:
         x = self.lazy(value)
         if type.scalar.kind == "pointer" or isinstance(x, Affine) and arithmetic.torch_dtype(type.scalar) == x.dtype:
             return x
-        return self._plain(operation, x, type) if not isinstance(x, Doubtful) else self._doubtful("bitcast", arithmetic.ELEMENTWISE["bitcast"], [x, type])
+        return (
+            self._plain(operation, x, type)
+            if not isinstance(x, Doubtful)
+            else self._doubtful("bitcast", arithmetic.ELEMENTWISE["bitcast"], [x, type])
+        )
 
     def _reshaping(self, operation: Operation, on):
         """expand_dims, broadcast, trans, reshape, unsplat: of lazy values too."""
@@ -626,41 +643,67 @@ class Machine:
             memory.store(region, dtype, region.of(part), shape, self.where)
 
     def _atomic(self, operation: Operation, on):
-        how, pointer, value, *rest = operation.args
-        mask = rest[0] if rest and isinstance(rest[0], Value) else None
-        function = arithmetic.ATOMICS[how.name]
-        return self._atomically(operation, pointer, value, mask, on, lambda old, new: function(old, new))
+        how, pointer, value, mask, *_ = operation.args
+        return self._atomic_change(operation, pointer, value, mask, on, arithmetic.ATOMICS[how.name])
 
     def _cas(self, operation: Operation, on):
         pointer, expected, value, *_ = operation.args
-        count, shape = self.memory.batch.numel(), tuple(pointer.type.shape)
-        wanted = self.get(expected).expand(count, *shape).reshape(-1)
-        return self._atomically(operation, pointer, value, None, on, None, wanted)
+        wanted = self._flat(expected)
+        return self._atomic_change(
+            operation, pointer, value, None, on, lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)
+        )
 
-    def _atomically(self, operation, pointer, value, mask, on, function, wanted=None):
-        if self.memory.only_addresses:
-            raise TooLarge
-        memory, type = self.memory, operation.results[0].type
-        dtype, count = arithmetic.torch_dtype(type.scalar), memory.batch.numel()
+    def _atomic_load(self, operation: Operation, on):
+        pointer, mask, *_ = operation.args
+        return self._atomic_change(operation, pointer, None, mask, on, lambda old, new: old)
+
+    def _atomic_store(self, operation: Operation, on):
+        pointer, value, mask, *_ = operation.args
+        self._atomic_change(operation, pointer, value, mask, on, arithmetic.ATOMICS["XCHG"])
+
+    def _atomic_poll(self, operation: Operation, on) -> Steps:
+        """Waits until each element has its expected value."""
+        pointer, expected, *_ = operation.args
+        wanted, waiting = self.whole(expected), on
+        while True:
+            found = self._atomic_change(operation, pointer, None, None, waiting, lambda old, new: old)
+            same = (found == wanted).reshape(found.shape[0], -1).all(dim=1)
+            waiting = ~same if waiting is None else waiting & ~same
+            if not waiting.any():
+                return [torch.ones(found.shape, dtype=torch.bool)]
+            yield
+
+    def _flat(self, value: Value) -> torch.Tensor:
+        return self.get(value).expand(self.memory.batch.numel(), *value.type.shape).reshape(-1)
+
+    def _atomic_change(self, operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
+        """An atomic of each lane. change(old, new) or change(old, new, lanes): what it writes. Gives the old values."""
         address, shape = self._address(pointer)
         mask = self._mask(mask, shape)
         if mask is not None and not shape:
             on, mask = _both(mask.reshape(-1), on), None
-        new = self.lazy(value)
-        new = plain(new).expand(count, *shape).reshape(-1)
-        old = torch.zeros(count * torch.Size(shape).numel(), dtype=dtype)
+        dtype = arithmetic.torch_dtype(pointer.type.scalar.element)
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "")
+        new = None if value is None else self._flat(value)
+        return self._atomically(address, shape, mask, new, dtype, on, semantics, change)
+
+    def _atomically(self, address, shape, mask, new, dtype: torch.dtype, on, semantics: str, change):
+        memory = self.memory
+        if memory.only_addresses:
+            raise TooLarge
+        old = torch.zeros(memory.batch.numel() * torch.Size(shape).numel(), dtype=dtype)
+        takes_lanes = change.__code__.co_argcount == 3 if hasattr(change, "__code__") else False
         for region in memory.regions("atomic", address, shape, mask, on, dtype, self.where):
             region = region.one_by_one(shape)
             at = region.programs * region.size + region.lane
 
-            def change(before, chosen, at=at):
-                if function is None:
-                    return torch.where(_same(before, wanted[at[chosen]]), new[at[chosen]], before)
-                return function(before, new[at[chosen]])
+            def changed(before, chosen, at=at):
+                lanes = at[chosen]
+                given = before if new is None else new[lanes]
+                return change(before, given, lanes) if takes_lanes else change(before, given)
 
-            old[at] = memory.atomic(region, dtype, shape, semantics, self.where, change)
-        return old.reshape(count, *shape)
+            old[at] = memory.atomic(region, dtype, shape, semantics, self.where, changed)
+        return old.reshape(-1, *shape)
 
     # --- block pointers and descriptors -----------------------------------------------------------------
 
@@ -755,7 +798,11 @@ class Machine:
         self._stored(address, shape, mask, self.lazy(value), value.type, on)
 
     def _descriptor_reduce(self, operation: Operation, on):
-        raise Unsupported("a reduction into a tensor descriptor")
+        how, descriptor, value, indices = operation.args[:4]
+        address, shape, mask = self._descriptor_access(descriptor, indices)
+        dtype, new = arithmetic.torch_dtype(value.type.scalar), self._flat(value)
+        name = "FADD" if how.name == "ADD" and dtype.is_floating_point else how.name
+        self._atomically(address, shape, mask, new, dtype, on, "RELAXED", arithmetic.ATOMICS[name])
 
     # --- promises, assertions, prints -------------------------------------------------------------------
 
@@ -865,7 +912,8 @@ def _put(region, whole: torch.Tensor, part: torch.Tensor) -> None:
 
 
 _CONTROL = {"call": Machine._call, "if_op": Machine._if, "for_op": Machine._for, "while_op": Machine._while,
-            "reduce": Machine._reduce, "scan": Machine._scan, "map_elementwise": Machine._map}  # fmt: skip
+            "reduce": Machine._reduce, "scan": Machine._scan, "map_elementwise": Machine._map,
+            "atomic_poll": Machine._atomic_poll}  # fmt: skip
 _SPECIAL = {
     "splat": Machine._splat, "make_range": Machine._make_range, "add": Machine._add, "sub": Machine._sub,
     "mul": Machine._mul, "addptr": Machine._addptr, "and": Machine._and, "int_cast": Machine._int_cast,
@@ -874,7 +922,8 @@ _SPECIAL = {
     "get_program_id": Machine._program_id, "get_num_programs": Machine._num_programs, "dot": Machine._dot,
     "dot_scaled": Machine._dot_scaled, "extern_elementwise": Machine._extern, "load": Machine._load,
     "masked_load": Machine._load, "store": Machine._store, "masked_store": Machine._store,
-    "atomic_rmw": Machine._atomic, "atomic_cas": Machine._cas, "make_block_ptr": Machine._make_block_pointer,
+    "atomic_rmw": Machine._atomic, "atomic_cas": Machine._cas, "atomic_load": Machine._atomic_load,
+    "atomic_store": Machine._atomic_store, "make_block_ptr": Machine._make_block_pointer,
     "advance": Machine._advance, "tensor_pointer_load": Machine._block_load,
     "tensor_pointer_store": Machine._block_store, "make_tensor_descriptor": Machine._make_descriptor,
     "descriptor_load": Machine._descriptor_load, "descriptor_gather": Machine._descriptor_gather,
@@ -903,12 +952,14 @@ class Facts:
             name = operation.name
             if name == "reduce":
                 self.combines[operation] = _only_operation(program, operation.regions[0].blocks[0])
-            if name == "while_op" and any(_inside(program, operation, _MAY_WAIT)):
+            if name == "atomic_poll" or name == "while_op" and any(_inside(program, operation, _ATOMICS)):
                 self.waits.add(operation)
+            if name in _ACCESSES:
+                touched.append(
+                    next(v for v in values(operation.args) if v.type.scalar.kind in ("pointer", "descriptor"))
+                )
             if name in _STORES:
-                stores.append(next(values(operation.args)))
-            if name in _LOADS or name in _STORES:
-                touched.append(next(values(operation.args)))
+                stores.append(touched[-1])
             atomics |= name.startswith("atomic")
             groups.join(_pointers(program, operation))
         self.atomics = atomics
@@ -917,7 +968,9 @@ class Facts:
             if any(groups.same(argument, pointer) for pointer in stores)
         }  # fmt: skip
         meet = sum(any(groups.same(one, store) for store in stores) for one in touched)
-        loops = any(o.name in ("for_op", "while_op") and any(_inside(program, o, _STORES)) for o in program.operations())
+        loops = any(
+            o.name in ("for_op", "while_op") and any(_inside(program, o, _STORES)) for o in program.operations()
+        )
         self.marks = meet > 1 or loops or atomics
         self.program = program
 
@@ -999,12 +1052,11 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
     return found
 
 
-_STORES = {"store", "masked_store", "atomic_rmw", "atomic_cas", "tensor_pointer_store", "descriptor_store",
+_ATOMICS = {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "atomic_poll"}
+_STORES = _ATOMICS | {"store", "masked_store", "tensor_pointer_store", "descriptor_store",
            "descriptor_scatter", "descriptor_reduce"}  # fmt: skip
-_ACCESSES = {"load", "masked_load", "store", "masked_store", "atomic_rmw", "atomic_cas", "tensor_pointer_load",
-             "tensor_pointer_store", "descriptor_load", "descriptor_store", "descriptor_gather", "descriptor_scatter"}  # fmt: skip
 _LOADS = {"load", "masked_load", "tensor_pointer_load", "descriptor_load", "descriptor_gather"}
-_MAY_WAIT = {"atomic_rmw", "atomic_cas"}
+_ACCESSES = _LOADS | _STORES
 _known: dict[int, tuple[Program, Facts]] = {}
 
 

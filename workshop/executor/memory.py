@@ -396,7 +396,9 @@ class Memory:
     def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
         if len(self.launch.undefined) < MAX_UNDEFINED:
             about = Undefined(kind, self.launch.kernel, argument, self.program_at(program), *self.text(where))
-            if not any((u.kind, u.line, u.argument) == (about.kind, about.line, about.argument) for u in self.launch.undefined):
+            if not any(
+                (u.kind, u.line, u.argument) == (about.kind, about.line, about.argument) for u in self.launch.undefined
+            ):
                 self.launch.undefined.append(about)
 
     def _once(self, region: Region, shape) -> Region:
@@ -418,7 +420,11 @@ class Memory:
         if region.distinct:
             region.view(counts, scale).add_(1)
             return
-        one = Box(region.argument, 0, 1, region.counts, region.start, (0, *region.steps[1:])) if isinstance(region, Box) else region
+        one = (
+            Box(region.argument, 0, 1, region.counts, region.start, (0, *region.steps[1:]))
+            if isinstance(region, Box)
+            else region
+        )
         if one.distinct and region.steps[0] == 0:  # every program the same elements
             one.view(counts, scale).add_(region.count)
         else:
@@ -495,7 +501,9 @@ class Memory:
             if clash is not None:
                 read &= ~clash
             if read.any():
-                self._add_races("read-write", region, read & ~self._ordered_reads(readers, who), readers, who, dtype, where)
+                self._add_races(
+                    "read-write", region, read & ~self._ordered_reads(readers, who), readers, who, dtype, where
+                )
         region.set(storage.writer, who.expand(region.get(storage.writer, scale).shape), scale)
         if self.marks:
             region.set(storage.mark, marks.expand(region.get(storage.mark, scale).shape), scale)
@@ -634,9 +642,17 @@ class Memory:
                 element = int(argument.storage.origin(torch.tensor(element)))
             element = (element * dtype.itemsize - argument.offset) // argument.itemsize
             launch.races.append(
-                Race(kind, launch.kernel, argument.name, argument.index(element), self.place(int(first[place])),
-                     self.place(int(second[place])), bool(same.expand(whole)[place]) if same is not None else None,
-                     line, code)  # fmt: skip
+                Race(
+                    kind,
+                    launch.kernel,
+                    argument.name,
+                    argument.index(element),
+                    self.place(int(first[place])),
+                    self.place(int(second[place])),
+                    bool(same.expand(whole)[place]) if same is not None else None,
+                    line,
+                    code,
+                )  # fmt: skip
             )
 
 

@@ -197,7 +197,7 @@ def _blocks(region: Region) -> Iterator[Block]:
 
 
 def values(arg) -> Iterator[Value]:
-    """The Values among the arguments of an operation, those in lists too."""
+    """The Values among the arguments of an operation, those in lists too, in their order."""
     if isinstance(arg, Value):
         yield arg
     elif isinstance(arg, (list, tuple)):
