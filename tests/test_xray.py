@@ -1,21 +1,15 @@
 """xray compiles what a learner wrote, for GPUs that are not here, and says what came out."""
 
-import os
-import signal
-import sys
-import threading
-
 import probes_xray as kernels
 import pytest
 import torch
 import triton.language as tl
 
-import workshop  # noqa: F401  before triton
-from workshop import xray, xray_process
-from workshop.xray import CompileFailed
-from workshop.xray_process import CompilerProcess
+from workshop import compiling, xray
+from workshop.compiling import CompileFailed
+from workshop.executor import without_native
 
-X = torch.empty(8, 4096)
+X = torch.rand(8, 4096)
 
 
 def test_amd_numbers():
@@ -128,7 +122,7 @@ def test_the_compilers_error_names_the_learners_line(kernel, line, words):
         (lambda: xray(kernels.row_sum, X, X, 9, BLOCK_SIZE=16, targets="mi300"), CompileFailed, "'mi300'"),
         (lambda: xray(len, X), TypeError, "not a Triton kernel"),
         (lambda: xray(test_amd_numbers), TypeError, "@triton.jit"),
-        (lambda: xray(kernels.row_sum, X, [1], 9, BLOCK_SIZE=16), TypeError, "out_ptr: expected a tensor"),
+        (lambda: xray(kernels.row_sum, X, {1}, 9, BLOCK_SIZE=16), TypeError, "out_ptr: a kernel takes tensors"),
     ],
 )
 def test_wrong_calls_are_explained(call, error, words):
@@ -136,92 +130,26 @@ def test_wrong_calls_are_explained(call, error, words):
         call()
 
 
-def test_the_second_call_is_remembered(monkeypatch):
-    first = xray(kernels.scaled_copy, X, X, 64, BLOCK_SIZE=128)
-    monkeypatch.setattr(sys.modules["workshop.xray"], "_compiler", None)
-    assert str(xray(kernels.scaled_copy, X, X, 64, BLOCK_SIZE=128)) == str(first)
+def test_where_triton_has_no_library_it_says_so(monkeypatch):
+    monkeypatch.setattr(without_native, "native", lambda: False)
+    with pytest.raises(CompileFailed, match="compiler is not here"):
+        xray(kernels.row_sum, X, X, 9, BLOCK_SIZE=16)
 
 
-# -- the compiler's process --------------------------------------------------------------------------------
+def test_a_refusal_is_a_few_lines_in_a_notebook():
+    with pytest.raises(CompileFailed) as failure:
+        xray(kernels.misspelt, X, X, 4096, BLOCK_SIZE=256)
+    [text] = failure.value._render_traceback_()
+    assert "line 4" in text and "softmaks" in text and text.count("\n") < 4
 
 
-@pytest.fixture(scope="module")
-def compiler():
-    return CompilerProcess()
-
-
-def request(body="tl.store(x_ptr, 1)", before=""):
-    module = f"""
-import os
-import time
-import triton
-import triton.language as tl
-{before}
-@triton.jit
-def one(x_ptr):
-    {body}
-"""
-    types = {"x_ptr": {"type": "*i32"}}
-    return {"module": module, "kernel": "one", "parameters": types, "options": {}, "targets": ["gfx942"]}
-
-
-def process_of(compiler):
-    assert compiler.ask(request())[0]["stores"] == {"32": 1}
-    return compiler._process.pid
-
-
-def test_one_process_compiles_for_all(compiler):
-    assert process_of(compiler) == process_of(compiler)
-
-
-@pytest.mark.parametrize(
-    ("before", "words"),
-    [("os.abort()", "exit status -6"), ("os._exit(3)", "exit status 3"), ("raise ValueError('no')", "ValueError: no")],
-)
-def test_a_crash_is_one_requests(compiler, before, words):
-    pid = process_of(compiler)
-    with pytest.raises(RuntimeError, match=f"the compiler's process ended: {words}"):
-        compiler.ask(request(before=before))
-    assert process_of(compiler) == pid
-
-
-def test_what_a_kernels_module_prints_is_no_answer(compiler):
-    assert "error" not in compiler.ask(request(before="print('{}', flush=True); os.write(1, b'[]')"))[0]
-
-
-def test_a_compilation_has_a_limit(compiler, monkeypatch):
-    process_of(compiler)
-    monkeypatch.setattr(xray_process, "LIMIT", 0.5)
-    with pytest.raises(RuntimeError, match="did not finish within 0.5 s"):
-        compiler.ask(request(before="while True: pass"))
-    monkeypatch.undo()
-    assert process_of(compiler)
-
-
-def test_an_interrupted_request_answers_no_other(compiler):
-    timer = threading.Timer(1.0, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        compiler.ask(request(before="time.sleep(20)"))
-    assert "error" in compiler.ask(request(body="tl.stoer(x_ptr, 1)"))[0]
-
-
-def test_a_process_that_ended_by_itself_is_started_again(compiler):
-    pid = process_of(compiler)
-    os.killpg(pid, signal.SIGKILL)
-    assert process_of(compiler) != pid
-
-
-def test_what_is_set_for_triton_is_set_there(compiler, monkeypatch, tmp_path):
-    pid = process_of(compiler)
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    assert process_of(compiler) == pid
-    assert list(tmp_path.iterdir())
-
-
-def test_a_fork_has_a_compiler_of_its_own(compiler):
-    pid = process_of(compiler)
-    if not (fork := os.fork()):
-        os._exit(process_of(compiler) == pid)
-    assert os.waitpid(fork, 0)[1] == 0
-    assert process_of(compiler) == pid
+def test_what_warmup_gives_knows_what_a_card_would_tell():
+    compiled = kernels.held_rows.warmup(torch.float32, torch.float32, 4096, BLOCK_SIZE=4096, num_warps=8, grid=(1,))
+    compiled._init_handles()
+    facts = xray(kernels.held_rows, X, X, 4096, BLOCK_SIZE=4096, num_warps=8)["gfx942"]
+    assert (compiled.n_regs, compiled.n_spills) == (facts.vgprs, facts.spills)
+    assert compiled.metadata.shared == facts.shared and compiled.metadata.num_warps == 8
+    assert compiled.asm["ttgir"] == facts.ttgir and compiling.parse_target("gfx942") == compiled.metadata.target
+    output = torch.empty_like(X)
+    compiled[(8, 1, 1)](X, output, 4096, 4096)
+    assert torch.allclose(output, torch.softmax(X, dim=1))

@@ -1,6 +1,6 @@
 """What a lesson's notebook imports: facts about this device, measuring, looking inside a compiled kernel, hints.
 
-Import it before triton. On a machine without a GPU it turns Triton's interpreter on.
+On a machine without a GPU, kernels run on the CPU from then on: on `workshop.executor`.
 """
 
 import sys
@@ -28,10 +28,6 @@ try:
         from workshop import jax_import
 
         jax_import.install()
-        if backend.interpreting():
-            from workshop import stand_in
-
-            stand_in.install()
         from workshop.bench import compare, matches, recorded
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
         from workshop.hints import hint, ladder, solution

@@ -1,19 +1,21 @@
-"""Where kernels run: on an accelerator or on Triton's interpreter, and what torch and Triton call that device.
+"""Where kernels run: on an accelerator, or on the CPU by `workshop.executor`; what torch and Triton call that device.
 
-`choose` decides it, before Triton is imported. The other functions say what was decided.
+`choose` decides it. The other functions say what was decided. A machine without a GPU is called "interpreter" in
+everything that is saved: the executor interprets kernels, as Triton's own interpreter did before it.
 """
 
 import functools
+import importlib.util
 import os
 import sys
 import warnings
 
 SWITCH = "TRITON_INTERPRET"
+WISHED = os.environ.get(SWITCH, "").lower() in ("1", "true", "yes", "on", "y")  # to run without the GPU that is here
 
-TOO_LATE = (
-    "triton was imported before workshop on a machine without a GPU, so its interpreter is off and no kernel "
-    "can run here. Restart the kernel (Kernel > Restart) and make `import workshop` the first import, "
-    f"or start Python with {SWITCH}=1."
+INTERPRETED = (
+    f"triton was imported with {SWITCH}=1 before workshop, so kernels run on Triton's own interpreter, where nothing "
+    "checks an access to memory. Restart the kernel (Kernel > Restart) and make `import workshop` the first import."
 )
 
 
@@ -34,31 +36,35 @@ def accelerator_visible() -> bool:
 
 
 def choose() -> None:
-    """Turn Triton's interpreter on where torch sees no accelerator. A value that is already set is kept."""
-    if SWITCH in os.environ or accelerator_visible():
+    """Where there is no accelerator, or TRITON_INTERPRET=1 is set, have this course's executor run all kernels.
+
+    Triton itself is always imported as on a GPU, so that its compiler is there, too. Raises ImportError without Triton.
+    """
+    if WISHED and "triton" in sys.modules:
+        warnings.warn(INTERPRETED, RuntimeWarning, stacklevel=3)
         return
-    if "triton" in sys.modules:
-        warnings.warn(TOO_LATE, RuntimeWarning, stacklevel=3)
-        return
-    os.environ[SWITCH] = "1"
-    # Rows that begin with -inf, and the empty half of a masked block, make numpy warn where a GPU is silent.
-    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"triton\.runtime\.interpreter")
+    if WISHED:
+        os.environ[SWITCH] = "0"
+    if importlib.util.find_spec("triton") is None:
+        raise ImportError("triton is not installed")
+    from workshop.executor import without_native
+
+    without_native.install()
+    if interpreting():
+        from workshop import launching
+
+        launching.install()
 
 
+@functools.cache
 def interpreting() -> bool:
-    """Whether kernels run on Triton's interpreter: what was in force when triton was imported."""
-    import triton
-    import triton.language as tl
-
-    return not isinstance(tl.sum, triton.JITFunction)
+    """Whether kernels run on the CPU: there is no accelerator, or the user has set TRITON_INTERPRET=1."""
+    return WISHED or not accelerator_visible()
 
 
 @functools.cache
 def torch_device():
-    """The torch.device that tensors belong on: the accelerator's, or the CPU on the interpreter.
-
-    Raises RuntimeError when Triton finds no driver and its interpreter is off.
-    """
+    """The torch.device that tensors belong on: the accelerator's, or the CPU. Raises RuntimeError without a driver."""
     import torch
 
     return torch.device("cpu") if interpreting() else driver().get_active_torch_device()
@@ -77,6 +83,6 @@ def driver():
         return drivers.active
     except RuntimeError as error:
         raise RuntimeError(
-            f"Triton finds no GPU driver ({error}). Without a GPU, start Python with TRITON_INTERPRET=1 or "
-            "import workshop before triton. With one, `workshop doctor` says what is missing."
+            f"torch sees an accelerator, but Triton finds no driver for it ({error}). `workshop doctor` says what is "
+            f"missing. To run kernels without it, start Python with {SWITCH}=1."
         ) from error

@@ -1,7 +1,7 @@
 """Speed as GB/s beside this card's own copy, and what can be known about speed where there is no card.
 
-On a GPU `compare` measures. On Triton's interpreter it counts the bytes that each kernel asks memory for, and
-shows curves that were recorded on a named GPU. It never shows a time from the interpreter.
+On a GPU `compare` measures. Without one it counts the bytes that each kernel asks memory for, and shows curves that
+were recorded on a named GPU. It never shows a time from a CPU.
 """
 
 from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ def compare(
     providers: name -> function of the inputs that returns a new tensor. make_inputs(size) -> a tuple.
     bytes_moved(*inputs) -> bytes that a perfect kernel reads and writes. check(output, *inputs) -> bool is
     asked of the output of every timed call; a provider that fails it, or raises, gets a note in place of a
-    number. On the interpreter the result is Counted: bytes per element, and the curves named by `recorded`.
+    number. Without a GPU the result is Counted: bytes per element, and the curves named by `recorded`.
     """
     sizes = list(sizes)
     if device().interpreting:

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 
 from workshop import style
 from workshop.results import Results, recorded
-from workshop.traffic import count_bytes
-
-MOST_ROWS, MOST_ELEMENTS = 4, 4096  # how much of an input the interpreter is given
+from workshop.traffic import recording
 
 
 @dataclass(frozen=True)
@@ -125,17 +123,17 @@ def count(
     name: str | None,
     title: str,
 ) -> Counted:
-    """Count each provider on a small part of the inputs. Arguments as in bench.compare; `name`: recorded curves."""
-    inputs = tuple(_few(value) for value in inputs)
+    """Count each provider. Arguments as in bench.compare; `name`: recorded curves."""
     least, counts = 0.0, []
     for provider, function in providers.items():
         try:
-            traffic = count_bytes(function, *inputs)
-            wrong = bool(check) and not check(traffic.result, *inputs)
+            with recording(elements=False) as traffic:
+                output = function(*inputs)
+            wrong = bool(check) and not check(output, *inputs)
         except Exception as error:  # one unfinished kernel must not hide the others
             counts.append(Count(provider, None, None, first_line(error)))
             continue
-        elements = traffic.result.numel()
+        elements = output.numel()
         least = bytes_moved(*inputs) / elements if elements else 0.0
         if traffic.launches:
             moved = (traffic.bytes_read / elements, traffic.bytes_written / elements)
@@ -149,10 +147,3 @@ def first_line(error: Exception) -> str:
     """What went wrong, short enough for a table."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]
-
-
-def _few(value):
-    """A small part of an input. The interpreter is slow, and a part gives the same bytes per element."""
-    if not hasattr(value, "ndim") or value.ndim == 0:
-        return value
-    return value[:MOST_ROWS] if value.ndim > 1 else value[:MOST_ELEMENTS]

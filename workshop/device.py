@@ -79,8 +79,7 @@ class Device(DeviceFacts):
     def copy_gbps(self, nbytes: int = 1 << 30) -> Gbps:
         """Measured speed of a device-to-device copy that reads and writes `nbytes` in all, in GB/s.
 
-        Each process measures a size once. Raises RuntimeError on the interpreter, where a time says nothing
-        about a GPU.
+        Each process measures a size once. Raises RuntimeError without a GPU, where a time says nothing about one.
         """
         if self.interpreting:
             raise RuntimeError("there is no GPU here: a copy's speed can only be measured on one")
@@ -101,8 +100,8 @@ class Device(DeviceFacts):
     def _sentences(self) -> list[str]:
         if self.interpreting:
             return [
-                f"No GPU here: your kernels run on Triton's interpreter, on the CPU ({self.name}).",
-                "They compute the same values as on a GPU, but slowly, so this machine times nothing.",
+                f"No GPU here: your kernels run on the CPU ({self.name}), as Triton's own front end reads them.",
+                "They compute the same values as on a GPU, and every access to memory is checked. Nothing is timed.",
                 "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
             ]
         return [
@@ -120,7 +119,7 @@ class Device(DeviceFacts):
         software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
         memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
         if self.interpreting:
-            return [("runs on", "Triton's interpreter"), ("CPU", self.name), memory, *software[1:]]
+            return [("runs on", "the CPU, every access checked"), ("CPU", self.name), memory, *software[1:]]
         copy = self.copy_gbps()
         return [
             ("device", f"{self.name} ({self.backend}, {self.arch})"),

@@ -1,4 +1,4 @@
-"""What `import jax_triton` gives on a machine without a GPU: the same functions, on Triton's interpreter.
+"""What `import jax_triton` gives on a machine without a GPU: the same functions, on this course's executor.
 
 A kernel is called through `jax.pure_callback`, so it can be part of a function under `jax.jit` and `jax.vmap`.
 The signatures are those of jax-triton 0.3 (`out_shape`) and 0.4 (`out_type`). Elements of an output that the
@@ -14,8 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 from jax import tree_util
-from triton.runtime.interpreter import InterpretedFunction
-from triton.runtime.jit import JITFunction
 
 __all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
 
@@ -60,7 +58,7 @@ def triton_call(
 
     out_shape (or out_type): a jax.ShapeDtypeStruct, or a sequence or tree of them. grid: an integer, a tuple
     of up to three, or a function of the meta-parameters that returns one. Other keywords are the kernel's
-    constexpr parameters. What only a compiler can use (num_warps and the like) is accepted and ignored.
+    constexpr parameters. What only a compiler can use (num_stages and the like) is accepted and ignored.
 
     Returns outputs in the structure of out_shape. Raises TypeError where a constexpr is a traced value.
     """
@@ -141,9 +139,7 @@ class Launch:
 
 
 def run(kernel, grid, arguments: list, metaparams: dict) -> None:
-    """Interpret the kernel once per program. `arguments` are torch tensors on the CPU and Python numbers."""
-    if isinstance(kernel, JITFunction):
-        kernel = InterpretedFunction(kernel.fn)
+    """Launch the kernel. `arguments` are torch tensors on the CPU and Python numbers."""
     kernel[grid](*arguments, **metaparams)
 
 

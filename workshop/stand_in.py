@@ -1,9 +1,9 @@
 """A driver for machines without a GPU, so that host code which asks Triton for its device still runs.
 
 Triton's own tutorial computes the number of persistent programs from the driver's device properties, and
-autotune asks the driver for a stopwatch. The interpreter has no driver. This one answers with a small made-up
-device of two compute units, so that a persistent kernel has to loop, and a stopwatch that always says 1 ms, so
-that autotune takes the first configuration. No lesson shows its numbers as properties of real hardware.
+autotune asks the driver for a stopwatch. This one answers with a small made-up device of two compute units, so that
+a persistent kernel has to loop, and a stopwatch that always says 1 ms, so that autotune takes the first
+configuration. No lesson shows its numbers as properties of real hardware.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import torch
 import triton
 from triton.backends.compiler import GPUTarget
 
+TARGET = "gfx942"
 PROPERTIES = {
     "multiprocessor_count": 2,
     "max_num_regs": 65536,
@@ -24,13 +25,15 @@ PROPERTIES = {
 
 
 class StandInDriver:
+    target = GPUTarget("hip", TARGET, 64)  # what is compiled for
+
     class utils:
         @staticmethod
         def get_device_properties(device):
             return dict(PROPERTIES)
 
     def get_current_target(self):
-        return GPUTarget("hip", "gfx942", 64)
+        return self.target
 
     def get_active_torch_device(self):
         return torch.device("cpu")

@@ -1,7 +1,7 @@
-"""Counts, on Triton's interpreter, how often a kernel reads and writes each element of its tensors.
+"""Counts, where kernels run without a GPU, how often one reads and writes each element of its tensors.
 
 The count is exact and the same on every machine. It is what the kernel asks memory for; caches play no part. The
-interpreter's memory checker counts. This module turns its record into totals and one entry per tensor.
+executor counts. This module turns its records into totals and one entry per tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from workshop.backend import interpreting
 
 if TYPE_CHECKING:
-    from workshop.interpreter.memory_checker import Argument, Memory
+    from workshop.executor.records import Argument, Launch
 
 
 @dataclass(eq=False)
@@ -56,18 +56,19 @@ class TensorTraffic:
 class Traffic:
     """What every kernel launched inside `recording()` asked of memory; `result` is the counted function's."""
 
-    memory: Memory
+    records: list[Launch]
     result: Any = None
 
     @property
     def tensors(self) -> list[TensorTraffic]:
         """One entry per tensor, in the order in which kernels were given them."""
         found: dict[tuple, TensorTraffic] = {}
-        for launch in self.memory.launches:
+        for launch in self.records:
             given: dict[tuple, Argument] = {}
             for argument in launch.arguments.values():
                 # The counts of a tensor that is two parameters of one launch hold the accesses of both.
-                given.setdefault((argument.real, argument.shape, argument.stride), argument)
+                place = argument.storage.start, argument.offset, argument.shape, argument.stride
+                given.setdefault(place, argument)
             for key, argument in given.items():
                 if key in found:
                     found[key].add(argument)
@@ -77,15 +78,15 @@ class Traffic:
 
     @property
     def launches(self) -> int:
-        return len(self.memory.launches)
+        return len(self.records)
 
     @property
     def bytes_read(self) -> int:
-        return self.memory.bytes_loaded
+        return sum(launch.bytes_loaded for launch in self.records)
 
     @property
     def bytes_written(self) -> int:
-        return self.memory.bytes_stored
+        return sum(launch.bytes_stored for launch in self.records)
 
     @property
     def bytes_moved(self) -> int:
@@ -114,15 +115,10 @@ class Traffic:
         return "\n".join(lines)
 
 
-class OutOfBounds(IndexError):
-    """A kernel reached outside the tensors it was given; raised before memory is touched."""
-
-
 def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
     """Call `function` and count what the kernels it launches read and write.
 
-    Raises RuntimeError when kernels run on a GPU, where nothing can be counted, and OutOfBounds, before
-    memory is touched, when a kernel reaches outside its tensors.
+    Raises RuntimeError when kernels run on a GPU, where nothing can be counted.
     """
     with recording() as traffic:
         traffic.result = function(*args, **kwargs)
@@ -130,23 +126,19 @@ def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[Traffic]:
-    """Count the traffic of every kernel launched inside the block; errors as in count_bytes."""
-    if not interpreting():
-        raise RuntimeError("loads and stores can only be counted on Triton's interpreter: set TRITON_INTERPRET=1")
-    from workshop.interpreter import memory_checker
+def recording(elements: bool = True) -> Iterator[Traffic]:
+    """Count the traffic of every kernel launched inside the block; errors as in count_bytes.
 
-    try:
-        with memory_checker.watch(poison="zero") as memory:
-            yield Traffic(memory)
-    except memory_checker.OutOfBounds as error:
-        fault = error.fault
-        elements = "1 element" if fault.lanes == 1 else f"{fault.lanes} elements"
-        line = f"\n  line {fault.line}:  {fault.code}" if fault.line else ""
-        raise OutOfBounds(
-            f"{fault.kernel}: a {fault.kind} reaches {elements} outside the kernel's tensors in program "
-            f"{fault.program}. The exercise's check says where.{line}"
-        ) from None
+    elements: also count for each element, which takes memory and time. Without it there are totals only.
+    """
+    if not interpreting():
+        raise RuntimeError(
+            "loads and stores can only be counted where kernels run without a GPU: start Python with TRITON_INTERPRET=1"
+        )
+    from workshop import launching
+
+    with launching.recorded(elements) as launches:
+        yield Traffic(launches)
 
 
 def _range(counts: np.ndarray) -> str:

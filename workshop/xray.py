@@ -1,31 +1,19 @@
 """What the compiler makes of a kernel: registers, shared memory, memory instructions and assembly, for any GPU.
 
-No GPU is needed. The compiler runs in a child process, because an interpreting session cannot compile.
+No GPU is needed: Triton's compiler runs in this process.
 """
 
 import difflib
-import functools
 import html
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from workshop.compiling import CompileFailed, compiled, facts, kernel_of
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
-from workshop.xray_process import CompilerProcess
-from workshop.xray_request import bind, function_of, module_source
+
+__all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 
 TARGETS = ("gfx942",)
-
-_compiler = CompilerProcess()
-
-
-class CompileFailed(Exception):
-    """The compiler refused the kernel. `line` counts from the line with `def`; None if it is not known."""
-
-    def __init__(self, kernel: str, target: str, message: str, line: int | None = None, text: str = ""):
-        where = f"\n  line {line}, counted from `def`:  {text}" if line else ""
-        super().__init__(f"{kernel} does not compile for {target}.{where}\n  {message}")
-        self.line = line
 
 
 @dataclass(frozen=True)
@@ -192,29 +180,11 @@ def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> R
     compiler refused, and TypeError for arguments that do not fit the kernel.
     """
     targets = (targets,) if isinstance(targets, str) else tuple(targets)
-    function = function_of(kernel)
-    parameters, options = bind(function, args, kwargs)
-    request = {
-        "module": module_source(function),
-        "kernel": function.__name__,
-        "parameters": parameters,
-        "options": options,
-        "targets": targets,
-    }
-    answers = _compile(json.dumps(request))
-    compiled = []
-    for target, answer in zip(targets, answers, strict=True):
-        if "error" in answer:
-            where = answer.get("line"), answer.get("text", "")
-            raise CompileFailed(function.__name__, target, answer["error"], *where)
-        widths = {name: {int(bits): n for bits, n in answer[name].items()} for name in ("loads", "stores")}
-        compiled.append(Compiled(kernel=function.__name__, target=target, **(answer | widths)))
-    return Report(compiled)
-
-
-@functools.lru_cache(maxsize=256)
-def _compile(request: str) -> list[dict]:
-    return _compiler.ask(json.loads(request))
+    name = kernel_of(kernel).fn.__name__
+    return Report([
+        Compiled(kernel=name, target=target, **facts(compiled(kernel, args, kwargs, target), target))
+        for target in targets
+    ])
 
 
 def _widths(counts: dict[int, int]) -> str:

@@ -24,7 +24,7 @@ def memory_traffic(traffic: Callable[[], Any] | Mapping[str, tuple] | Any) -> Pi
     """
     if callable(traffic):
         if not interpreting():
-            words = "Reads and writes can be counted on Triton's interpreter only: set TRITON_INTERPRET=1."
+            words = "Reads and writes are counted only where kernels run without a GPU: set TRITON_INTERPRET=1."
             return Picture(paragraph(words), words)
         traffic = count_bytes(traffic)
     if not isinstance(traffic, Mapping):

@@ -1,0 +1,245 @@
+"""Compiles kernels for GPUs that need not be here, as a launch would, and reads facts out of the assembly."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import subprocess
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, CompilationError, make_backend
+from triton.runtime.jit import JITFunction
+
+from workshop import stand_in
+from workshop.executor import without_native
+from workshop.executor.front_end import message
+from workshop.executor.launch import Specialisation, bind, check_globals, specialise
+
+POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
+TYPE = re.compile(r"\*?k?(fp|bf|i|u)\d+\w*")  # how Triton writes a parameter's type: "*fp32", "i32"
+WIDTHS = {"ubyte": 8, "sbyte": 8, "byte": 8, "ushort": 16, "sshort": 16, "short": 16, "dword": 32}
+SIZES = "|".join(WIDTHS)
+AMD_ACCESS = re.compile(rf"^\s+(?:global|buffer|flat)_(load|store)_({SIZES})(?:_d16\w*)?(?:x(\d))?\b", re.M)
+NVIDIA_ASYNC = re.compile(r"\bcp\.async\.c[ag]\.shared\.global\s[^,]+,[^,]+,\s*(0x[\da-f]+|\d+)")
+NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:\.v(\d))?\.[a-z](\d+)\b")
+
+
+class CompileFailed(Exception):
+    """The compiler refused the kernel. `line` counts from the line with `def`; None if it is not known."""
+
+    def __init__(self, kernel: str, target: str, message: str, line: int | None = None, text: str = ""):
+        where = f"\n  line {line}, counted from `def`:  {text}" if line else ""
+        super().__init__(f"{kernel} does not compile for {target}.{where}\n  {message}")
+        self.line = line
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows."""
+        return [str(self)]
+
+
+def kernel_of(kernel) -> JITFunction:
+    """The function under @triton.jit, below @triton.autotune and @triton.heuristics."""
+    function = kernel
+    while not isinstance(function, JITFunction):
+        if not hasattr(function, "fn"):
+            if function is kernel and hasattr(kernel, "__code__"):
+                raise TypeError(f"{kernel.__name__} is a plain function: put @triton.jit above it")
+            raise TypeError(f"{kernel!r} is not a Triton kernel: expected a function under @triton.jit")
+        function = function.fn
+    return function
+
+
+def compiled(kernel, args: tuple, kwargs: dict, target: str):
+    """Triton's CompiledKernel of the call `kernel[grid](*args, **kwargs)`. A type such as "*fp32" may be an argument.
+
+    Raises CompileFailed, and TypeError for arguments that do not fit the kernel.
+    """
+    kernel = kernel_of(kernel)
+    bound, options = bind(kernel, args, kwargs)
+    special, typed = _specialised(kernel, bound)
+    name = kernel.fn.__name__
+    if not without_native.native():
+        raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
+    try:
+        goal = parse_target(target)
+        check_options(goal, options)
+        attributes = _attributes(kernel, bound, special, typed, goal)
+        source = ASTSource(kernel, special.signature | typed, special.constants, attributes)
+        check_globals(kernel)
+        with _active(goal):
+            return triton.compile(source, target=goal, options=options)
+    except CompilationError as error:
+        raise CompileFailed(name, target, *_refusal(error)) from None
+    except Exception as error:
+        raise CompileFailed(name, target, f"{type(error).__name__}: {error}", *_place(error, kernel.src)) from None
+
+
+def _specialised(kernel: JITFunction, bound: dict) -> tuple[Specialisation, dict[str, str]]:
+    """What a launch would tell the compiler, and the parameters whose arguments only name a type."""
+    typed = {
+        parameter.name: value
+        for parameter in kernel.params
+        if isinstance(value := bound[parameter.name], str) and not parameter.is_constexpr and TYPE.fullmatch(value)
+    }
+    return specialise(kernel, {**bound, **dict.fromkeys(typed, True)}), typed
+
+
+def _attributes(kernel: JITFunction, bound: dict, special: Specialisation, typed: dict, target: GPUTarget) -> dict:
+    """What is promised of the arguments. A tensor of which only the type is known is aligned, and small."""
+    attributes = dict(special.attributes)
+    for position, name in enumerate(kernel.arg_names):
+        facts = list(attributes.pop((position,), []))
+        if pointer := typed.get(name, "").startswith("*"):
+            facts.append(["tt.divisibility", 16])
+        if target.backend == "hip" and (pointer or _is_near(bound[name])):
+            facts.append(["tt.pointer_range", 32])
+        if facts:
+            attributes[(position,)] = facts
+    return attributes
+
+
+def _is_near(value) -> bool:
+    """Whether it is a tensor of less than 2 GiB. What `warmup` is given in the place of a tensor has no memory."""
+    storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+    return hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
+
+
+@contextlib.contextmanager
+def _active(target: GPUTarget) -> Iterator[None]:
+    """Where there is no GPU, Triton's library asks the stand-in what it compiles for."""
+    driver = stand_in.StandInDriver
+    before = driver.target
+    _skip_missing_linker()
+    try:
+        driver.target = target
+        yield
+    finally:
+        driver.target = before
+
+
+def _skip_missing_linker() -> None:
+    """Triton 3.4 links AMD code with ROCm's linker. Where ROCm is missing, leave linking out: only text is read."""
+    kind = type(make_backend(parse_target("gfx942")))
+    find_linker = getattr(kind, "path_to_rocm_lld", None)
+    if find_linker is None:  # Triton 3.5 and newer bring a linker
+        return
+    try:
+        find_linker()
+    except Exception:
+        kind.make_hsaco = staticmethod(lambda source, metadata, options: b"")
+        kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker
+
+
+def parse_target(name: str) -> GPUTarget:
+    if re.fullmatch(r"gfx\w+", name):
+        return GPUTarget("hip", name, 64 if name.startswith("gfx9") else 32)
+    if match := re.fullmatch(r"sm_?(\d+)a?", name):
+        return GPUTarget("cuda", int(match[1]), 32)
+    raise ValueError(f"unknown target {name!r}; expected one such as gfx942 or sm_90")
+
+
+def check_options(target: GPUTarget, options: dict) -> None:
+    """The compiler ignores options it does not know, so a misspelt parameter would go unnoticed."""
+    known = {field.name for field in fields(make_backend(target).parse_options({}))}
+    if unknown := sorted(set(options) - known):
+        raise ValueError(f"{', '.join(unknown)}: neither a parameter of the kernel nor an option of the compiler")
+
+
+def _refusal(error: CompilationError) -> tuple[str, int | None, str]:
+    """What the compiler says, and the line where it happened: an error in a helper arrives wrapped in its caller's."""
+    text = message(error)[0]
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    line = getattr(error.node, "lineno", None)
+    return text, line, error.src.splitlines()[line - 1].strip() if line and error.src else ""
+
+
+def _place(error: Exception, source: str) -> tuple[int, str] | tuple[()]:
+    """The kernel's line that the compiler was visiting: Triton 3.4 does not name it for an unknown function."""
+    nodes = [frame.f_locals.get("node") for frame, _ in traceback.walk_tb(error.__traceback__)]
+    lines = [node.lineno for node in nodes if isinstance(node, ast.AST) and hasattr(node, "lineno")]
+    return (lines[-1], source.splitlines()[lines[-1] - 1].strip()) if lines else ()
+
+
+# --- facts -------------------------------------------------------------------------------------------------
+
+
+def facts(compiled, target: str) -> dict:
+    """The fields of xray.Compiled that the compiler's output tells."""
+    found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)
+    return found | {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
+
+
+def _amd(compiled) -> dict:
+    isa = compiled.asm["amdgcn"]
+
+    def number(pattern: str) -> int | None:
+        match = re.search(pattern + r":\s+(\d+)", isa)
+        return int(match[1]) if match else None
+
+    accesses = {"load": Counter(), "store": Counter()}
+    for kind, size, times in AMD_ACCESS.findall(isa):
+        accesses[kind][WIDTHS[size] * int(times or 1)] += 1
+    return {
+        "num_warps": compiled.metadata.num_warps,
+        "registers": None,
+        "vgprs": number(r"\.vgpr_count"),
+        "agprs": number(r"\.agpr_count"),
+        "sgprs": number(r"\.sgpr_count"),
+        "shared": compiled.metadata.shared,  # the ISA's own field is 0: Triton asks for LDS at the launch
+        "spills": number(r"\.vgpr_spill_count"),
+        "loads": accesses["load"],
+        "stores": accesses["store"],
+        "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
+        "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
+        "llvm_occupancy": number(r"; Occupancy"),
+        "isa": isa,
+    }
+
+
+def _nvidia(compiled) -> dict:
+    ptx = compiled.asm["ptx"]
+    accesses = {"ld": Counter(), "st": Counter()}
+    for kind, times, size in NVIDIA_ACCESS.findall(ptx):
+        accesses[kind][int(size) * int(times or 1)] += 1
+    for size in NVIDIA_ASYNC.findall(ptx):
+        accesses["ld"][8 * int(size, 0)] += 1
+    registers, spills = _resource_usage(compiled.asm["cubin"])
+    return {
+        "num_warps": compiled.metadata.num_warps,
+        "registers": registers,
+        "vgprs": None,
+        "agprs": None,
+        "sgprs": None,
+        "shared": compiled.metadata.shared,
+        "spills": spills,
+        "loads": accesses["ld"],
+        "stores": accesses["st"],
+        "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
+        # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
+        "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
+        "llvm_occupancy": None,
+        "isa": ptx,
+    }
+
+
+def _resource_usage(cubin: bytes) -> tuple[int | None, int | None]:
+    """Registers of one thread and bytes it spills, by cuobjdump; None each in a Triton without that tool."""
+    try:
+        tool = triton.knobs.nvidia.cuobjdump.path
+    except (AttributeError, RuntimeError):
+        return None, None
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        command = [tool, "--dump-resource-usage", file.name]
+        usage = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = dict(re.findall(r"\b(REG|STACK|LOCAL):(\d+)", usage))
+    return int(found["REG"]), int(found["STACK"]) + int(found["LOCAL"])

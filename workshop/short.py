@@ -1,0 +1,206 @@
+"""Errors of a learner's kernel in a few lines: the line, the reason, one thing to try.
+
+A notebook shows the short text; the whole traceback is one `%tb` away. A script shows Python's own traceback, without
+the steps inside of this course, and the thing to try behind it.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import triton
+from triton.compiler import CompilationError
+
+from workshop.executor import front_end
+from workshop.executor.machine import Machine
+from workshop.executor.records import DeviceAssert, FalsePromise, Fault, NeverEnds
+
+LIBRARIES = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
+VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}
+RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+
+# What beginners do, by the message that Triton or Python has for it, and one thing to try.
+ADVICE = (
+    (r"missing 1 required positional argument: 'meta'|\[grid\(\)\]",
+     "pass the grid function itself, without calling it: kernel[grid](…). Triton calls it."),
+    (r"launch grid is a tuple", "write the comma of a tuple with one number: (programs,)."),
+    (r"launch grid holds integers", "count the blocks with triton.cdiv(n, BLOCK_SIZE): / makes a float."),
+    (r"grid is -?[\d,]+: a card", "give each program a larger block, so that fewer programs are needed."),
+    (r"missing a required argument", "pass this argument in the launch: kernel[grid](…, name=value)."),
+    (r"too many positional", "count the arguments of the launch: one for each parameter of the kernel."),
+    (r"multiple values for", "autotune or the launch passes this argument twice: leave it out once."),
+    (r"no parameter", "correct the spelling of this name."),
+    (r"takes tensors and numbers", "pass a tensor for a pointer, and numbers one by one, such as x.shape[0]."),
+    (r"num_warps must be", "choose 1, 2, 4, 8, 16 or 32 warps."),
+    (r"has changed since we compiled", "run the kernel's own cell again."),
+    (r"Did you mean", "correct the spelling of this name."),
+    (r"is not defined|referenced before assignment|not associated with a value",
+     "check the spelling of this name. If it is right, give it a value above this line. A number from outside of the "
+     "kernel is passed as a parameter."),
+    (r"global variable", "pass the value as a parameter of the kernel, or define it as tl.constexpr."),
+    (r"axis \d+ out of bounds for shape", "a block of one dimension has only axis 0: tl.max(block, axis=0)."),
+    (r"unexpected keyword argument 'dim'", "Triton says axis where torch says dim: axis=0."),
+    (r"unexpected keyword argument 'keepdim'", "Triton's argument is keep_dims. Without it, a block gives a number."),
+    (r"arange's arguments must be|must be of type tl\.constexpr",
+     "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
+    (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
+    (r"operands of type pointer<",
+     "a pointer is an address: load the number that lies there first, such as p = tl.load(p_ptr)."),
+    (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
+    (r"Mask must have boolean|boolean scalar type", "a mask is a comparison, true or false in each lane: offsets < n."),
+    (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load."),
+    (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
+    (r"not iterable|not subscriptable|unsupported tensor index",
+     "a pointer is not a tensor: write tl.load(x_ptr + offsets), not x_ptr[offsets]."),
+    (r"no len\(\)", "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers."),
+    (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
+     "a number that is too large for float32 makes everything that it meets float64: write -3.4e38, or convert with "
+     ".to(tl.float32)."),
+    (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
+     "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
+    (r"Boolean value of Tensor|must be scalar|ambiguous|block .*condition", "write the line with tl.where."),
+    (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
+    (r"axis \[|'axis'", "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of "
+     "two."),
+    (r"attribute 'type'|attribute 'dtype'|scalar'", "call the function: tl.program_id(axis=0)."),
+    (r"is not string", 'say a name first: print("offsets", offsets).'),
+    (r"torch\.|unsupported operation|has to be a @triton\.jit|call .* outside",
+     "a kernel calls functions of tl and other kernels only: tl.exp in the place of torch.exp."),
+)  # fmt: skip
+
+
+def of_a_kernel(error: BaseException, function: FunctionType) -> None:
+    """Give an error its short text. function: of the kernel that was launched."""
+    if isinstance(error, KeyboardInterrupt):
+        line, code = _running(error)
+        what, reason, attempt = "was interrupted", "", ""
+    elif isinstance(error, CompilationError):
+        text, line, _ = front_end.message(error)
+        code = linecache.getline(function.__code__.co_filename, line).strip() if line else ""
+        what, reason, attempt = "is not accepted by Triton", text, advice(text, code)
+    else:
+        line, code = getattr(error, "line", None), getattr(error, "code", "")
+        what, reason, attempt = _told(error)
+    where = f"{_file(function.__code__.co_filename)}, line {line}" if line else ""
+    _fold(error, f"{function.__name__} {what}", where, code, reason, attempt)
+
+
+def of_a_launch(error: Exception, kernel: str) -> None:
+    """The same for an error in the arguments or in the grid: the line is the innermost one of the learner's."""
+    frames, trace = [], error.__traceback__
+    while trace:  # a grid function raises below this frame, all others above it
+        frames.append((trace.tb_frame, trace.tb_lineno))
+        trace = trace.tb_next
+    frame = sys._getframe(1)
+    while frame:
+        frames.insert(0, (frame, frame.f_lineno))
+        frame = frame.f_back
+    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(LIBRARIES)]
+    file, line = own[-1][0].f_code.co_filename, own[-1][1]
+    text = str(error) if type(error) in (TypeError, ValueError) else f"{type(error).__name__}: {error}"
+    code = linecache.getline(file, line).strip()
+    where = f"{_file(file)}, line {line}"
+    _fold(error, f"{kernel} was not launched", where, code, text, advice(text, code))
+
+
+def advice(text: str, code: str = "") -> str:
+    """One thing to try for what Triton or Python says about a line of code."""
+    found = (advice for pattern, advice in ADVICE if re.search(pattern, f"{text} {code}"))
+    return next(found, "compare the message with the line: which value is not what you expected?")
+
+
+def _told(error: BaseException) -> tuple[str, str, str]:
+    """What happened, why, and what to try."""
+    if isinstance(error, Fault):
+        return f"{VERBS[error.kind]} outside of {error.argument or 'every tensor'}", *_outside(error)
+    program = f"in program {_program(error.program)}" if getattr(error, "program", None) else ""
+    if isinstance(error, FalsePromise):
+        return (
+            f"breaks a promise {program}",
+            f"{error.promise} is not true here. On a GPU the compiler believes it, and the result is wrong.",
+            "take the promise out, or make it true for every program.",
+        )
+    if isinstance(error, NeverEnds):
+        attempt = "change in each round what the loop asks for, such as i += 1."
+        return f"never ends {program}", f"{error.why[:1].upper()}{error.why[1:]}.", attempt
+    if isinstance(error, DeviceAssert):
+        attempt = 'look at the values: tl.device_print("value", value) above this line.'
+        return f"stopped {program}", f"Its assertion failed{f': {error.message}' if error.message else '.'}", attempt
+    return "was not run", f"{error}.", "run it on a GPU, or write this step in another way."
+
+
+def _outside(fault: Fault) -> tuple[str, str]:
+    """Which lanes of which program reached where, why, and what to try."""
+    verb, one = VERBS[fault.kind], not fault.block
+    first = fault.lane[0] if len(fault.lane) == 1 else fault.lane
+    lanes = "" if one else f" in {fault.lanes} lane{'s' * (fault.lanes != 1)}, the first is lane {first}"
+    happened = f"Program {_program(fault.program)} {verb} outside{lanes}"
+    harmless = "Nothing was written." if fault.kind != "load" else ""
+    if fault.argument is None:
+        reason = f"{happened}, at an address that is in no tensor. {harmless}"
+        return reason, "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets."
+    if fault.place == "gap":
+        place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+    else:
+        place = f"element {fault.element}, {fault.distance} {fault.place}"
+    shape = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
+    if fault.shape and fault.stride == (1,):
+        shape = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
+    words = f"{happened}: at {place}. {shape} On a GPU it {verb} other data there. {harmless}".strip()
+    if one:
+        return words, "check the number that is added to the pointer, for the first program and for the last one."
+    if fault.place == "gap":
+        return words, "step from row to row by the stride of that tensor, x.stride(0), and mask the columns."
+    if fault.place == "past the end" and any(fault.lane):
+        return words, "give this access a mask that is true only for elements of the tensor: mask=offsets < n."
+    return words, "check the numbers that are added to the pointer, and the mask of this access."
+
+
+def _program(place: tuple[int, ...]) -> str:
+    """A program's place in its launch grid, without trailing zeros."""
+    while len(place) > 1 and place[-1] == 0:
+        place = place[:-1]
+    return str(place[0]) if len(place) == 1 else str(place)
+
+
+def _running(error: BaseException) -> tuple[int | None, str]:
+    """The learner's line that was running when the error was raised, and its text."""
+    trace = error.__traceback__
+    while trace:
+        machine = trace.tb_frame.f_locals.get("self")
+        if isinstance(machine, Machine):
+            return machine.memory.text(machine.where)
+        trace = trace.tb_next
+    return None, ""
+
+
+def _file(name: str) -> str:
+    """What a learner calls a file: Cell In[5], or its name."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive and interactive.get_ipython()
+    cell = shell.compile.format_code_name(name) if shell else None
+    return " ".join(cell) if cell else Path(name).name
+
+
+def _fold(error: BaseException, what: str, where: str, code: str, reason: str, attempt: str) -> None:
+    """Give an error its short text, and take the frames inside of this course away."""
+    lines = [f"{RED}{what}{PLAIN}"]
+    lines += [f"{where}:\n    {BOLD}{code}{PLAIN}"] if where else []
+    lines += [reason] if reason else []
+    lines += [f"{BOLD}Try:{PLAIN} {attempt}"] if attempt else []
+    lines += ["(%tb shows the whole traceback.)"]
+
+    def render() -> list[str]:
+        """What IPython asks for. The next time it is `%tb`, which gets what other errors have."""
+        del error._render_traceback_
+        return lines
+
+    error._render_traceback_ = render
+    error.__traceback__ = None
+    if attempt:
+        error.add_note(f"Try: {attempt}")
