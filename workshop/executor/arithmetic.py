@@ -211,7 +211,8 @@ def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
     doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
     if doubtful.any():
-        total[doubtful] = odd_fma(*(each.expand(total.shape)[doubtful] for each in (x, y, z)))
+        where = doubtful.nonzero(as_tuple=True)
+        total[where] = odd_fma(*(each.expand(total.shape)[where] for each in (x, y, z)))
     return narrowed(total, x.dtype)
 
 
