@@ -256,9 +256,9 @@ TRANSCENDENTAL = (
 LIBDEVICE_1 = {
     "acos": 3, "acosh": 4, "asin": 4, "asinh": 4, "atan": 3, "atanh": 4, "cbrt": 2, "ceil": 0, "cos": 3, "cosh": 3,
     "cospi": 3, "cyl_bessel_i0": 12, "cyl_bessel_i1": 12, "erf": 4, "erfc": 6, "erfcinv": 12, "erfcx": 1024,
-    "erfinv": 8, "exp": 3, "exp10": 3, "exp2": 3, "expm1": 2, "floor": 0, "lgamma": 512, "log": 3, "log10": 4, "log1p": 3,
-    "log2": 3, "logb": 0, "nearbyint": 0, "normcdf": 2048, "normcdfinv": 12, "rcbrt": 3, "rint": 0, "round": 0,
-    "rsqrt": 3, "sin": 3, "sinh": 4, "sinpi": 3, "sqrt": 3, "tan": 5, "tanh": 3, "tgamma": 12, "trunc": 0,
+    "erfinv": 8, "exp": 3, "exp10": 3, "exp2": 3, "expm1": 2, "floor": 0, "lgamma": 512, "log": 3, "log10": 4,
+    "log1p": 3, "log2": 3, "logb": 0, "nearbyint": 0, "normcdf": 2048, "normcdfinv": 12, "rcbrt": 3, "rint": 0,
+    "round": 0, "rsqrt": 3, "sin": 3, "sinh": 4, "sinpi": 3, "sqrt": 3, "tan": 5, "tanh": 3, "tgamma": 12, "trunc": 0,
 }  # fmt: skip
 LIBDEVICE_2 = {"atan2": 4, "copysign": 0, "div_rn": 0, "div_rd": 0, "add_rz": 0, "fdim": 0, "fmod": 0, "hypot": 3,
                "mul_ru": 0, "nextafter": 0, "pow": 10, "remainder": 0, "rhypot": 3, "sub_rd": 0}  # fmt: skip
