@@ -11,10 +11,11 @@ import torch
 import triton.language as tl
 
 from . import front_end
-from .lazy import plain
-from .machine import Descriptor, Machine, about
+from .arithmetic import torch_dtype
+from .facts import about
+from .machine import Descriptor, Machine
 from .memory import Memory, Watch
-from .program import Program
+from .program import Program, Type
 from .records import Launch, NeverEnds
 
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
@@ -31,6 +32,9 @@ NUMBERS = {
     "fp16": torch.float16,
     "bf16": torch.bfloat16,
 }
+
+
+NOTHING, FINISHED = Watch(), object()
 
 
 @dataclass(frozen=True)
@@ -157,14 +161,15 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
 
 
 def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tuple[int, int, int],
-            watch: Watch = Watch(), programs: torch.Tensor | None = None, defined: dict | None = None,
+            watch: Watch = NOTHING, programs: torch.Tensor | None = None, defined: dict | None = None,
             name: str = "", only_addresses: bool = False) -> Launch:  # fmt: skip
     """Run a Program.
 
-    arguments: label, value and type of each that is not a constant, in the kernel's order. programs: the numbers of
-    those that run, in ascending order; None for all. A tensor may be a `vast.Vast`. only_addresses: every access is
-    checked and counted, and nothing is computed; raises memory.TooLarge where that takes more. defined: by a storage's address, which of its bytes are defined
-    (bool, one for each unit of its tensors). Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
+    arguments: label, value and type of each that is not a constant, in the kernel's order; a tensor may be a
+    `vast.Vast`. programs: the numbers of those that run, in ascending order; None for all. defined: by a storage's
+    address, which of its elements are defined (bool, one for each unit of its tensors). only_addresses: every access
+    is checked and counted, and nothing is computed; raises memory.TooLarge where that takes more.
+    Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
     """
     launch = Launch(name or program.kernel.name, grid)
     total = math.prod(grid)
@@ -177,13 +182,12 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
         storage.defined = (defined or {}).get(start, storage.defined)
     if not numbers.numel():
         return launch
-    machine = Machine(program, memory, grid)
-    entry = program.kernel.entry.arguments
-    machine.written = {label for number, label in _labels(entry, values) if number in facts.written}
+    written = {label for number, (label, _) in enumerate(values) if number in facts.written}
+    machine = Machine(program, memory, grid, written)
     given = [value for _, value in values]
     largest = max((math.prod(v.type.shape) for o in program.operations() for v in o.results), default=1)
     if facts.waits and not only_addresses:
-        _in_turns(memory, program, grid, machine.written, given, numbers.numel())
+        _in_turns(memory, [Machine(program, memory, grid, written) for _ in range(numbers.numel())], given)
         return launch
     size = MOST_AT_ONCE if only_addresses else max(1, LANES // largest)
     for first in range(0, numbers.numel(), size):
@@ -191,11 +195,6 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
         for _ in machine.start(given, batch):
             pass
     return launch
-
-
-def _labels(entry, values) -> Iterator[tuple[int, str]]:
-    for number, (label, _) in enumerate(values):
-        yield number, label
 
 
 def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str, object]]:
@@ -220,50 +219,31 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
-    # Sizes and strides of a descriptor have the types that this Triton gives them.
-    return [
-        (
-            label,
-            value.to(front_end_dtype(parameter.type))
-            if isinstance(value, torch.Tensor) and parameter.type.kind == "int"
-            else value,
-        )
-        for (label, value), parameter in zip(found, entry)
-    ]
+    return [(label, _as(parameter.type, value)) for (label, value), parameter in zip(found, entry)]
 
 
-def front_end_dtype(type) -> torch.dtype:
-    from .arithmetic import torch_dtype
+def _as(type: Type, value):
+    """Sizes and strides of a descriptor have the types that this Triton gives them."""
+    return value.to(torch_dtype(type)) if isinstance(value, torch.Tensor) and type.kind == "int" else value
 
-    return torch_dtype(type)
 
-
-def _in_turns(memory: Memory, program: Program, grid, written, given, count: int) -> None:
+def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
     """Run programs that wait for one another: one at a time, the next one wherever one has to wait."""
-    waiting = {}
-    for number in range(count):
-        machine = Machine(program, memory, grid)
-        machine.written = written
+    waiting = []
+    for number, machine in enumerate(machines):
         batch = torch.tensor([number], dtype=torch.int32)
-        waiting[number] = machine, machine.start(given, batch), batch, _context(memory)
+        waiting.append((machine, batch, machine.start(given, batch)))
     while waiting:
-        before, finished = memory.changes, False
-        for number, (machine, steps, batch, _) in list(waiting.items()):
+        before, still = memory.changes, []
+        for machine, batch, steps in waiting:
             memory.batch = batch
-            try:
-                next(steps)
-            except StopIteration:
-                del waiting[number]
-                finished = True
-        if waiting and not finished and memory.changes == before:
-            number, (machine, _, batch, _) = next(iter(waiting.items()))
-            memory.batch = batch
+            if next(steps, FINISHED) is not FINISHED:
+                still.append((machine, batch, steps))
+        if len(still) == len(waiting) and memory.changes == before:
+            machine, memory.batch, _ = still[0]
             why = "this wait never ends: no program that still runs can change what it waits for"
             raise NeverEnds(why, memory.launch.kernel, memory.program_at(0), *memory.text(machine.where))
-
-
-def _context(memory: Memory):
-    return memory.batch
+        waiting = still
 
 
 _lowered: dict[tuple, Program] = {}
@@ -271,7 +251,7 @@ _lowered: dict[tuple, Program] = {}
 
 def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda") -> Program:
     """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed."""
-    key = (kernel.cache_key, special.key, repr(sorted(options.items(), key=repr)), target)
+    key = (kernel.cache_key, kernel.fn.__code__.co_filename, special.key, repr(sorted(options.items(), key=repr)), target)
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
@@ -290,7 +270,7 @@ def check_globals(kernel) -> None:
             )
 
 
-def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = Watch()) -> Launch:
+def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> Launch:
     """What `kernel[grid](*args, **kwargs)` does, for a function under @triton.jit."""
     bound, options = bind(kernel, args, kwargs)
     special = specialise(kernel, bound)

@@ -6,12 +6,12 @@ different ways (loops, conditions, an early return), those that do not take part
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Generator
 
 import torch
 
 from . import arithmetic
+from .facts import ACCESSES, about
 from .front_end import Unsupported
 from .lazy import Affine, BlockPointer, Doubtful, Rect, column, plain
 from .memory import Memory, TooLarge
@@ -61,25 +61,25 @@ class Descriptor:
 
 
 class Machine:
-    """Runs batches of programs of one launch. `facts`: what is known of the Program, see `about`."""
+    """Runs batches of programs of one launch. `written`: the tensors that a store may reach."""
 
-    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int]):
+    def __init__(self, program: Program, memory: Memory, grid: tuple[int, int, int], written: set[str]):
         self.program, self.memory, self.grid = program, memory, grid
         self.facts = about(program)
-        memory.may_write = lambda argument: argument.name in self.written
-        self.written: set[str] = set()
+        self.written = memory.written = written
         self.needed = self.facts.addresses if memory.only_addresses else None
         self.env: dict[Value, object] = {}
         self.ids: tuple[torch.Tensor, ...] = ()
         self.where = None  # the learner's line that runs
-        self._calls: list = []
 
     def start(self, arguments: list, batch: torch.Tensor) -> Steps:
         """Run the programs with these numbers (in memory.programs). Each step ends where a program waits for others."""
         self.memory.batch = batch
-        numbers, (x, y, _) = self.memory.programs[batch.long()], self.grid
-        parts = numbers % x, torch.div(numbers, x, rounding_mode="floor") % y, torch.div(numbers, x * y, rounding_mode="floor")  # fmt: skip
-        self.ids = tuple(part.to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32) for part, size in zip(parts, self.grid))  # fmt: skip
+        rest, ids = self.memory.programs[batch.long()], []
+        for size in self.grid:
+            ids.append((rest % size).to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32))
+            rest = torch.div(rest, size, rounding_mode="floor")
+        self.ids = tuple(ids)
         self.env = {}
         return self.function(self.program.kernel.name, arguments, None)
 
@@ -166,7 +166,7 @@ class Machine:
 
     def _matters(self, operation: Operation) -> bool:
         """Where only addresses are wanted: whether an operation is an access, holds one, or makes an address."""
-        touches = operation.name in _ACCESSES or operation in self.facts.holders
+        touches = operation.name in ACCESSES or operation in self.facts.holders
         return touches or not self.needed.isdisjoint(operation.results)
 
     def _one(self, operation: Operation, name: str, on) -> None:
@@ -261,7 +261,7 @@ class Machine:
         carried = [self.lazy(v) for v in operation.args[0]]
         before, body = (region.blocks[0] for region in operation.regions)
         waits, where, rounds = operation in self.facts.waits, self.where, 0
-        changes, kept = self.memory.changes, None
+        kept = None
         while True:
             end, handed = yield from self.block(before, carried, on)
             go, *given = handed
@@ -277,11 +277,11 @@ class Machine:
             carried = new if everybody else [merged(go, a, b) for a, b in zip(new, given)]
             rounds += 1
             if not waits and rounds % PATIENCE == 0:
-                now = [plain(each).clone() for each in carried]
-                if kept is not None and changes == self.memory.changes and _all_equal(now, kept):
+                now = [*(plain(each).clone() for each in carried), *self.memory.contents()]
+                if kept is not None and _all_equal(now, kept):
                     self.where = where
                     self._fail(NeverEnds, "this loop never ends: nothing changes from one round to the next", go)
-                kept, changes = now, self.memory.changes
+                kept = now
 
     def _as_condition(self, value) -> torch.Tensor:
         if isinstance(value, Doubtful):
@@ -607,7 +607,9 @@ class Machine:
             whole = found.reshape(count, *shape) if found.ndim != len(shape) + 1 else found
             return whole.clone() if regions[0].argument.name in self.written else whole
         switched_off = off is not None or mask is not None
-        if other is not None:
+        if sum(region.lanes for region in regions) == count * torch.Size(shape).numel():
+            whole = torch.empty((count, *shape), dtype=dtype)
+        elif other is not None:
             whole = plain(other).to(dtype).expand(count, *shape).clone()
         else:
             whole = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
@@ -744,19 +746,22 @@ class Machine:
     def _make_descriptor(self, operation: Operation, on):
         base, shape, strides, block, *rest = operation.args
         nan = any(getattr(each, "name", "") == "PAD_NAN" for each in rest)
-        return Descriptor(self.number(base), [self.number(v) for v in shape], [self.number(v) for v in strides], tuple(block), nan)  # fmt: skip
+        sizes, steps = ([self.number(v) for v in part] for part in (shape, strides))
+        return Descriptor(self.number(base), sizes, steps, tuple(block), nan)
 
     def _descriptor_access(self, value: Value, indices: list, rows: torch.Tensor | None = None, granule: bool = False):
         """Addresses and mask of a descriptor's block; with `rows`, of those rows (gather, scatter)."""
         found = self.lazy(value)
         size = arithmetic.torch_dtype(value.type.element).itemsize
-        pointer = BlockPointer(found.base, found.shape, found.strides, [self.number(v) for v in indices], found.block)
+        offsets, block = [self.number(v) for v in indices], found.block
         if rows is not None:
-            pointer = BlockPointer(found.base, found.shape, found.strides, [torch.zeros(1, dtype=torch.int64), pointer.offsets[-1]], (rows.shape[1], found.block[-1]))  # fmt: skip
+            offsets, block = [torch.zeros(1, dtype=torch.int64), *offsets], (rows.shape[1], block[-1])
+        pointer = BlockPointer(found.base, found.shape, found.strides, offsets, block)
         *places, address = pointer.places(size)
         if rows is not None:
-            places[0] = rows.long().unsqueeze(-1)
-            address = address + (places[0] - torch.arange(rows.shape[1]).reshape(-1, 1)) * column(found.strides[0].long(), 2) * size  # fmt: skip
+            moved = rows.long().unsqueeze(-1) - places[0]
+            places[0] = places[0] + moved
+            address = address + moved * column(found.strides[0].long(), 2) * size
         axes, mask = len(pointer.block), None
         for axis, place in enumerate(places):
             whole = column(found.shape[axis].long(), axes)
@@ -840,8 +845,8 @@ class Machine:
     def _print(self, operation: Operation, on):
         prefix, _, given, *_ = operation.args
         printed = self.memory.launch.printed
-        chosen = range(self.memory.batch.numel()) if on is None else on.expand(self.memory.batch.shape).nonzero().reshape(-1).tolist()  # fmt: skip
-        for program in chosen:
+        everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
+        for program in (everybody if on is None else everybody & on).nonzero().reshape(-1).tolist():
             if len(printed) >= MAX_PRINTED:
                 return
             parts = [self.whole(v)[program if self.get(v).shape[0] > 1 else 0] for v in given]
@@ -933,189 +938,3 @@ _SPECIAL = {
     **dict.fromkeys(("expand_dims", "broadcast", "trans", "reshape", "unsplat"), Machine._reshaping),
     **dict.fromkeys(("icmpSLT", "icmpSLE", "icmpSGT", "icmpSGE"), Machine._compare),
 }  # fmt: skip
-
-
-# --- what is known of a program before it runs -------------------------------------------------------------
-
-
-class Facts:
-    """addresses: the values that addresses, masks and conditions come from. written: numbers of the kernel's arguments that a store may reach. waits: `while` loops that read memory which
-    another program may change. combines: by reduction, the name of the one operation that it does, or "".
-    marks: whether two accesses of one program may meet. atomics: whether there are any."""
-
-    def __init__(self, program: Program):
-        self.waits: set[Operation] = set()
-        self.combines: dict[Operation, str] = {}
-        groups = _Groups()
-        stores, atomics, touched = [], False, []
-        for operation in program.operations():
-            name = operation.name
-            if name == "reduce":
-                self.combines[operation] = _only_operation(program, operation.regions[0].blocks[0])
-            if name == "atomic_poll" or name == "while_op" and any(_inside(program, operation, _ATOMICS)):
-                self.waits.add(operation)
-            if name in _ACCESSES:
-                touched.append(
-                    next(v for v in values(operation.args) if v.type.scalar.kind in ("pointer", "descriptor"))
-                )
-            if name in _STORES:
-                stores.append(touched[-1])
-            atomics |= name.startswith("atomic")
-            groups.join(_pointers(program, operation))
-        self.atomics = atomics
-        self.written = {
-            number for number, argument in enumerate(program.kernel.entry.arguments)
-            if any(groups.same(argument, pointer) for pointer in stores)
-        }  # fmt: skip
-        meet = sum(any(groups.same(one, store) for store in stores) for one in touched)
-        loops = any(
-            o.name in ("for_op", "while_op") and any(_inside(program, o, _STORES)) for o in program.operations()
-        )
-        self.marks = meet > 1 or loops or atomics
-        self.program = program
-
-    @functools.cached_property
-    def holders(self) -> set[Operation]:
-        """Loops, conditions and calls with an access inside."""
-        return {o for o in self.program.operations() if o.name in _CONTROL and any(_inside(self.program, o, _ACCESSES))}
-
-    @functools.cached_property
-    def addresses(self) -> set[Value]:
-        sources, found = _sources(self.program), set()
-        waiting = []
-        for operation in self.program.operations():
-            if operation.name in _ACCESSES or operation.name == "cond_branch" or operation in self.holders:
-                waiting += _decides(operation)
-        while waiting:
-            value = waiting.pop()
-            if value not in found:
-                found.add(value)
-                waiting += sources.get(value, ())
-        return found
-
-
-def _decides(operation: Operation) -> list[Value]:
-    """The operands that decide where an access goes, or which way a program takes."""
-    name, args = operation.name, operation.args
-    if name in _ACCESSES:
-        given = [v for arg in args for v in values(arg)]
-        number = {"store": 1, "masked_store": 1, "tensor_pointer_store": 1, "descriptor_store": 1}.get(name)
-        return [v for i, v in enumerate(given) if i != number and not (name == "masked_load" and i == 2)]
-    if name in ("if_op", "cond_branch"):
-        return [args[0]]
-    if name == "while_op":
-        return [operation.regions[0].blocks[0].operations[-1].args[0]]
-    return list(args[:3]) if name == "for_op" else []
-
-
-def _sources(program: Program) -> dict[Value, list[Value]]:
-    """By value, those that it comes from, through loops, conditions, branches and calls."""
-    found: dict[Value, list[Value]] = {}
-
-    def joined(targets, *sources):
-        for i, target in enumerate(targets):
-            found.setdefault(target, []).extend(each[i] for each in sources if i < len(each))
-
-    def handed(block) -> list[Value]:
-        last = block.operations[-1]
-        return [v for arg in (last.args[1:] if last.name == "condition_op" else last.args) for v in values(arg)]
-
-    for operation in program.operations():
-        name, args, regions, follow = operation.name, operation.args, operation.regions, []
-        if name == "for_op":
-            body = regions[0].blocks[0]
-            joined(operation.results, args[3], handed(body))
-            joined(body.arguments[1:], args[3], handed(body))
-            follow = args[:3]
-            joined(body.arguments[:1], args[:1])
-        elif name == "while_op":
-            before, after = (region.blocks[0] for region in regions)
-            joined(operation.results, handed(before))
-            follow = _decides(operation)
-            joined(after.arguments, handed(before))
-            joined(before.arguments, args[0], handed(after))
-        elif name == "if_op":
-            joined(operation.results, *(handed(region.blocks[0]) for region in regions if region.blocks))
-            follow = args[:1]
-        elif name == "call":
-            blocks = program.functions[args[0]].region.blocks
-            joined(blocks[0].arguments, args[1])
-            joined(operation.results, *(handed(b) for b in blocks if b.operations[-1].name == "ret"))
-        elif name == "branch":
-            joined(args[0].arguments, args[1])
-        else:
-            inner = [v for region in regions for block in region.blocks for o in block.operations for v in o.results]
-            for result in operation.results:
-                found.setdefault(result, []).extend([*(v for arg in args for v in values(arg)), *inner])
-        for result in operation.results if follow else ():
-            found.setdefault(result, []).extend(follow)
-    return found
-
-
-_ATOMICS = {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "atomic_poll"}
-_STORES = _ATOMICS | {"store", "masked_store", "tensor_pointer_store", "descriptor_store",
-           "descriptor_scatter", "descriptor_reduce"}  # fmt: skip
-_LOADS = {"load", "masked_load", "tensor_pointer_load", "descriptor_load", "descriptor_gather"}
-_ACCESSES = _LOADS | _STORES
-_known: dict[int, tuple[Program, Facts]] = {}
-
-
-def about(program: Program) -> Facts:
-    if id(program) not in _known:
-        while len(_known) > 256:
-            del _known[next(iter(_known))]
-        _known[id(program)] = program, Facts(program)
-    return _known[id(program)][1]
-
-
-class _Groups:
-    """Pointers that may be the same, by what made them."""
-
-    def __init__(self):
-        self.parent: dict[Value, Value] = {}
-
-    def root(self, value: Value) -> Value:
-        while (up := self.parent.get(value, value)) is not value:
-            value = up
-        return value
-
-    def join(self, pointers: list[Value]) -> None:
-        for each in pointers[1:]:
-            self.parent[self.root(each)] = self.root(pointers[0])
-
-    def same(self, one: Value, other: Value) -> bool:
-        return self.root(one) is self.root(other)
-
-
-def _pointers(program: Program, operation: Operation) -> list[Value]:
-    """All pointers and descriptors that an operation takes, gives or hands into its regions."""
-    found = [*(v for arg in operation.args for v in values(arg)), *operation.results]
-    blocks = [block for region in operation.regions for block in region.blocks]
-    if operation.name == "call":
-        blocks = program.functions[operation.args[0]].region.blocks
-    for block in blocks:
-        found += block.arguments
-        if block.operations:
-            found += [v for arg in block.operations[-1].args for v in values(arg)]
-    return [v for v in found if v.type.scalar.kind in ("pointer", "descriptor")]
-
-
-def _inside(program: Program, operation: Operation, names: set[str]):
-    """For each operation inside the regions of one, or in the function that it calls: whether it has such a name."""
-    regions = [program.functions[operation.args[0]].region] if operation.name == "call" else operation.regions
-    for region in regions:
-        for block in region.blocks:
-            for each in block.operations:
-                yield each.name in names
-                yield from _inside(program, each, names)
-
-
-def _only_operation(program: Program, body: Block) -> str:
-    """The name of the operation on its two arguments that a combine function consists of; "" if it does more."""
-    first = body.operations[0]
-    if len(body.operations) != 2 or [v for arg in first.args for v in values(arg)] != body.arguments:
-        return ""
-    if first.name == "call":
-        blocks = program.functions[first.args[0]].region.blocks
-        return _only_operation(program, blocks[0]) if len(blocks) == 1 else ""
-    return first.name

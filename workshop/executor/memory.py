@@ -121,9 +121,9 @@ class Box:
 
 
 class Lanes:
-    """Lanes one by one. programs: numbers in the batch. lanes: in the block. at: elements of the access, in its storage.
+    """Lanes one by one: int64 of (lanes,) each.
 
-    All are int64 of (lanes,). size: lanes of the block.
+    programs: numbers in the batch. lane: in the block of `size` lanes. at: elements of the access, in its storage.
     """
 
     __slots__ = ("argument", "programs", "lane", "at", "size")
@@ -184,6 +184,7 @@ class Memory:
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
         self.changes = 0  # how often memory was written
+        self.written: set[str] = set()  # the tensors that a store may reach
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks
         self.clock = 0
@@ -458,7 +459,7 @@ class Memory:
                 marks = self._marks(region, shape) if shape else None
                 clash = clash | mine & self._by_another_lane(region, before, marks)
             self._add_races("write-read", region, clash, authors, who, dtype, where)
-        if self.may_write(region.argument):
+        if region.argument.name in self.written:
             self._note_readers(region if region.distinct else region.one_by_one(shape), storage, scale)
 
     def _note_readers(self, region: Region, storage: Storage, scale: int) -> None:
@@ -468,10 +469,6 @@ class Memory:
             several = (region.get(storage.reader, scale) != who).nonzero().reshape(-1)
             storage.reader[region.at[several] * scale] = SEVERAL
         storage.read = True
-
-    def may_write(self, argument: Argument) -> bool:
-        """Whether a store of this launch can reach the tensor. `Machine` knows more, and replaces this."""
-        return True
 
     def _note_store(self, region: Region, dtype, values, shape, where) -> None:
         storage, scale = region.argument.storage, dtype.itemsize // region.argument.storage.unit
