@@ -181,12 +181,10 @@ def _require_entry(path: Path, source: str, exercise):
         found = ", ".join(sorted(_names(tree)))
         what = f"defines {found}, but not {exercise.entry}" if found else "defines no function"
         raise CallError(f"{path.name} {what}; expected {exercise.signature}")
-    from .kernel_language.module import shorten
-
     wanted = _count(exercise.signature)
     if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
         raise CallError(
-            f"{path.name}: {exercise.entry}({shorten(function.args)}) cannot be called with {wanted} "
+            f"{path.name}: {exercise.entry}({ast.unparse(function.args)[:80]}) cannot be called with {wanted} "
             f"argument{'s' if wanted != 1 else ''}; expected {exercise.signature}"
         )
 

@@ -35,7 +35,9 @@ class Slug(StrEnum):
     WRONG_PROGRAM_ID = "wrong-program-id"
     OUT_OF_BOUNDS_STORE = "out-of-bounds-store"
     OUT_OF_BOUNDS_LOAD = "out-of-bounds-load"
+    FALSE_PROMISE = "false-promise"
     RACE = "race"
+    UNINITIALISED_READ = "uninitialised-read"
     UNWRITTEN_OUTPUT = "unwritten-output"
     RELIES_ON_MASKED_LANES = "relies-on-masked-lanes"
     # About the numbers.
@@ -107,7 +109,7 @@ class Finding:
 
 
 def quoted(finding: Finding | None, source: str) -> Finding | None:
-    """The finding with its line as the learner wrote it: the box saw a clean copy."""
+    """The finding with its line as the learner wrote it."""
     lines = source.splitlines()
     if finding is None or not finding.line or finding.line > len(lines):
         return finding

@@ -9,8 +9,16 @@ all cases.
 from .conduct import wrong_program
 from .maps import error_map
 from .observation import Observation
-from .refusals import refused
+from .refusals import refused, too_much_shared_memory
 from .rules import diagnose
 from .whole import overall
 
-__all__ = ["Observation", "diagnose", "error_map", "overall", "refused", "wrong_program"]
+__all__ = [
+    "Observation",
+    "diagnose",
+    "error_map",
+    "overall",
+    "refused",
+    "too_much_shared_memory",
+    "wrong_program",
+]

@@ -10,7 +10,7 @@ from ..box.wire import Race
 from ..exercises.spec import MAX_COUNTED_COLUMNS, Strided, Tag
 from ..verdict import Finding
 from .comparison import close
-from .observation import Observation, shape_in_words
+from .observation import Observation, program_in_words, shape_in_words
 
 
 def not_attempted(o: Observation) -> Finding | None:
@@ -274,8 +274,26 @@ def misplaced(o: Observation) -> Finding | None:
     )
 
 
+def read_what_nothing_wrote(o: Observation) -> Finding | None:
+    found = next((each for each in o.evidence.undefined if each.kind == "read"), None)
+    if found is None:
+        return None
+    return Finding(
+        "uninitialised-read",
+        f"Program {program_in_words(found.program)} of {found.kernel} reads elements of {found.argument} that nothing "
+        f"has written ({o.case.name}).",
+        "torch.empty gives memory as it was left behind: each element can hold any number, a different one next time.",
+        "allocate with torch.zeros if the kernel needs zeros there, or store before you load.",
+        found.line or None,
+        found.code,
+    )
+
+
 def masked_lanes(o: Observation) -> Finding | None:
-    if not o.from_masked_lanes:
+    """A value of lanes that a mask switched off was stored, or decided which way a program went."""
+    kinds = {"condition", "store"} if o.wrong else {"condition"}
+    found = next((each for each in o.evidence.undefined if each.kind in kinds), None)
+    if found is None:
         return None
     return Finding(
         "relies-on-masked-lanes",
@@ -283,6 +301,8 @@ def masked_lanes(o: Observation) -> Finding | None:
         "Without other=…, the value of a masked-off lane of tl.load is undefined: on a GPU it can be any value.",
         "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum. Where such a "
         "lane has an element, repair the mask.",
+        found.line or None,
+        found.code,
     )
 
 

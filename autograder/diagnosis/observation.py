@@ -41,7 +41,6 @@ class Observation:
     constants: tuple[int, ...] = ()
     block: int = 0  # elements of one program's block, where a constant's name says so
     programs: int = 0  # of all launches together
-    from_masked_lanes: bool = False  # every wrong element changes with what masked-off lanes hold
     access: Access | None = None
 
     @property

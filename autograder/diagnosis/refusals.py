@@ -1,4 +1,4 @@
-"""What a compiler refuses and the interpreter runs: what the compiler's message means, and what to write instead."""
+"""What Triton's compiler refuses: what its message means, and what to write instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,29 @@ from ..box.wire import Trouble
 from ..verdict import Finding
 
 _VENDORS = {"cuda": "NVIDIA", "hip": "AMD"}
-_ON_A_CARD = "On a GPU the launch ends with this error."
+# What Python has and a kernel has not, by its name in Python's grammar: its name for learners, and what to write.
+_CONSTRUCTS = {
+    "AsyncFunctionDef": ("an `async` function", "define it with plain `def`"),
+    "Break": ("`break`", "give the loop its exact range, or use `while condition:`"),
+    "ClassDef": ("a class", "use variables and tuples"),
+    "Continue": ("`continue`", "put the rest of the loop's body under an `if`, or use a mask"),
+    "Delete": ("`del`", "remove it: just do not use the variable any more"),
+    "Dict": ("a dict", "use separate variables, or a tuple"),
+    "DictComp": ("a dict comprehension", "write each value, or loop with `tl.static_range`"),
+    "FunctionDef": ("a function inside a kernel", "move it to the top level, under its own `@triton.jit`"),
+    "GeneratorExp": ("a generator expression", "loop with `range` or `tl.static_range`"),
+    "Global": ("`global`", "pass the value as a parameter"),
+    "Import": ("an import inside a kernel", "import at the top of the cell"),
+    "ImportFrom": ("an import inside a kernel", "import at the top of the cell"),
+    "Lambda": ("a lambda", "write a separate small function under `@triton.jit`"),
+    "Match": ("`match`", "use `if`, `elif` and `else`"),
+    "NamedExpr": ("`:=`", "assign on a separate line"),
+    "Raise": ("`raise`", "check the arguments in the host function, before the launch"),
+    "Set": ("a set", "use a tuple"),
+    "Try": ("`try`", "kernels cannot catch errors; check the arguments in the host function"),
+    "With": ("`with`", "remove it"),
+    "Yield": ("`yield`", "use `return`"),
+}
 
 # The compiler's message is the name of its own object, or goes on with what a learner cannot use.
 _REWORDED = (
@@ -77,37 +99,34 @@ _MEANINGS = (
 )  # fmt: skip
 
 
-def refused(t: Trouble, constants: dict[str, object]) -> Finding:
-    """The finding about a kernel that a compiler does not accept, for an answer that the interpreter runs.
-
-    constants: the parameters that were compiled as constants, with their values.
-    """
-    target = _VENDORS.get(t.construct, "GPU")
-    if t.kind == "compile-time":
-        return Finding(
-            "timeout",
-            "The kernel runs on the interpreter, but the compiler needs too much time or memory for it.",
-            "tl.static_range and constexpr recursion write their body once for each step.",
-            "use range for long loops, and a smaller block.",
-        )
+def refused(t: Trouble) -> Finding:
+    """The finding about a kernel that a compiler does not accept."""
+    target = f" for {_VENDORS[t.construct]} GPUs" if t.construct in _VENDORS else ""
     if t.kind == "compile-crash":
         return Finding(
             "compile-error",
-            f"The kernel runs on the interpreter, but the compiler for {target} GPUs crashes on it.",
-            _ON_A_CARD,
+            f"Triton's compiler{target} crashes on the kernel.",
+            "",
             "simplify the kernel until it compiles: workshop.xray shows what the compiler makes of it.",
         )
     message = _readable(t.message)
-    shown = ", ".join(f"{k} = {value}" for k, value in constants.items() if type(value) in (int, bool, float, str))
-    shown = f" ({shown})" if shown else ""
-    means, advice = _meaning(message)
+    means, advice = _meaning(f"{message}\n{t.code}", t.instead)
     return Finding(
         "compile-error",
-        f"The kernel runs on the interpreter, but the compiler for {target} GPUs refuses it: {message}{shown}",
-        f"{means} {_ON_A_CARD}".strip(),
+        f"Triton's compiler{target} refuses the kernel: {message}",
+        means,
         advice or "compare the message with the line: which value is not what you expected?",
         t.line,
         t.code,
+    )
+
+
+def too_much_shared_memory(needed: int, most: int) -> Finding:
+    return Finding(
+        "out-of-memory",
+        f"One program needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
+        "The tiles that a program keeps, and the copies that the compiler makes to load ahead, lie in shared memory.",
+        "make the tiles smaller, or use fewer stages (num_stages).",
     )
 
 
@@ -116,7 +135,7 @@ def bad_option(t: Trouble) -> Finding:
     return Finding(
         "compile-error",
         f"The launch options do not fit a GPU: {t.message}.",
-        "The interpreter ignores launch options. A GPU refuses the launch.",
+        "A GPU refuses such a launch.",
         "use 1, 2, 4, 8 or 16 warps, and leave out options that you do not need.",
         t.line,
         t.code,
@@ -132,7 +151,13 @@ def _readable(message: str) -> str:
     return message if len(message) < 400 else message[:400] + " …"
 
 
-def _meaning(message: str) -> tuple[str, str]:
+def _meaning(message: str, similar: str) -> tuple[str, str]:
+    """What a message means and what to try. similar: a name that the learner may have meant."""
+    if found := re.search(r"^unsupported AST node type: (\w+)", message):
+        name, advice = _CONSTRUCTS.get(found[1], (f"`{found[1]}`", "write it with the functions of `tl`"))
+        return f"{name[0].upper()}{name[1:]} cannot be used in a kernel, which is not ordinary Python.", f"{advice}."
+    if similar and re.search(r"^\w+ is not defined", message):
+        return "No line of the kernel and no parameter gives this name a value.", f"did you mean {similar}?"
     for pattern, means, advice in _MEANINGS:
         if found := re.search(pattern, message):
             names = found.groupdict()

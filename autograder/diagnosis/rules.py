@@ -26,6 +26,7 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     conduct.accumulated,
     conduct.wrong_program,
     conduct.raced,
+    conduct.read_what_nothing_wrote,
     conduct.masked_lanes,
     conduct.misplaced,
     conduct.reads_too_often,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import triton.language
+import triton
 
 from ..box.wire import Fault, Trouble
 from ..exercises.spec import Tag
-from ..kernel_language.versions import when
 from ..verdict import Finding
+from ..versions import when
 from . import refusals
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
@@ -66,6 +66,10 @@ def troubled(o: Observation) -> Finding | None:
         return None
     return {
         "syntax": _syntax,
+        "compile": lambda o, t: refusals.refused(t),
+        "false-promise": _false_promise,
+        "never-ends": _never_ends,
+        "device-assert": _device_assert,
         "not-allowed": _not_allowed,
         "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
@@ -84,33 +88,45 @@ def _syntax(o, t):
     return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
 
 
-_COMPILER_ERRORS = {"CompilationError", "UnsupportedLanguageConstruct", "CompileTimeAssertionFailure"}
-_TRITON_TAKES_IT = re.compile(r"\ba kernel (defined|before)\b|\blong kernel\b")
-
-
 def _not_allowed(o, t):
-    name = re.match(r"`?(?:tl|triton\.language)\.(?!.*` outside a `for`)([\w.]+)", t.construct)
-    if name and hasattr(triton.language, name[1].partition(".")[0]) or _TRITON_TAKES_IT.search(t.construct):
-        slug, why = "not-allowed", "Triton has more features than this course can judge."
-        if t.construct.endswith("without a call"):
-            why = "A function does its work when it is called."
-    elif t.construct.startswith("the unknown name"):
-        return Finding(
-            "compile-error",
-            f"The kernel uses {t.construct.removeprefix('the unknown name ')}, but no line of it and no parameter "
-            "gives this name a value.",
-            "",
-            f"{t.instead.rstrip('.')}.",
-            t.line,
-            t.code,
-        )
-    else:
-        slug, why = "compile-error", "A kernel is not ordinary Python: Triton compiles a small part of the language."
     return Finding(
-        slug,
-        f"{t.construct[:1].upper()}{t.construct[1:]} cannot be used in a kernel{' here' * (slug == 'not-allowed')}.",
-        why,
-        f"{t.instead.rstrip('.')}.",
+        "not-allowed",
+        f"The kernel uses {t.construct}, which cannot be judged here.",
+        "Triton has more features than this course can judge: some of them only a GPU can run.",
+        "write it with the functions of `tl` from the lessons.",
+        t.line,
+        t.code,
+    )
+
+
+def _false_promise(o, t):
+    return Finding(
+        "false-promise",
+        f"{t.construct} promises the compiler something that is not true ({o.case.name}).",
+        "The compiler believes it, and may read and write several elements at once where that is not possible.",
+        "leave the promise out, or promise only what holds for every size and every program.",
+        t.line,
+        t.code,
+    )
+
+
+def _never_ends(o, t):
+    return Finding(
+        "timeout",
+        f"A kernel never ends: {t.construct} ({o.case.name}).",
+        "A program waits or loops until something changes, and nothing changes it.",
+        "check that every loop advances towards its end, and that what a program waits for is always written.",
+        t.line,
+        t.code,
+    )
+
+
+def _device_assert(o, t):
+    return Finding(
+        "runtime-error",
+        f"tl.device_assert failed: {t.message.partition('. line ')[0]} ({o.case.name}).",
+        "The kernel itself says that this must not happen.",
+        "look at the values that the assertion compares, or at the assertion.",
         t.line,
         t.code,
     )
@@ -324,10 +340,10 @@ def _exception(o, t):
             t.line,
             t.code,
         )
-    if o.stage == "replay" or t.type in _COMPILER_ERRORS:  # JAX compiles a kernel while the host function runs
+    if o.stage == "replay":
         return Finding(
-            "compile-error",
-            f"Triton does not accept the kernel: {short}",
+            "compile-error" if o.backend != "interpreter" else "runtime-error",
+            f"The kernel cannot be launched: {short}",
             advice=_advice(text, t.code, "compare the message with the line: which value is not what you expected?"),
             line=t.line,
             code=t.code,

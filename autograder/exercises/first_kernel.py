@@ -5,8 +5,7 @@ import torch
 from workshop.syllabus import find
 
 from ..verdict import Finding
-from .beyond import fixed_programs
-from .spec import Bound, Case, Exercise, Mistake, Planned, integer
+from .spec import Bound, Case, Exercise, Mistake
 
 
 def _reference(n: int) -> torch.Tensor:
@@ -41,13 +40,6 @@ def _fewer_programs_than_elements(o) -> Finding | None:
     )
 
 
-def beyond_the_grid(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
-    """More than twice as many elements as a fixed grid has programs."""
-    if not (programs := fixed_programs(*planned)):
-        return ()
-    return (Case(f"n above {2 * programs}", lambda g: (integer(g, 2 * programs + 1, 2 * programs + 40),)),)
-
-
 EXERCISES = (
     Exercise(
         lesson=find("first_kernel"),
@@ -61,8 +53,6 @@ EXERCISES = (
             # more elements than the constants that a host function may contain
             Case("n between 300 and 400", lambda g: (int(torch.randint(300, 400, (), generator=g)),)),
         ),
-        probes=tuple(Case(f"n = {n}", lambda _, n=n: (n,)) for n in (5003, 10_007)),
-        beyond=beyond_the_grid,
         reference=_reference,
         bounds={torch.int32: Bound(0.0)},
         output_dtype=torch.int32,

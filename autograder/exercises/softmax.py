@@ -6,7 +6,6 @@ import torch
 
 from workshop.syllabus import find
 
-from .beyond import covered, fixed_programs, more_than
 from .softmax_mistakes import MISTAKES, ONLINE_MISTAKES
 from .softmax_rules import (
     lanes_without_elements,
@@ -19,7 +18,7 @@ from .softmax_rules import (
     only_ragged_rows,
     overflowed,
 )
-from .spec import Blanks, Bound, Case, Exercise, Planned, Strided, integer, spread, unfilled
+from .spec import Blanks, Bound, Case, Exercise, Strided, integer, spread
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
@@ -227,26 +226,6 @@ WIDE_CASES = (
 )
 
 
-PROBES = tuple(
-    Case(f"{m} × {n}", lambda _, m=m, n=n: (unfilled(m, n),)) for m, n in ((5003, 3), (7001, 3), (1, 100_003))
-)
-WIDEST = 131_072
-
-
-def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
-    """More rows than a fixed grid has programs, and a row of more blocks than a fixed number."""
-    cases = []
-    if programs := fixed_programs(*planned[:2]):
-        rows = covered(programs)
-        cases.append(Case(f"more than {rows} rows", _any(more_than(rows), (1, 9)), "short many drawn"))
-    block = planned[2].block if planned[2] else WIDEST
-    if block < WIDEST // 2:
-        low, high = more_than(covered(1, block), block)
-        columns = (min(low, WIDEST - 5000), min(high, WIDEST))
-        cases.append(Case(f"1 × {columns[0]:,} or more", _any((1, 1), columns), "ragged drawn"))
-    return tuple(cases)
-
-
 def reference(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x.double(), dim=-1)
 
@@ -305,8 +284,6 @@ def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exerc
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         cases=cases,
         reference=reference,
-        probes=PROBES,
-        beyond=beyond_the_launch,
         bounds=BOUNDS,
         mistakes=mistakes,
         rules=(overflowed, lost_low_rows, not_nan, misses_columns),

@@ -129,7 +129,7 @@ def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
 
 
 def unfilled(*shape: int) -> Strided:
-    """A tensor argument without values, for probes and for measuring time."""
+    """A tensor argument without values, for measuring time."""
     return Strided(torch.empty(shape, device="meta"))
 
 
@@ -144,20 +144,6 @@ class Call:
     jit: bool = False
     grad: bool = False
     needs_kernel: bool = True  # False if a right answer may launch no kernel
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What an answer launches for one case: the programs of its largest launch, and the block.
-
-    The block is the largest power of two among the constants of the launches, unless it is that number of programs.
-    `tuned` has the constants that an autotuner chose from so many `configurations`, without the compiler's options.
-    """
-
-    programs: int
-    block: int
-    tuned: dict[str, int] = field(default_factory=dict)
-    configurations: int = 1
 
 
 @dataclass(frozen=True)
@@ -244,10 +230,6 @@ class Exercise:
 
     `drawn` makes more cases, other ones in every judgement, so that no table of the public cases passes.
 
-    `probes` are planned and not run, so their tensors may be without values. `beyond` gets what the answer launches for
-    each probe (None if that failed), and returns more cases. An autotuned answer is asked in each of its
-    configurations, and the cases run in that one. Of cases with one name, the first is run.
-
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
 
@@ -271,8 +253,6 @@ class Exercise:
     nearest: Callable[[list], list[tuple[torch.Tensor, Bound]]] | None = None
     rests_on: str = ""
     drawn: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
-    probes: tuple[Case, ...] = ()
-    beyond: Callable[[tuple[Planned | None, ...]], tuple[Case, ...]] = lambda planned: ()
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous

@@ -1,5 +1,6 @@
 """01_vector_add: masks and offsets, autotuning, and two bugs to find."""
 
+
 import math
 
 import torch
@@ -8,8 +9,7 @@ from workshop.syllabus import find
 
 from ..text import many
 from ..verdict import Finding
-from .beyond import covered, fixed_programs, more_than
-from .spec import Blanks, Bound, Case, Exercise, Mistake, Planned, Strided, integer, rows_one_apart, spread, unfilled
+from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided, integer, rows_one_apart, spread, unfilled
 
 # One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
 EXACT = {
@@ -50,36 +50,6 @@ ADD_CASES = (
     Case("n between 1100 and 2000", _any_length(1100, 2000), "ragged drawn"),
     Case("n = 98432", _pair(98432), "ragged", gpu_only=True),
 )
-
-_PROBED = (270_011, 350_003)
-ADD_PROBES = tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in _PROBED)
-
-
-LARGEST_BLOCK = 1 << 18
-
-
-def beyond_the_launch(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
-    """A vector that is longer than a fixed grid covers, or else one of a few blocks and one of many."""
-    small, large = planned
-    tuned = (large or small).tuned
-    block = max(p.block for p in planned if p)
-    programs = fixed_programs(small, large)
-    if programs and small.tuned != tuned and all(p.programs * p.block >= n for p, n in zip(planned, _PROBED)):
-        programs = None  # the two probes have different configurations, and both are covered
-    if programs and block >= _PROBED[1]:  # the whole vector is one block
-        return ()
-    if programs:
-        n = covered(programs, block)
-        return (Case(f"n above {n:,}", _any_length(*more_than(n, block)), "drawn"),)
-    cases = []
-    sizes = [size for size in tuned.values() if 1 < size <= LARGEST_BLOCK]
-    if sizes:
-        size = math.prod(sizes) if math.prod(sizes) <= LARGEST_BLOCK else max(sizes)  # one may be no size of a block
-        name = f"{size} < n < {2 * size}, configuration with {', '.join(map(str, tuned.values()))}"
-        cases.append(Case(name[:100], _any_length(size + 1, 2 * size - 1), "drawn"))
-    n = max(1100, min(10_000, 150 * min(block, *sizes, 100)))  # a tiny block makes a program for every few elements
-    cases.append(Case(f"n between {n:,} and {n + n // 3:,}", _any_length(n, n + n // 3), "ragged drawn"))
-    return tuple(cases)
 
 
 ADD_TEMPLATE = '''
@@ -302,36 +272,12 @@ def overflowed(o) -> Finding | None:
     )
 
 
-_WIDEST = 140_009
-SCALE_PROBES = tuple(
-    Case(f"{m} × {n}", lambda _, m=m, n=n: (unfilled(m, n), 2.5))
-    for m, n in ((5003, 3), (7001, 3), (2, 100_003), (2, _WIDEST))
-)
-
-
-def beyond_the_grid(planned: tuple[Planned | None, ...]) -> tuple[Case, ...]:
-    """More rows than a fixed grid has programs, and rows that are longer than a fixed number of blocks."""
-    cases = []
-    if programs := fixed_programs(*planned[:2]):
-        rows = covered(programs)
-        shape = _any_matrix(more_than(rows), (1, 9))
-        cases.append(Case(f"more than {rows} rows", shape, "strided many drawn"))
-    programs = fixed_programs(*planned[2:])
-    if programs and (block := planned[3].block) < _WIDEST:  # otherwise a whole row is one block
-        columns = covered(programs, block) // 2
-        shape = _any_matrix((2, 2), more_than(columns, block))
-        cases.append(Case(f"more than {columns:,} columns", shape, "strided drawn"))
-    return tuple(cases)
-
-
 EXERCISES = (
     Exercise(
         lesson=find("vector_add"),
         entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
         cases=ADD_CASES,
-        probes=ADD_PROBES,
-        beyond=beyond_the_launch,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
@@ -353,8 +299,6 @@ EXERCISES = (
         entry="add_autotuned",
         signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
         cases=ADD_CASES,
-        probes=ADD_PROBES,
-        beyond=beyond_the_launch,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
@@ -366,8 +310,6 @@ EXERCISES = (
         entry="scale",
         signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
         cases=SCALE_CASES,
-        probes=SCALE_PROBES,
-        beyond=beyond_the_grid,
         reference=lambda x, a: x.double() * a,
         remark=_copied,
         rules=(in_half_precision, overflowed, _rounded_factor, _far_factor),

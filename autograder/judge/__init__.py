@@ -23,7 +23,6 @@ from ..exercises import find
 from ..exercises.spec import Exercise
 from ..verdict import GRADER_ERROR, Finding, Slug, Verdict
 from . import proof
-from .blanks import TemplateTraces
 from .jax import JaxJudgement, JaxMissing
 from .kernels import KernelJudgement
 from .proof import CannotJudge
@@ -62,7 +61,6 @@ class Judge:
             early.close()
             early = None
         self.box = early or Box(self.backend, confine)
-        self.template_traces = TemplateTraces()
         self.seconds_left = math.inf  # for the rest of the answer's jobs
         self.launchers: tuple[tuple[str, ...], ...] = ()  # of the answer's kernels, see box.wire.requests.Start
         self.proven: set[str] = set()
@@ -181,15 +179,6 @@ class Judge:
         self.seconds_left = max(self.seconds_left - outcome.seconds, 0.0)
         return outcome
 
-    @contextlib.contextmanager
-    def own_time(self, exercise: Exercise):
-        """Jobs of the judge itself, which the answer is not charged for."""
-        left, self.seconds_left = self.seconds_left, exercise.limit_seconds
-        try:
-            yield
-        finally:
-            self.seconds_left = left
-
     def _verdict(self, exercise: Exercise, finding: Finding) -> Verdict:
         blanks = dict.fromkeys(exercise.blanks.names, False) if exercise.blanks else {}
         return Verdict(exercise.name, False, 0, exercise.points, self.backend, finding, (), blanks)
@@ -243,7 +232,7 @@ def _in_words(request: Request, count: int, seconds: float) -> str:
     """How far a job is, after `count` reports. Learners' code may have sent them: nothing rests on this number."""
     of = len(getattr(request, "cases", ()))
     what, each = _STAGES.get(request.kind, "running your code"), "case"
-    if getattr(request, "template", None):
+    if len(getattr(request, "sources", ())) > 1:
         what, each = "trying each blank by itself", "trial"
     where = f", {each} {min(count + 1, of)} of {of}" if of > 1 else ""
     return f"{what}{where}. A loop is stopped after {seconds:.0f} s of computing."

@@ -85,12 +85,12 @@ def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
     small, large = trials.exercise.timing_cases
     # planning takes one configuration after the other, so each size is planned as often as there are
     cases = [Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
-    plans = trials.plan(trials.source, cases)
+    plans = trials.plan([trials.source], cases)
     found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
     if len(found) < len(cases):
         return None
     described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
-    reports = trials.judge.run(trials.exercise, TuneRequest(trials.source, described)).reports
+    reports = trials.judge.run(trials.exercise, TuneRequest(described, trials.named(found))).reports
     times = next((report.value for report in reports if report.has_value), None)
     if not isinstance(times, list) or len(times) != len(cases):
         return None

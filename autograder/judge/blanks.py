@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..box.wire import Report
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Blanks, Tag
 from ..verdict import Finding, Slug
-from .trials import Trials
+from .spliced import Restructured, spliced
+from .trials import Trials, traces_of
 
 # Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
 TELLING = {Tag.RAGGED, Tag.ASCENDING, Tag.DESCENDING, Tag.NEGATIVE, Tag.STRIDED}
@@ -16,54 +16,33 @@ REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.FAR, Tag.D
 _NOT_TRIED = Finding("timeout", "This blank was not tried: the others used up the time of the answer.")
 
 
-def wrong_blanks(trials: Trials, traces: dict[int, dict]) -> dict[str, Finding] | None:
-    """The blanks that are wrong, with what is wrong; None for a kernel that is not the starter's any more.
-
-    traces: what the template's host function does with the telling cases, by their numbers.
-    """
+def wrong_blanks(trials: Trials) -> dict[str, Finding] | None:
+    """The blanks that are wrong, with what is wrong; None for a kernel that is not the starter's any more."""
     blanks = trials.exercise.blanks
+    try:
+        modules = spliced(trials.source, blanks)
+    except Restructured:
+        return None
+    telling = [drawn for drawn in trials.cases if tells(drawn.case.about)]
+    keys = [(name, i) for name in blanks.names for i in range(len(telling))]
+    order = [modules[name] for name in blanks.names]
+    plans = trials.plan(order, [telling[i] for _, i in keys], [blanks.names.index(name) for name, _ in keys])
+    traces = traces_of(plans)
+    seen: dict[tuple[str, int], Observation] = {
+        keys[n]: trials.unplanned(telling[keys[n][1]], plan, True) for n, plan in plans.items() if n not in traces
+    }
+    cases = {keys[n]: (telling[keys[n][1]], trace) for n, trace in traces.items()}
     # a fault ends a GPU's context: there each blank has a process of its own
     groups = [[name] for name in blanks.names] if trials.on_gpu else [list(blanks.names)]
-    seen: dict[tuple[str, int], Observation] = {}
     for names in groups:
-        cases = {(name, i): (trials.cases[i], traces[i]) for name in names for i in traces}
-        seen |= trials.replay_blanks(trials.source, cases, blanks)
-    if any(o.trouble and o.trouble.kind == "restructured" for o in seen.values()):
-        return None
+        seen |= trials.replay_blanks({key: case for key, case in cases.items() if key[0] in names})
     wrong: dict[str, Finding] = {}
     for name in blanks.names:
-        found = [diagnose(seen[name, i]) for i in traces if (name, i) in seen]
-        finding = next((f for f in found if f), None if len(found) == len(traces) else _NOT_TRIED)
+        found = [diagnose(seen[name, i]) for i in range(len(telling)) if (name, i) in seen]
+        finding = next((f for f in found if f), None if len(found) == len(telling) else _NOT_TRIED)
         if finding:
             wrong[name] = replace(finding, advice=blanks.advice.get(name, finding.advice))
     return wrong
-
-
-class TemplateTraces:
-    """What the solution's host function does with the telling cases: the same for every answer.
-
-    They are planned in the judge's own time, and kept only if they are complete. So no answer changes the next one's.
-    """
-
-    def __init__(self):
-        self._known: dict[str, tuple[tuple, dict[int, dict]]] = {}  # by exercise: the cases as planned, their traces
-
-    def of(self, trials: Trials) -> dict[int, dict] | None:
-        """By the numbers of the telling cases of `trials`; None if they could not be planned."""
-        exercise = trials.exercise
-        telling = [i for i, drawn in enumerate(trials.cases) if tells(drawn.case.about)]
-        cases = tuple(trials.cases[i].described() for i in telling)
-        known, traces = self._known.get(exercise.name, (None, None))
-        if known == cases:
-            return traces
-        with trials.judge.own_time(exercise):
-            planned = trials.plan(exercise.blanks.template, [trials.cases[i] for i in telling])
-        reports = [planned.get(position) for position in range(len(telling))]
-        if not all(isinstance(report, Report) and "steps" in (report.trace or {}) for report in reports):
-            return None
-        traces = {i: report.trace for i, report in zip(telling, reports)}
-        self._known[exercise.name] = cases, traces
-        return traces
 
 
 def tells(about: set[Tag]) -> bool:

@@ -2,7 +2,7 @@
 
 As with torch there are two jobs. The first runs the learner's Python: it traces the function on arrays without values,
 and sends what it traced as a program (box/wire/programs.py). `jax_programs` looks at the program. The second job never
-runs the learner's Python: it evaluates the programs on the real inputs, with clean copies of the kernels.
+runs the learner's Python: it evaluates the programs on the real inputs, with the programs of the kernels.
 
 `Exercise.calls` lists the calls of each case. `Exercise.judge_calls` finds what is wrong with the outputs; without it,
 the comparison and the rules for tensors do.
@@ -166,6 +166,7 @@ class JaxJudgement:
     def _plan(self) -> None:
         """Traces the programs. Calls under jit share one if nothing that is traced differs. Plain calls do not."""
         self.programs: list[Asked] = []
+        self.kernels: dict[str, str] = {}  # their programs, by digest
         shared: dict[JaxProgram, Asked] = {}
         for made in self.made:
             request = requested(made)
@@ -177,6 +178,8 @@ class JaxJudgement:
                     shared[request] = made.program
         request = JaxPlanRequest(self.source, self.exercise.entry, tuple(each.request for each in self.programs))
         reports = self.judge.run(self.exercise, request).by_case(len(self.programs))
+        for report in reports.values():
+            self.kernels |= report.programs if isinstance(report, Report) else {}
         for number, planned in enumerate(self.programs):
             case = next(made.case for made in self.made if made.program is planned)
             self._take_trace(planned, case, reports.get(number))
@@ -231,7 +234,7 @@ class JaxJudgement:
         packer = Packer()
         programs = [planned for planned in self.programs if not planned.finding]
         cases = tuple(described(made, programs.index(made.program), packer) for made in calls)
-        request = JaxReplayRequest(self.source, tuple(planned.trace for planned in programs), cases)
+        request = JaxReplayRequest(self.source, tuple(planned.trace for planned in programs), cases, self.kernels)
         outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
         reports = outcome.by_case(len(calls))
         for number, made in enumerate(calls):
@@ -305,8 +308,9 @@ class JaxJudgement:
 
     def _refused(self) -> Finding | None:
         """What a compiler refuses, of the kernels that JAX launched."""
-        special = [each for m in self.made if m.report for each in m.report.evidence.specialisations]
-        return compiling.refusal(self.judge, self.exercise, self.source, special, ())
+        launches = (each for planned in self.programs if planned.program for each in planned.program.launches())
+        steps = [{"op": "launch", "kernel": e.kernel, "program": e.program, "options": e.options} for e in launches]
+        return compiling.refusal(self.judge, self.exercise, self.source, self.kernels, [{"steps": steps}])
 
 
 def _gradient(reference, arguments: tuple, cotangent: torch.Tensor) -> torch.Tensor:

@@ -26,28 +26,26 @@ class KernelJudgement:
     def verdict(self) -> Verdict:
         observations = self.trials.observe()
         findings = [diagnose(o) for o in observations]
-        special = [each for o in observations for each in o.evidence.specialisations]
-        self.judge.launchers = types(special)
-        answer = (self.judge, self.exercise, self.source, special)
-        finding = overall(observations, findings) or compiling.refusal(*answer, self.trials.traces.values())
-        refused = finding is not None and not any(findings)
+        traces = list(self.trials.traces.values())
+        self.judge.launchers = types(traces)
+        finding = overall(observations, findings) or compiling.refusal(
+            self.judge, self.exercise, self.source, self.trials.programs, traces
+        )
         if self.exercise.timing_cases and finding:
             finding = about_the_grid(self.trials, finding)
         elif self.exercise.timing_cases:
             finding = about_autotuning(self.trials) or about_the_constants(self.trials)
         blank_findings = None if finding is None else self._wrong_blanks()
-        if blank_findings is not None and refused:
-            blank_findings |= compiling.refused_blanks(*answer, self.exercise.blanks)
         if blank_findings is not None:
             finding = with_blanks(finding, self.exercise.blanks, blank_findings)
-        note = next((o.evidence.unchecked for o in observations if o.evidence.unchecked), "")
+        note = ""
         if finding is None:
-            note = note or self.exercise.remark(self.source, list(self.trials.traces.values()))
+            note = self.exercise.remark(self.source, traces)
             note = note or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
         elif self.exercise.blanks and blank_findings is None:
-            note = note or NOT_ONE_BY_ONE
+            note = NOT_ONE_BY_ONE
         elif blank_findings == {} and any(f and tells(o.case.about) for o, f in zip(observations, findings)):
-            note = note or AROUND_THEM
+            note = AROUND_THEM
         return Verdict(
             exercise=self.exercise.name,
             passed=finding is None,
@@ -67,10 +65,9 @@ class KernelJudgement:
     def _wrong_blanks(self) -> dict[str, Finding] | None:
         """The blanks that are wrong; None if they cannot be judged one by one."""
         blanks = self.exercise.blanks
-        if not blanks or blanks.kernel not in self.trials.launched:
+        if not blanks or self.trials.traces and blanks.kernel not in self.trials.launched:
             return None
-        traces = self.judge.template_traces.of(self.trials)
-        return None if traces is None else wrong_blanks(self.trials, traces)
+        return wrong_blanks(self.trials)
 
     def _blanks(self, finding: Finding | None, wrong: dict[str, Finding] | None) -> dict[str, bool]:
         names = self.exercise.blanks.names if self.exercise.blanks else ()

@@ -9,15 +9,15 @@ import torch
 from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot, TemplateRequest
+from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Blanks, Case, Exercise, Planned, Strided, Tag
+from ..exercises.spec import Case, Exercise, Strided, Tag
 from ..tensors import dtype_name
-from .launched import MAX_CONFIGURATIONS, block, constants, planned, programs
+from .launched import block, constants, digests, programs
 from .repeats import calls_again
 
-# Of the exercise's time. All blanks together take milliseconds on the interpreter; a GPU compiles each one.
+# Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
 
 
@@ -29,7 +29,6 @@ class Drawn:
     arguments: tuple
     expected: torch.Tensor | None
     poison: str = "nan"
-    backwards: bool = False  # every other case: an answer that needs an order of its programs fails in one of them
     configuration: int | None = None  # of autotuned kernels, see PlanCase
 
     @property
@@ -45,16 +44,20 @@ class Drawn:
 
 
 class Trials:
-    """What an answer does with the cases of its exercise. `traces` are those that could be planned, by case."""
+    """What an answer does with the cases of its exercise. `traces` are those that could be planned, by case.
+
+    programs: those that any trace names, by digest. The judge only carries them.
+    """
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
+        self.programs: dict[str, str] = {}
         self.seed = seed
         # A GPU fuses x * c - m into one operation: right answers differ for huge x. The interpreter has judged those.
         cases = [c for c in exercise.cases if (Tag.FAR not in c.about if self.on_gpu else not c.gpu_only)]
-        self.cases = [self._draw(case, seed + i, backwards=i % 2 == 1) for i, case in enumerate(cases)]
+        self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
         self.cases += [self._draw(case, seed + 400 + i) for i, case in enumerate(calls_again(exercise, self.cases))]
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
@@ -71,58 +74,33 @@ class Trials:
 
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
-        plans = self._plans()
-        replayable = {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
-        self.traces = replayable
+        plans = self.plan([self.source], self.cases)
+        self.traces = replayable = traces_of(plans)
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
-        if self.on_gpu:
-            seen = self._replay_twice(cases)
-        else:
-            seen = self._without_poison(self.replay(self.source, cases), cases)
+        seen = self._replay_twice(cases) if self.on_gpu else self.replay(cases)
         seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         # a case that was planned and not reached is no case: an earlier one used up the time
         order = [i for i in range(len(self.cases)) if i in seen or i in plans.keys() - replayable.keys()]
         launches = any((p.trace or {}).get("launches") for p in plans.values() if isinstance(p, Report))
-        return [seen[i] if i in seen else self._unplanned(i, plans[i], launches) for i in order]
+        return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
     # -- planning ----------------------------------------------------------------------------------------
 
-    def plan(self, source: str, cases: list[Drawn]) -> dict[int, Report | Outcome]:
-        """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        described = tuple(PlanCase(drawn.described(), drawn.configuration) for drawn in cases)
-        outcome = self.judge.run(self.exercise, PlanRequest(source, self.exercise.entry, described))
-        return outcome.by_case(len(cases))
+    def plan(self, sources: list[str], cases: list[Drawn], of: list[int] | None = None) -> dict[int, Report | Outcome]:
+        """By case: the report of its plan, or, for the case that ended the process, how it ended.
 
-    def _plans(self) -> dict[int, Report | Outcome]:
-        """The plans of all cases, and of those beyond what the answer launches for the probes; the latter are added."""
-        count = len(self.cases)
-        plans = self.plan(self.source, self.cases + self._probes(0))
-        seen = [self._probed(plans, count)]
-        plans = {i: plan for i, plan in plans.items() if i < count}
-        spaces = [p.configurations for p in seen[0] if p]
-        if others := range(1, min(max(spaces, default=1), MAX_CONFIGURATIONS)):
-            probes = [probe for i in others for probe in self._probes(i)]
-            probed = self.plan(self.source, probes)
-            seen += [self._probed(probed, first) for first in range(0, len(probes), len(self.exercise.probes))]
-        beyond: dict[str, tuple[Case, int]] = {}
-        for configuration, launched in enumerate(seen):
-            for case in self.exercise.beyond(launched) if any(launched) else ():
-                beyond.setdefault(case.name, (case, configuration))
-        more = [self._draw(case, self.seed + 500 + i, configuration=c) for i, (case, c) in enumerate(beyond.values())]
-        for i, plan in self.plan(self.source, more).items() if more else ():
-            plans[len(self.cases)] = plan
-            self.cases.append(more[i])
+        of: for each case, the number of the source that it calls.
+        """
+        numbers = of or [0] * len(cases)
+        described = tuple(PlanCase(d.described(), d.configuration, n) for d, n in zip(cases, numbers, strict=True))
+        outcome = self.judge.run(self.exercise, PlanRequest(tuple(sources), self.exercise.entry, described))
+        plans = outcome.by_case(len(cases))
+        for report in plans.values():
+            self.programs |= report.programs if isinstance(report, Report) else {}
         return plans
 
-    def _probes(self, configuration: int) -> list[Drawn]:
-        """In one configuration: in two, a grid that follows the block and the size may look like a fixed one."""
-        return [Drawn(probe, probe.make(None), None, configuration=configuration) for probe in self.exercise.probes]
-
-    def _probed(self, plans: dict, first: int) -> tuple[Planned | None, ...]:
-        return tuple(_launched(plans.get(first + i)) for i in range(len(self.exercise.probes)))
-
-    def _unplanned(self, index: int, planned: Report | Outcome, launches: bool) -> Observation:
-        drawn = self.cases[index]
+    def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
+        """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
         if isinstance(planned, Outcome):
             return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.death)
         if planned.error:
@@ -131,7 +109,7 @@ class Trials:
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def replay(self, source: str, cases: dict) -> dict:
+    def replay(self, cases: dict) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
 
         A case that kills its process does not take the others along, except if it used up the time.
@@ -141,22 +119,22 @@ class Trials:
         for _ in range(4):
             if not waiting:
                 break
-            reported, exceeded = self._replay_once(source, waiting)
+            reported, exceeded = self._replay_once(waiting)
             seen |= reported
             if exceeded or not reported:
                 break
             waiting = {key: case for key, case in waiting.items() if key not in seen}
         return seen
 
-    def replay_blanks(self, source: str, cases: dict, blanks: Blanks) -> dict:
-        """The same for the blanks of a template, one by one. A key is the name of a blank and a number.
+    def replay_blanks(self, cases: dict) -> dict:
+        """The same for blanks, one by one. A key is the name of a blank and a number.
 
         A blank that kills its process or uses up its time is not tried again. The others are.
         """
         seen = {}
         waiting = dict(cases)
         while waiting and self.judge.seconds_left:
-            reported, _ = self._replay_once(source, waiting, blanks, share=BLANK_SHARE[self.on_gpu])
+            reported, _ = self._replay_once(waiting, share=BLANK_SHARE[self.on_gpu])
             if not reported:
                 break
             seen |= reported
@@ -164,17 +142,16 @@ class Trials:
             waiting = {key: case for key, case in waiting.items() if key not in seen and key[0] != last}
         return seen
 
-    def _replay_once(self, source: str, cases: dict, blanks: Blanks | None = None, **how) -> tuple[dict, bool]:
+    def _replay_once(self, cases: dict, **how) -> tuple[dict, bool]:
         """What one process saw of `cases`, in their order, and whether it used too much time or memory."""
         order = list(cases)
-        names = [key[0] for key in order] if blanks else None
-        job, slots = self._replay_job(source, list(cases.values()), blanks, names)
+        job, slots = self._replay_job(list(cases.values()))
         outcome = self.judge.run(self.exercise, *job, **how)
         reports = sorted(outcome.by_case(len(order)).items())
         seen = {order[i]: self._seen(*cases[order[i]], report, outcome, slots[i]) for i, report in reports}
         return seen, bool(outcome.exceeded)
 
-    def _replay_job(self, source, cases, template=None, blanks=None) -> tuple[tuple, list[Slot]]:
+    def _replay_job(self, cases: list) -> tuple[tuple, list[Slot]]:
         """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
         packer = Packer()
         described = tuple(
@@ -183,15 +160,15 @@ class Trials:
                 inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
                 slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
                 poison=drawn.poison,
-                backwards=drawn.backwards,
-                blank=blank,
             )
-            for (drawn, trace), blank in zip(cases, blanks or [None] * len(cases), strict=True)
+            for drawn, trace in cases
         )
-        if template:
-            template = TemplateRequest(template.template, template.kernel, tuple(template.names))
-        request = ReplayRequest(source, described, template)
+        request = ReplayRequest(self.source, described, self.named(trace for _, trace in cases))
         return (request, packer.tensors, packer.output_size), [case.slot for case in described]
+
+    def named(self, traces) -> dict[str, str]:
+        """The programs that these traces name."""
+        return {name: self.programs[name] for name in digests(traces) if name in self.programs}
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         launched = {"constants": constants(trace), "block": block(trace), "programs": sum(programs(trace))}
@@ -225,30 +202,17 @@ class Trials:
             for i, (drawn, trace) in cases.items()
             if others[i].described() == drawn.described()  # some cases draw their shape, too
         }
-        seen = self.replay(self.source, cases | again)
+        seen = self.replay(cases | again)
         first = {i: seen[i] for i in cases if i in seen}
         for i, o in first.items():
             if (i, "again") in seen and diagnose(o) is None:
                 first[i] = seen[i, "again"]
         return first
 
-    def _without_poison(self, seen: dict[int, Observation], cases: dict) -> dict[int, Observation]:
-        """Wrong results are tried once more with masked-off lanes that read as zero: did they matter?"""
-        wrong = {
-            i: (replace(cases[i][0], poison="zero"), cases[i][1])
-            for i, o in seen.items()
-            if o.wrong and o.evidence.poisoned
-        }
-        again = self.replay(self.source, wrong)
-        for i, other in again.items():
-            if other.comparison and other.result == seen[i].result and _changed(seen[i], other):
-                seen[i] = replace(seen[i], from_masked_lanes=True)
-        return seen
-
     def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
         """The access that did it, found in the first of these cases, explains them all."""
         for i in list(harmed)[:1]:
-            job, _ = self._replay_job(self.source, [cases[i]])
+            job, _ = self._replay_job([cases[i]])
             if access := self.judge.box.sanitize(*job):
                 return {i: replace(o, access=access) for i, o in harmed.items()}
         return {}
@@ -260,13 +224,6 @@ class Trials:
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
 
 
-def _changed(first: Observation, other: Observation) -> bool:
-    """Whether another poison makes the result right, or changes every element that is wrong."""
-    one, two = first.comparison, other.comparison
-    same = (one.value == two.value) | (one.value.isnan() & two.value.isnan())
-    return two.right or bool(one.bad.any()) and not bool((same & one.bad).any())
-
-
 def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
     kind = str((trace or {}).get("returned", "nothing"))[:80]
     if kind == "NoneType" and not launches:
@@ -275,5 +232,6 @@ def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble
     return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
 
 
-def _launched(plan: Report | Outcome | None) -> Planned | None:
-    return planned(plan.trace) if isinstance(plan, Report) else None
+def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, dict]:
+    """The traces among plans, by case."""
+    return {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}

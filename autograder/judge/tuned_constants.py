@@ -6,19 +6,19 @@ import copy
 
 from ..box.wire import Report
 from ..verdict import Finding
-from .launched import MAX_CONFIGURATIONS, OPTIONS, tuned_launches
+from .launched import MAX_CONFIGURATIONS, tuned_launches
 from .trials import Drawn, Trials
 
 MAX_ELEMENTS = 10_000  # of the case that is replayed again
-MAX_CONSTANTS, MAX_VALUES = 8, 4
+MAX_OTHERS = 32  # programs of one launch
 
 
 def about_the_constants(trials: Trials) -> Finding | None:
     """Of a right answer: the finding about a constant that the space varies and that no kernel uses.
 
-    One case is replayed again with other values of each constant. If a kernel uses the constant, other programs read
-    and write, or other places, or the replay fails. A constant may also be the number of programs in the launch grid,
-    for a kernel that is right with any number of them.
+    One case is replayed again with the programs for other values of each constant. If a kernel uses the constant, other
+    programs read and write, or other places, or the replay fails. A constant may also be the number of programs in the
+    launch grid, for a kernel that is right with any number of them.
     """
     sizes = {i: trials.cases[i].expected.numel() for i in trials.traces}
     index = max((i for i, size in sizes.items() if 1 < size <= MAX_ELEMENTS), key=sizes.get, default=None)
@@ -26,12 +26,13 @@ def about_the_constants(trials: Trials) -> Finding | None:
         return None
     drawn, trace = trials.cases[index], trials.traces[index]
     others = _others(trace)
-    changed = {(name, i): _with(trace, name, v) for name, values in others.items() for i, v in enumerate(values)}
+    changed = {(name, i): _with(trace, *each) for name, given in others.items() for i, each in enumerate(given)}
     if not changed:
         return None
-    seen = trials.replay(trials.source, {key: (drawn, each) for key, each in ({None: trace} | changed).items()})
+    new = {key: each for key, each in changed.items() if each != trace}
+    seen = trials.replay({key: (drawn, each) for key, each in ({None: trace} | new).items()})
     usual = seen[None].evidence.accesses if None in seen else 0
-    used = {key[0] for key in changed if not _same(seen.get(key), usual)}
+    used = {key[0] for key in new if not _same(seen.get(key), usual)}
     unused = next((name for name in others if name not in used), None)
     if not usual or not unused or _is_number_of_programs(trials, drawn, trace):
         return None
@@ -48,28 +49,23 @@ def _same(observation, accesses: int) -> bool:
 
 
 def _others(trace: dict) -> dict[str, list]:
-    """For each constant that has several values in the space of a launch: values that the trace does not use."""
+    """For each constant that has several values in the space of a launch: the launch, and a program with another value.
+
+    The program is None where the kernel could not be read with that value.
+    """
     found: dict[str, list] = {}
-    for launch in tuned_launches(trace):
-        for configuration in launch["tuned"]["space"]:
-            for name, value in configuration.items():
-                if name in launch["args"] and name not in OPTIONS and type(value) in (bool, int, float, str):
-                    found.setdefault(name, []).append(value)
-    chosen = {}
-    for name, values in list(found.items())[:MAX_CONSTANTS]:
-        if len(set(values)) > 1:
-            values = [{"text": value} if type(value) is str else value for value in dict.fromkeys(values)]
-            values = [1, *values] if type(values[0]) is int else values
-            now = [launch["args"].get(name) for launch in tuned_launches(trace)]
-            chosen[name] = [value for value in values if value not in now][:MAX_VALUES]
-    return chosen
+    for number, launch in enumerate(tuned_launches(trace)):
+        others = launch["tuned"].get("others")
+        for other in others[:MAX_OTHERS] if isinstance(others, list) else ():
+            name, program = other
+            found.setdefault(str(name), []).append((number, program))
+    return found
 
 
-def _with(trace: dict, name: str, value) -> dict:
+def _with(trace: dict, number: int, program: str | None) -> dict:
     changed = copy.deepcopy(trace)
-    for launch in tuned_launches(changed):
-        if name in launch["args"]:
-            launch["args"][name] = value
+    launch = list(tuned_launches(changed))[number]
+    launch["program"] = program
     return changed
 
 
@@ -77,12 +73,12 @@ def _is_number_of_programs(trials: Trials, drawn: Drawn, trace: dict) -> bool:
     """Whether the configurations have different grids, and one program alone gives the right result too."""
     count = min(max(len(launch["tuned"]["space"]) for launch in tuned_launches(trace)), MAX_CONFIGURATIONS)
     # planning takes one configuration after the other
-    plans = trials.plan(trials.source, [drawn] * count)
+    plans = trials.plan([trials.source], [drawn] * count)
     traces = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
     if len({repr([launch["grid"] for launch in tuned_launches(each)]) for each in traces}) < 2:
         return False
     alone = copy.deepcopy(trace)
     for launch in tuned_launches(alone):
-        launch["grid"] = [1]
-    seen = trials.replay(trials.source, {0: (drawn, alone)})
+        launch["grid"] = [1, 1, 1]
+    seen = trials.replay({0: (drawn, alone)})
     return 0 in seen and bool(seen[0].comparison and seen[0].comparison.right)

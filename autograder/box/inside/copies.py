@@ -1,20 +1,24 @@
-"""Counts how often the kernels of a replay read each element of an input, in the input or in copies of it.
+"""Follows what each element of memory holds during a replay: an element of an input, another number, or nothing.
 
-Runs in a child of the zygote, where the learner's Python does not run.
+So it can be said how often the kernels read each element of an input, in the input or in copies of it, and what
+nothing has written yet. Runs in a child of the zygote, where the learner's Python does not run.
 """
 
 from __future__ import annotations
 
 import torch
 
+NOTHING = -1
+
 
 class Copies:
-    """Knows which elements of memory hold elements of an input. `moved` follows copies that the host function makes."""
+    """Knows which elements of memory hold elements of an input. `moved` follows what torch writes for the host."""
 
     def __init__(self, inputs: list[torch.Tensor]):
         self._sizes = [tensor.numel() for tensor in inputs]
         self._reads = [0] * len(inputs)
-        self._owners: dict[int, torch.Tensor] = {}  # by storage: for each element, 1 + the number of its input, or 0
+        # By storage: for each element, 1 + the number of its input, 0 for another number, or NOTHING.
+        self._owners: dict[int, torch.Tensor] = {}
         for number, tensor in enumerate(inputs):
             self._owner(tensor).fill_(1 + number)
 
@@ -25,34 +29,42 @@ class Copies:
         owners = self._owners[storage.data_ptr()]
         return torch.as_strided(owners, tensor.shape, tensor.stride(), tensor.storage_offset())
 
+    def allocated(self, tensor: torch.Tensor) -> None:
+        """Fresh memory: nothing has written it."""
+        self._owner(tensor).fill_(NOTHING)
+
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
-        """`made` is what one of trace.MOVE made of these arguments."""
+        """`made` is what one of trace.FILL or trace.MOVE made of these arguments."""
         if operation in ("cat", "stack"):
             owners = getattr(torch, operation)([self._owner(tensor) for tensor in args[0]], *args[1:])
         elif operation == "constant_pad_nd":
             owners = torch.nn.functional.pad(self._owner(args[0]), args[1])
-        else:
+        elif operation in ("clone", "_to_copy", "copy", "copy_"):
             owners = self._owner(args[operation in ("copy_", "copy")])
+        else:
+            owners = torch.zeros((), dtype=torch.int8)
         self._owner(made).copy_(owners)
 
-    def count(self, launches: list) -> None:
-        """Adds what the memory checker saw. What a kernel has stored is its own result, no copy any more.
+    def defined(self) -> dict[int, torch.Tensor]:
+        """By the address of a storage: which of its elements have been written. Complete ones are left out."""
+        known = {start: owners != NOTHING for start, owners in self._owners.items() if len(owners)}
+        return {start: each for start, each in known.items() if not each.all()}
+
+    def count(self, launch) -> None:
+        """Adds what an execution saw. What a kernel has stored is its own result, no copy any more.
 
         A line of a kernel counts for each element that it loads as often as for the element that it loads least:
         blocks that overlap, to cover a ragged end, are not a second pass.
         """
-        for launch in launches:
-            for storage in {id(a.storage): a.storage for a in launch.arguments.values()}.values():
-                owners = self._owners.get(storage.start)
-                if owners is None or not len(owners):
-                    continue
-                itemsize, owners = storage.reads.size // len(owners), owners.numpy()
-                for loads in storage.passes.values():
-                    loads = loads[::itemsize]
-                    for number in range(len(self._reads)):
-                        seen = loads[(owners == 1 + number) & (loads > 0)]
-                        self._reads[number] += int(seen.min()) * seen.size if seen.size else 0
-                owners[storage.writes[::itemsize] > 0] = 0
+        for storage in {id(a.storage): a.storage for a in launch.arguments.values()}.values():
+            owners = self._owners.get(storage.start)
+            if owners is None or not len(owners):
+                continue
+            for loads in storage.passes.values():
+                for number in range(len(self._reads)):
+                    seen = loads[(owners == 1 + number) & (loads > 0)]
+                    self._reads[number] += int(seen.min()) * len(seen) if len(seen) else 0
+            owners[storage.writes > 0] = 0
 
     @property
     def reads(self) -> tuple[float, ...]:

@@ -1,12 +1,12 @@
 """The only module that knows every kind of job. It prepares the process, confines it, and runs the job.
 
 plan    run the learner's module, call the host function on decoys, report the trace of each case
-replay  run only the learner's kernels, from the allow-listed syntax tree, as a trace says, on real inputs
-compile compile those kernels for GPUs that are not here
+replay  run only the programs of launched kernels, as a trace says, on real inputs
+compile compile those programs for GPUs that are not here
 tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
 jax-plan    trace a function of JAX arrays
-jax-replay  evaluate what was traced, with the learner's kernels, on the real inputs
+jax-replay  evaluate what was traced, with the programs of its kernels, on the real inputs
 
 `prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
@@ -31,9 +31,10 @@ from triton.runtime import driver
 
 import workshop
 from workshop import explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
-from workshop.interpreter import faithful, memory_checker
+from workshop.executor import codec, front_end, launch
+from workshop.executor.memory import Watch
 
-from ... import answer, kernel_language, tensors, text
+from ... import answer, tensors, text, versions
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
@@ -44,7 +45,7 @@ from .reports import Reporter
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
-NEEDED = {module.__name__.split(".")[1] for module in (answer, kernel_language, lockdown, tensors, text)}
+NEEDED = {module.__name__.split(".")[1] for module in (answer, lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 WARM_UP = """
@@ -57,7 +58,8 @@ def warm_up(x_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i, mask=i < n, other=0.0)
     for _ in range(2):
-        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(1, i)
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
+    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
     tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
 """
 
@@ -100,31 +102,33 @@ EARLY = {kind for kind, policy in POLICIES.items() if not policy.read and not po
 # -- the zygote ------------------------------------------------------------------------------------------
 
 
-def prepare(settings: Settings) -> str:
-    """Loads everything that is loaded lazily, because a confined child cannot open files.
-
-    Returns why the memory checker does not work with this Triton; empty if it works.
-    """
+def prepare(settings: Settings) -> None:
+    """Loads everything that is loaded lazily, because a confined child cannot open files."""
     sys.setrecursionlimit(2000)
     torch.set_num_threads(1)
-    unchecked = ""
     if settings.backend == "interpreter":
         stand_in.install()
-        unchecked = memory_checker.self_test() or ""
-        with contextlib.nullcontext() if unchecked else memory_checker.watch("nan"):
-            _warm_up_kernel()[(1,)](torch.ones(16), 16, BLOCK=16)
-        if not unchecked:
-            faithful.warm_up()
         workshop.device()
     else:
         _build_driver(settings)
+    _warm_up_executor()
     with trace.Recorder([torch.ones(1)]):
         torch.randn(4, 4).softmax(-1).double().sum().item()
     try:
         raise ValueError
     except ValueError:
         traceback.format_exc()
-    return unchecked
+
+
+def _warm_up_executor() -> None:
+    """Triton's front end reads the functions of its library when a kernel uses them first."""
+    kernel, x = _warm_up_kernel(), torch.ones(16)
+    bound, options = launch.bind(kernel, (x, 16), {"BLOCK": 16})
+    special = launch.specialise(kernel, bound)
+    for target in front_end.TARGETS:
+        with contextlib.suppress(RuntimeError):  # a build for one vendor may have only one compiler
+            program = codec.from_data(codec.to_data(launch.lowered(kernel, special, options, target)))
+    launch.execute(program, list(launch.leaves(bound, special, kernel.arg_names)), (1, 1, 1), Watch(True, True))
 
 
 def _warm_up_kernel():
@@ -170,8 +174,6 @@ def prepare_for(kind: str) -> None:
     """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
     if kind.startswith("jax"):
         from . import jax_plan, jax_replay  # noqa: F401
-    if kind == "compile":
-        compiler.prepare()
 
 
 # -- the child -------------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
     guarded.damage()  # loads the first operations on tensors, too
 
 
-def run(settings: Settings, unchecked: str, job: int, output: int, status: int, early: str | None = None) -> None:
+def run(settings: Settings, job: int, output: int, status: int, early: str | None = None) -> None:
     """Runs the job in the descriptor `job`. Results go to `output`, reports to `status`.
 
     early: the scratch folder of a spare, which went through `prepare_spare`.
@@ -207,7 +209,7 @@ def run(settings: Settings, unchecked: str, job: int, output: int, status: int, 
         _use_folder(scratch)
         launchers.copy(launchers_of(settings), scratch)
     report = Reporter(status)
-    _runner(request.kind)(Job(settings.backend, request, tensors, out, report, unchecked))
+    _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
     report(Report(None, done=True))
 
 

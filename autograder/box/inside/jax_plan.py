@@ -6,31 +6,30 @@ is traced as well as a call under jit: in a plain call the seed is a Python numb
 
 from __future__ import annotations
 
-import inspect
 import operator
 import sys
-from types import FunctionType
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-import triton
-from triton.runtime import KernelInterface
 from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.jit import JITFunction
 
 from workshop import jax_cpu
+from workshop.executor import launch as executor
 
 from ...tensors import DTYPES
 from ..wire import Report
 from ..wire.programs import MAX_NUMBERS, MAX_STEPS, OPERATIONS, SMALL
 from ..wire.requests import Decoy, JaxProgram, Scalar, Traced
 from .job import Job
+from .launches import check_options
 from .learner import describe, learner_function
-from .specialise import check_options
+from .programs import Programs
 from .trace import NotReplayable
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas")  # of jt.triton_call; the interpreter ignores them
+OPTIONS = ("num_warps", "num_stages", "num_ctas")  # of jt.triton_call
 MAX_CONFIGURATIONS = 32  # of an autotuner
 # Their functions run once, in the place of the operation.
 CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
@@ -45,9 +44,11 @@ def run(job: Job) -> None:
     _watch_options(job.backend)
     jax_cpu.at_once = jax_cpu.later  # a launch on numbers that are known now is a step, too
     function = learner_function(job.request.source, job.request.entry)
+    programs = Programs(job.backend)
     for index, case in enumerate(job.request.cases):
         try:
-            report = Report(index, trace={"program": _traced(function, case, job.request.entry)})
+            trace = {"program": _traced(function, case, job.request.entry, programs)}
+            report = Report(index, trace=trace, programs=programs.unsent(trace["program"]))
         except BaseException as error:
             report = Report(index, error=describe(error))
         job.report(report)
@@ -73,7 +74,7 @@ def _tuned_options(kernel) -> list[dict]:
 # -- tracing ---------------------------------------------------------------------------------------------
 
 
-def _traced(function, case: JaxProgram, entry: str) -> dict:
+def _traced(function, case: JaxProgram, entry: str, programs: Programs) -> dict:
     """Calls the function on arrays without values. Returns the program."""
     given = [each for each in case.arguments if not isinstance(each, Scalar)]
 
@@ -90,7 +91,7 @@ def _traced(function, case: JaxProgram, entry: str) -> dict:
         given.append(case.cotangent)
     # a function of its own for each case: JAX keeps what it traced before
     program = jax.jit(gradient if case.grad else plain).trace(*map(_stand_in, given)).jaxpr
-    return _Encoder().program(program.jaxpr, program.consts)
+    return _Encoder(programs).program(program.jaxpr, program.consts)
 
 
 def _stand_in(given: Decoy | Traced):
@@ -114,7 +115,8 @@ def _checked(result, entry: str) -> jax.Array:
 class _Encoder:
     """Makes the JSON of one program. The functions of calls become steps of the program that calls them."""
 
-    def __init__(self):
+    def __init__(self, programs: Programs):
+        self.programs = programs
         self.forms: list[dict] = []
         self.steps: list[dict] = []
         self.room = MAX_NUMBERS  # numbers of arrays that may still be sent
@@ -159,9 +161,9 @@ class _Encoder:
             values = dict(zip(jaxpr.invars, inputs, strict=True))
             return self.run(jaxpr, consts, values, [var in needed for var in equation.outvars])
         step = {"op": name[:60], "in": inputs, "out": [_form(var.aval) for var in equation.outvars]}
-        if launch := _launch(equation):
+        if launch := _launch(equation, self.programs):
             step |= {"op": "launch", "launch": launch}
-        elif inner := _inner(name, params):
+        elif inner := _inner(name, params, self.programs):
             step |= inner
         elif name in OPERATIONS:
             step["params"] = {key: _parameter(each) for key, each in params.items()}
@@ -193,7 +195,7 @@ def _body(params: dict, inputs: int):
     return None
 
 
-def _inner(name: str, params: dict) -> dict | None:
+def _inner(name: str, params: dict, programs: Programs) -> dict | None:
     """The programs of control flow, with those of its parameters that say how often they run and on what."""
     keys, numbers = {
         "cond": (["branches"], []),
@@ -208,7 +210,7 @@ def _inner(name: str, params: dict) -> dict | None:
     if unknown := {*keys, *numbers} - set(params):
         raise NotReplayable(f"this version of JAX describes {name} without {min(unknown)}")
     bodies = params["branches"] if name == "cond" else [params[key] for key in keys]
-    inner = [_Encoder().program(body.jaxpr, body.consts) for body in bodies]
+    inner = [_Encoder(programs).program(body.jaxpr, body.consts) for body in bodies]
     return {"inner": inner, "params": {key: int(params[key]) for key in numbers}}
 
 
@@ -250,27 +252,36 @@ def _parameter(value):
 # -- launches --------------------------------------------------------------------------------------------
 
 
-def _launch(equation) -> dict | None:
-    """The kernel launch that an operation is, with the constants of an autotuner's first configuration."""
+def _launch(equation, programs: Programs) -> dict | None:
+    """The kernel launch that an operation is, in an autotuner's first configuration."""
     if equation.primitive.name != "pure_callback":
         return None
     launch = getattr(equation.params["callback"], "callback_func", None)
     if type(launch) is not jax_cpu.Launch:
         return None
-    arrays = iter([_decoy(atom.aval) for atom in equation.invars])
-    arguments = [each.value if each else next(arrays) for each in launch.scalars]
-    arguments += [_decoy(form) for form in launch.outputs]
-    kernel, given = launch.kernel, launch.metaparams
-    constants, *others = (_constants(kernel, arguments, given, i) for i in range(_configurations(kernel)))
+    arrays = [_decoy(atom.aval) for atom in equation.invars]
+    waiting = iter(arrays)
+    arguments = [each.value if each else next(waiting) for each in launch.scalars]
+    positions = {id(each): ["in", i] for i, each in enumerate(arrays)}
+    outputs = [_decoy(form) for form in launch.outputs]
+    positions |= {id(each): ["out", i] for i, each in enumerate(outputs)}
+    arguments += outputs
+    given = launch.kernel, arguments, launch.metaparams
+    first, *_ = configured = [_configured(*given, choice) for choice in range(_count(launch.kernel))]
+    found = []
+    for kernel, constants, tuned in configured:
+        bound, _ = executor.bind(kernel, tuple(arguments), constants)
+        found.append((bound, programs.of(kernel, bound, _options(launch.options | tuned))))
+    (kernel, constants, tuned), (bound, digests) = first, found[0]
+    leaves = executor.leaves(bound, executor.specialise(kernel, bound), kernel.arg_names)
     return {
-        "kernel": _name(kernel),
-        "grid": _grid(launch, constants),
-        "scalars": [_scalar(each.value) if each else None for each in launch.scalars],
-        "constants": _plain(constants),
-        "options": _options(launch),
-        "others": [_plain(each) for each in others],
+        "kernel": kernel.fn.__name__[:100],
+        "program": digests["program"],
+        "grid": list(executor.grid_of(_grid(launch), bound)),
+        "given": [[label, positions.get(id(value), value), kind] for label, value, kind in leaves],
+        "options": _options(launch.options | tuned),
         "zeroed": [int(n) for n in launch.zeroed_outputs()],
-        "aliases": [[int(a), int(b)] for a, b in launch.aliases.items()],
+        "aliases": [[_array(launch, int(a)), int(b)] for a, b in launch.aliases.items()],
     }
 
 
@@ -278,79 +289,41 @@ def _decoy(form) -> torch.Tensor:
     return torch.zeros(form.shape, dtype=DTYPES.get(str(form.dtype), torch.float32))
 
 
-def _grid(launch: jax_cpu.Launch, constants: dict) -> list[int]:
+def _array(launch: jax_cpu.Launch, argument: int) -> int:
+    """The number of an array among the arrays, by its place among the arguments."""
+    return sum(each is None for each in launch.scalars[:argument])
+
+
+def _grid(launch: jax_cpu.Launch):
     grid = launch.launch_grid()
-    if callable(grid):
-        parameters = inspect.signature(_function(launch.kernel)).parameters.values()
-        defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
-        grid = grid(defaults | constants)
-    grid = [operator.index(n) for n in grid]
-    if min(grid, default=0) < 0:
-        raise ValueError(f"grid={tuple(grid)}: expected numbers of programs, 0 or more")
-    return grid
+    return grid if callable(grid) else tuple(operator.index(n) for n in grid)
 
 
-def _options(launch: jax_cpu.Launch) -> dict[str, int]:
-    given = launch.options | next(iter(_tuned_options(launch.kernel)), {})
+def _options(given: dict) -> dict[str, int]:
     return {name: operator.index(given[name]) for name in OPTIONS if given.get(name) is not None}
 
 
-def _scalar(value):
-    return {"float32": float(value)} if isinstance(value, np.float32) else value
-
-
-def _plain(constants: dict) -> dict:
-    """Constants of a kernel as JSON. Raises NotReplayable for what a kernel cannot be given."""
-    return {name: _plain_value(name, value) for name, value in constants.items()}
-
-
-def _plain_value(name: str, value):
-    if isinstance(value, triton.language.constexpr):
-        value = value.value
-    if value is None or isinstance(value, bool | str):
-        return value
-    if isinstance(value, float | np.floating):
-        return float(value)
-    if isinstance(value, triton.language.dtype):
-        return {"triton_dtype": str(value.name)}
-    if isinstance(value, KernelInterface):
-        return {"kernel": _name(value)}
-    if isinstance(value, list | tuple):
-        return [_plain_value(name, each) for each in value]
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise NotReplayable(f"{name} is {type(value).__name__}, which no kernel can be given") from None
-
-
-def _function(kernel) -> FunctionType:
-    """The Python function of a kernel. Autotune and heuristics wrap it."""
-    while not isinstance(kernel.fn, FunctionType):
-        kernel = kernel.fn
-    return kernel.fn
-
-
-def _name(kernel) -> str:
-    return _function(kernel).__name__[:100]
-
-
-def _configurations(kernel) -> int:
+def _count(kernel) -> int:
     """The number of an autotuner's configurations, up to a limit; 1 without an autotuner."""
     if isinstance(kernel, Autotuner):
         return max(min(len(kernel.configs), MAX_CONFIGURATIONS), 1)
-    return _configurations(kernel.fn) if isinstance(kernel, Heuristics) else 1
+    return _count(kernel.fn) if isinstance(kernel, Heuristics) else 1
 
 
-def _constants(kernel, arguments: list, given: dict, choice: int = 0) -> dict:
-    """The launch's constants, with those of one configuration of an autotuner and of heuristics.
+def _configured(kernel, arguments: list, given: dict, choice: int) -> tuple[JITFunction, dict, dict]:
+    """The function under @triton.jit, with the constants and options of one configuration and of heuristics.
 
     arguments: numbers, and tensors of the right shapes, whose values mean nothing.
     """
-    if isinstance(kernel, Autotuner):
-        chosen = kernel.configs[choice].kwargs
-    elif isinstance(kernel, Heuristics):
-        seen = {**dict(zip(kernel.arg_names, arguments)), **given}
-        chosen = {name: rule(seen) for name, rule in kernel.values.items()}
-    else:
-        return given
-    return _constants(kernel.fn, arguments, {**given, **chosen}, choice)
+    options: dict = {}
+    while not isinstance(kernel, JITFunction):
+        if isinstance(kernel, Autotuner):
+            given = {**given, **kernel.configs[choice].kwargs}
+            options = vars(kernel.configs[choice])
+        elif isinstance(kernel, Heuristics):
+            seen = {**dict(zip(kernel.arg_names, arguments)), **given}
+            given = {**given, **{name: rule(seen) for name, rule in kernel.values.items()}}
+        else:
+            raise TypeError(f"{str(kernel)[:80]} is no kernel: put @triton.jit above it")
+        kernel = kernel.fn
+    return kernel, given, options

@@ -1,22 +1,20 @@
-"""The job "jax-replay": evaluates programs of JAX on real inputs, with clean copies of the learner's kernels.
+"""The job "jax-replay": evaluates programs of JAX on real inputs, with the programs of the kernels that they launch.
 
-Runs in a child of the zygote. The learner's Python does not run there, only kernels in the kernel language. On a GPU
-jit compiles each program, and jax-triton its kernels. On the interpreter the operations run one by one, every access of
-a kernel is checked, and each program is evaluated once more without its kernels.
+Runs in a child of the zygote. The learner's Python does not run there. JAX's operations run one by one, on the CPU, and
+a kernel where kernels run: on a GPU, or without one with every access checked. Without a GPU each program is evaluated
+once more without its kernels.
 """
 
 from __future__ import annotations
 
-import inspect
-import os
 from dataclasses import replace
 from functools import partial
 
 import jax
 import jax.extend.core
 import jax.numpy as jnp
-import jax_triton
 import numpy as np
+import torch
 from jax.extend.core import primitives
 
 from workshop import jax_cpu
@@ -28,11 +26,10 @@ from ..wire.programs import OPERATIONS, Constant, Form, Program, Step, read
 from ..wire.programs import Launch as LaunchStep
 from ..wire.requests import JaxCall, Scalar, TensorSpec
 from .job import Job
-from .kernels import Kernels
 from .learner import describe
-from .reports import race_records
-from .specialise import Specialisations
-from .trace import NotReplayable, triton_dtype
+from .programs import Known
+from .replay import launcher_of
+from .trace import Launch, NotReplayable
 
 PRIMITIVES = {
     each.name: each
@@ -40,24 +37,19 @@ PRIMITIVES = {
     for each in vars(module).values()
     if isinstance(each, jax.extend.core.Primitive) and each.name in OPERATIONS
 }
-# the name that this jax-triton gives to the shapes of the outputs
-OUT = "out_shape" if "out_shape" in inspect.signature(jax_triton.triton_call).parameters else "out_type"
-
 
 def run(job: Job) -> None:
-    os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+    jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_traceback_filtering", "off")
-    programs = [read(each["program"]) for each in job.request.programs]
-    names = sorted({launch.kernel for program in programs for launch in program.launches()})
-    launches = _Launches(job, Kernels(job.request.source, names))
-    compiled = {}
+    job.give_memory()
+    job.show_source()
+    programs = [read(each["program"]) for each in job.request.traces]
+    launches = _Launches(job)
     for index, call in enumerate(job.request.cases):
         launches.begin()
         try:
-            if call.program not in compiled:
-                function = partial(_evaluate, programs[call.program], launches)
-                compiled[call.program] = function if job.interpreted else jax.jit(function)
-            report = _replay(job, index, call, compiled[call.program], programs[call.program], launches)
+            program = programs[call.program]
+            report = _replay(job, index, call, partial(_evaluate, program, launches), program, launches)
         except BaseException as error:
             report = Report(index, error=launches.describe(error))
         job.report(report)
@@ -73,8 +65,9 @@ def _replay(job: Job, index: int, call: JaxCall, function, program: Program, lau
     write_result(call.slot, job.output, output)
     evidence = Evidence(
         launched=tuple(launches.names),
-        races=tuple(launches.races),
-        specialisations=tuple(launches.specialisations),
+        races=tuple(launches.launcher.races),
+        undefined=tuple(launches.launcher.undefined[:8]),
+        empty_kernels=tuple(launches.launcher.empty[:16]),
         idle=job.interpreted and bool(launches.names) and output == launches.without(function, inputs),
     )
     described = Result(tuple(result.shape), result.dtype.name[:40], "cpu", contiguous=True, aliases_input=False)
@@ -191,26 +184,23 @@ _CONTROL = {"cond": _cond, "scan": _scan, "while": _while}
 
 
 class _Launches:
-    """Launches the clean kernels. On the interpreter it collects what the memory checker sees during one call."""
+    """Launches programs, and collects what is seen during one call."""
 
-    def __init__(self, job: Job, kernels: Kernels):
-        self.job, self.kernels = job, kernels
-        self.interpret, fresh = jax_cpu.run, jax_cpu.unwritten
-        if job.interpreted:  # outputs hold poison where no program wrote
-            jax_cpu.unwritten = lambda shape: poison(fresh(shape))
-        self.empty = False
+    def __init__(self, job: Job):
+        self.job, self.programs = job, Known(job.request.programs)
+        self.empty = False  # whether kernels do nothing
         self.begin()
 
     def begin(self) -> None:
-        self.names, self.races, self.failure = [], [], None
-        self.specialisations = Specialisations()
+        self.names, self.failure = [], None
+        self.launcher = launcher_of(self.job)(self.programs, [])
 
     def describe(self, error: BaseException) -> Trouble:
         """Describes an error. XLA wraps an error of a kernel in a loop, and the original error says more."""
         if self.failure is None:
             return describe(error)
         described = describe(self.failure)
-        return described if described.kind in ("fault", "not-allowed") else replace(described, construct="kernel")
+        return described if described.kind != "exception" else replace(described, construct="kernel")
 
     def without(self, function, inputs: list) -> bytes:
         """The result of a program if no kernel runs."""
@@ -221,54 +211,31 @@ class _Launches:
             self.empty = False
 
     def __call__(self, launch: LaunchStep, arrays: list, forms: list[Form]) -> list:
-        kernel = self._kernel(launch.kernel)
-        if unknown := set(launch.constants) - set(kernel.arg_names):
-            self.failure = TypeError(f"{launch.kernel}() got an unexpected keyword argument {min(unknown)!r}")
-            raise self.failure
-        waiting = iter(arrays)
-        arguments = [next(waiting) if each is None else _scalar(each) for each in launch.scalars]
-        if self.job.interpreted:
-            jax_cpu.run = partial(self._watched, launch)
-        return jax_triton.triton_call(
-            *arguments,
-            kernel=kernel,
-            grid=launch.grid,
-            **{OUT: [jax.ShapeDtypeStruct(form.shape, jnp.dtype(form.dtype)) for form in forms]},
-            input_output_aliases=dict(launch.aliases),
-            zeroed_outputs=launch.zeroed,
-            **launch.options,
-            **self._constants(launch.constants),
-        )
+        shapes = [jax.ShapeDtypeStruct(form.shape, jnp.dtype(form.dtype)) for form in forms]
+        run = partial(self._run, launch, shapes)
+        if any(isinstance(each, jax.core.Tracer) for each in arrays):
+            return jax.pure_callback(run, shapes, *arrays, vmap_method="sequential")
+        return [jnp.asarray(each) for each in run(*arrays)]
 
-    def _watched(self, launch: LaunchStep, kernel, grid, arguments: list, constants: dict) -> None:
-        if self.empty:
-            return
+    def _run(self, launch: LaunchStep, shapes: list, *arrays) -> list[np.ndarray]:
+        """The outputs of a launch. They hold poison where no program wrote."""
+        inputs = [jax_cpu.to_torch(each).to(self.job.device) for each in arrays]
+        outputs = [poison(jax_cpu.unwritten(each)).to(self.job.device) for each in shapes]
+        for each in outputs:
+            self.launcher.copies.allocated(each)
+        for number in launch.zeroed:
+            self.launcher.copies.moved("zero_", [], outputs[number].zero_())
+        for source, number in launch.aliases:
+            self.launcher.copies.moved("copy_", [None, inputs[source]], outputs[number].copy_(inputs[source]))
+        if not self.empty:
+            self._launch(launch, {"in": inputs, "out": outputs})
+        return [jax_cpu.to_numpy(each.cpu()) for each in outputs]
+
+    def _launch(self, launch: LaunchStep, tensors: dict[str, list[torch.Tensor]]) -> None:
         self.names = [*self.names, launch.kernel[:100]][:16]
+        given = [(k, tensors[v[0]][v[1]] if isinstance(v, tuple) else v, kind) for k, v, kind in launch.given]
         try:
-            with self.job.watched("nan") as memory:
-                for each in (constants, *map(self._constants, launch.others)):
-                    self.specialisations.add(kernel, dict(zip(kernel.arg_names, arguments)) | each, {})
-                self.interpret(kernel, grid, arguments, constants)
+            self.launcher(Launch(launch.kernel, launch.grid, launch.program, given, launch.options))
         except BaseException as error:
             self.failure = error
             raise
-        if memory:
-            self.races += race_records(memory.launches)
-
-    def _kernel(self, name: str):
-        if name not in self.kernels[None]:
-            raise NotReplayable(f"{name[:60]} is not one of the kernels that the answer defines at top level")
-        return self.kernels[None][name]
-
-    def _constants(self, given: dict) -> dict:
-        return {name: self._constant_of(value) for name, value in given.items()}
-
-    def _constant_of(self, value):
-        if not isinstance(value, dict):
-            return value
-        (kind, name), = value.items()
-        return triton_dtype(name) if kind == "triton_dtype" else self._kernel(name)
-
-
-def _scalar(given):
-    return np.float32(given["float32"]) if isinstance(given, dict) else given

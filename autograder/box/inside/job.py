@@ -5,7 +5,7 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
-import contextlib
+import linecache
 import mmap
 from dataclasses import dataclass
 from typing import Any
@@ -13,28 +13,24 @@ from typing import Any
 import torch
 import triton
 
-from workshop.interpreter import faithful, memory_checker
-
 from .reports import Reporter
+
+ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 
 
 @dataclass(frozen=True)
 class Job:
-    """The data of every kind of job. `request` is one of the requests of wire.requests.
-
-    unchecked: why the memory checker does not work with this Triton; empty if it works.
-    """
+    """The data of every kind of job. `request` is one of the requests of wire.requests."""
 
     backend: str
     request: Any
     tensors: memoryview
     output: mmap.mmap
     report: Reporter
-    unchecked: str = ""
 
     @property
     def interpreted(self) -> bool:
-        """True on Triton's interpreter, False on a GPU."""
+        """Whether kernels run without a GPU."""
         return self.backend == "interpreter"
 
     @property
@@ -46,10 +42,7 @@ class Job:
         if not self.interpreted:
             triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
 
-    def interpreting(self):
-        """The faithful interpreter as a context, for many launches: `watched` need not prepare it for each."""
-        return faithful.faithful() if self.interpreted and not self.unchecked else contextlib.nullcontext()
-
-    def watched(self, poison: str, backwards: bool = False):
-        """The memory checker as a context. If it does not work, only the guards around the tensors remain."""
-        return contextlib.nullcontext() if self.unchecked else memory_checker.watch(poison, backwards)
+    def show_source(self) -> None:
+        """Lets a line of the answer be quoted where the answer was not loaded."""
+        source = self.request.source
+        linecache.cache[ANSWER] = (len(source), None, source.splitlines(True), ANSWER)

@@ -1,7 +1,9 @@
-"""Intercepts kernel launches: what the learner's host function asked Triton to run, with which constants.
+"""Intercepts kernel launches: what the learner's host function asked Triton to run.
 
-Installed before the learner's module is executed. A launch inside a recorded call goes into its trace. A launch
-outside (such as a left-over benchmark at the end of the file) does nothing.
+Installed before the learner's module is executed. A launch inside a recorded call goes into its trace: Triton's front
+end reads the very object that was launched, with the globals that it has now, and the trace names the program that
+comes of it. So what the front end refuses ends the host function, as it does on a GPU. A launch outside of a recorded
+call (such as a left-over benchmark at the end of the file) does nothing.
 
 Runs in a child of the zygote, beside the learner's Python.
 """
@@ -10,24 +12,30 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import operator
 from dataclasses import fields
 from types import SimpleNamespace
 
-import torch
-import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.autotuner import Autotuner
-from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
-from ...kernel_language.versions import LAUNCH_OPTIONS
-from .specialise import check_options
-from .trace import TRITON_DTYPES, Recorder
+from workshop.executor import launch
+
+from ...versions import LAUNCH_OPTIONS
+from .programs import Programs
+from .trace import Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
+MAX_THREADS = 1024  # of one program, on NVIDIA's and on AMD's GPUs
+WARP_SIZES = {"cuda": {"NVIDIA": 32}, "hip": {"AMD": 64}, "interpreter": {"NVIDIA": 32, "AMD": 64}}
+MAX_CONFIGURATIONS = 32  # of an autotuner that are read by the front end
+MAX_VARIANTS = 4  # other values of one constant of a space
+
+
+class BadOption(ValueError):
+    """A launch option that no GPU can use. The message is for the learner."""
 
 
 def _compiler_options() -> set[str]:
@@ -53,14 +61,39 @@ class UnknownOption(TypeError):
         self.elsewhere = option in LAUNCH_OPTIONS  # another version knows it
 
 
+def check_options(options: dict, backend: str) -> None:
+    """Raises BadOption for options that a GPU of this backend refuses at the launch."""
+    for name in ("num_warps", "num_ctas", "num_stages", "maxnreg"):
+        value = options.get(name)
+        if value is None:
+            continue
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise BadOption(f"{name} is {str(value)[:40]!r}, and must be an integer") from None
+        if number < (name != "num_stages"):
+            raise BadOption(f"{name} is {number}, and must be at least {int(name != 'num_stages')}")
+        if name in ("num_warps", "num_ctas") and number & (number - 1):
+            raise BadOption(f"{name} is {number}, and must be a power of two")
+    for vendor, lanes in WARP_SIZES[backend].items():
+        threads = lanes * operator.index(options.get("num_warps") or 1)
+        if threads > MAX_THREADS:
+            raise BadOption(
+                f"num_warps is {threads // lanes}: with {lanes} lanes in a warp, as on {vendor}'s GPUs, these are "
+                f"{threads} threads, and a program has at most {MAX_THREADS}"
+            )
+
+
 class Launches:
     """Records launches. `configuration` chooses one of the configurations of an autotuned kernel."""
 
     def __init__(self, backend: str):
         self.backend = backend
+        self.programs = Programs(backend)
         self.recorder: Recorder | None = None
         self.configuration = 0
         self.tuned: dict | None = None  # of the launch that an autotuner is making
+        self.space: list = []  # its configurations
 
     def install(self):
         launches = self
@@ -88,35 +121,60 @@ class Launches:
                 "key": [str(k) for k in tuner.keys],
                 "again": _again(tuner, candidates),
             }
+            launches.space = candidates
             try:
                 return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
             finally:
-                launches.tuned = None
+                launches.tuned, launches.space = None, []
 
         Autotuner.run = tuned_run
-        for kind in (InterpretedFunction, JITFunction):
-            kind.run = _Run(run)
-            kind.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
-            kind.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
-            kind.encode_for_trace = lambda kernel: {"kernel": kernel.fn.__name__}
-        triton.language.dtype.encode_for_trace = _encode_dtype
-        triton.language.constexpr.encode_for_trace = lambda c: c.value
+        JITFunction.run = _Run(run)
+        JITFunction.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
+        JITFunction.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
 
     def record(self, kernel, grid, args, kwargs):
         if self.recorder is None:
             return
-        bound = _bind(kernel.fn, args, kwargs)
-        check_options({k: v for k, v in kwargs.items() if k not in bound}, self.backend)
-        shape = grid({**bound}) if callable(grid) else grid
-        shape = tuple(shape) if isinstance(shape, (tuple, list, torch.Size)) else _not_a_grid(shape)
-        options = {k: int(v) for k, v in kwargs.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
-        self.recorder.launch(
-            kernel.fn.__name__,
-            tuple(operator.index(n) for n in shape),
-            {name: _scalar(value) for name, value in bound.items()},
-            options,
-            self.tuned,
-        )
+        name = kernel.fn.__name__
+        bound, options = launch.bind(kernel, args, kwargs)
+        if unknown := sorted(set(options) - set(OPTIONS) - COMPILER_OPTIONS):
+            raise UnknownOption(name, unknown[0])
+        check_options(options, self.backend)
+        shape = launch.grid_of(grid, bound)
+        self.recorder.check_devices(name, bound)
+        options = {k: int(v) for k, v in options.items() if k in OPTIONS and isinstance(v, int)}
+        programs = self.programs.of(kernel, bound, options)
+        tuned = self.tuned and self.tuned | {"others": self._others(kernel, bound, options)}
+        self.recorder.launch(name, shape, bound, self._leaves(kernel, bound), options, programs, tuned)
+
+    def _leaves(self, kernel, bound: dict) -> list[tuple[str, object, str]]:
+        return list(launch.leaves(bound, launch.specialise(kernel, bound), kernel.arg_names))
+
+    def _others(self, kernel, bound: dict, options: dict) -> list:
+        """Reads the kernel in each configuration. Returns programs with another value of one constant of the space.
+
+        As [name of the constant, digest]. A value with which the kernel cannot be read has no digest.
+        """
+        values: dict[str, list] = {}
+        for config in self.space[:MAX_CONFIGURATIONS]:
+            chosen = config.all_kwargs()
+            own = {k: int(v) for k, v in chosen.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
+            self.programs.of(kernel, bound | {k: v for k, v in chosen.items() if k in bound}, options | own)
+            for name in chosen.keys() & bound.keys():
+                values.setdefault(name, []).append(chosen[name])
+        found = []
+        for name, given in values.items():
+            if len(set(map(repr, given))) > 1:
+                more = [1, *given] if type(given[0]) is int else given
+                others = list({repr(v): v for v in more if repr(v) != repr(bound[name])}.values())[:MAX_VARIANTS]
+                found += [[name, self._with(kernel, bound | {name: value}, options)] for value in others]
+        return found
+
+    def _with(self, kernel, bound: dict, options: dict) -> str | None:
+        try:
+            return self.programs.of(kernel, bound, options)["program"]
+        except Exception:
+            return None
 
 
 def _again(tuner: Autotuner, candidates: list) -> dict | None:
@@ -145,8 +203,7 @@ class Compiled:
 
     def __init__(self, launches: Launches, kernel, kwargs):
         self._launches, self._kernel = launches, kernel
-        parameters = inspect.signature(kernel.fn).parameters
-        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS and k not in parameters}
+        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS and k not in kernel.arg_names}
         self.n_regs, self.n_spills = UNCOMPILED.n_regs, UNCOMPILED.n_spills
         self.metadata = SimpleNamespace(
             shared=UNCOMPILED.shared, num_warps=kwargs.get("num_warps", 4), name=kernel.fn.__name__
@@ -162,34 +219,5 @@ class Compiled:
         return launch
 
 
-def _bind(function, args, kwargs) -> dict:
-    """Arguments by name. If a constant and a launch option have the same name, it belongs to the kernel."""
-    signature = inspect.signature(function)
-    named = {k: v for k, v in kwargs.items() if k in signature.parameters}
-    unknown = sorted(set(kwargs) - set(named) - set(OPTIONS) - COMPILER_OPTIONS)
-    if unknown:
-        raise UnknownOption(function.__name__, unknown[0])
-    bound = signature.bind(*args, **named)
-    bound.apply_defaults()
-    return dict(bound.arguments)
-
-
-def _not_a_grid(shape):
-    raise TypeError(f"a launch grid is a tuple, such as ({shape!r},), not {type(shape).__name__}")
-
-
-def _scalar(value):
-    """Converts scalars of numpy and torch to Python numbers. Returns everything else unchanged."""
-    if not isinstance(value, torch.Tensor) and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return value.item()
-    return value
-
-
 def _plain(constants: dict) -> dict:
     return {str(k): v for k, v in constants.items() if isinstance(v, (int, float, bool, str))}
-
-
-def _encode_dtype(dtype):
-    names = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "fp64": "float64"}
-    name = names.get(str(dtype), str(dtype))
-    return {"triton_dtype": name if name in TRITON_DTYPES else "?"}

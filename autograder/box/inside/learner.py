@@ -12,19 +12,20 @@ import sys
 import traceback
 from types import ModuleType
 
-from workshop.interpreter.memory_checker import OutOfBounds
+from triton.compiler import CompilationError
+
+from workshop.executor import front_end
+from workshop.executor.front_end import Unsupported
+from workshop.executor.records import DeviceAssert, FalsePromise, Fault, NeverEnds
 
 from ...answer import from_history
-from ...kernel_language import NotAllowed, Restructured
-from ...kernel_language.versions import FUNCTIONS
+from ...versions import FUNCTIONS
 from ..wire import Trouble
 from .earlier import KeptTensor
-from .launches import UnknownOption
+from .job import ANSWER
+from .launches import BadOption, UnknownOption
 from .reports import fault_record
-from .specialise import BadOption
 from .trace import HostArithmetic, NotReplayable, WrongDevice
-
-ANSWER = "<answer>"  # the file name of the learner's source in tracebacks
 
 
 class MissingEntry(Exception):
@@ -54,9 +55,11 @@ def learner_function(source: str, entry: str):
 # -- exceptions ------------------------------------------------------------------------------------------
 
 _KINDS = {
-    NotAllowed: "not-allowed",
-    Restructured: "restructured",
-    OutOfBounds: "fault",
+    Unsupported: "not-allowed",
+    Fault: "fault",
+    FalsePromise: "false-promise",
+    NeverEnds: "never-ends",
+    DeviceAssert: "device-assert",
     HostArithmetic: "host-arithmetic",
     NotReplayable: "not-replayable",
     KeptTensor: "kept",
@@ -72,31 +75,61 @@ _KINDS = {
 
 def describe(error: BaseException) -> Trouble:
     """An exception as data: its class, its message, and the learner's line that raised it."""
-    root = _root(error, (NotAllowed, OutOfBounds))
+    if isinstance(error, CompilationError):
+        return _refused(error)
+    root = _root(error)
     kind = _KINDS.get(type(root), "exception")
     line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
     line = line if type(line) is int and 0 <= line < 1 << 31 else _learner_line(error) or _learner_line(root)
-    construct = instead = ""
-    if kind == "not-allowed":
-        construct, instead = root.construct[:400], root.instead[:800]
+    construct = ""
+    if kind in ("not-allowed", "false-promise"):
+        construct = root.construct if kind == "not-allowed" else root.promise
+    elif kind == "never-ends":
+        construct = root.why
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
-        kind, construct = "not-in-triton", lacking[:80]
+        kind, construct = "not-in-triton", lacking
     return Trouble(
         kind=kind,
         type=type(root).__name__[:80],
         message=_message(root)[:2000],
         line=line,
-        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
-        construct=construct,
-        instead=instead,
-        fault=fault_record(root.fault) if kind == "fault" else None,
+        code=_code(line),
+        construct=construct[:400],
+        fault=fault_record(root) if kind == "fault" else None,
     )
 
 
-def _root(error: BaseException, last: tuple[type, ...]) -> BaseException:
+def _refused(error: CompilationError) -> Trouble:
+    """What Triton's front end refuses."""
+    message, line, _ = front_end.message(error)
+    lacking = _lacking_in_triton(_innermost(error))
+    return Trouble(
+        kind="not-in-triton" if lacking else "compile",
+        type=type(error).__name__[:80],
+        message=message[:2000],
+        line=line,
+        code=_code(line),
+        construct=lacking[:80],
+    )
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What went wrong first. Triton's errors do not always name the one that they follow as their cause."""
+    seen = set()
+    while (inner := error.__cause__ or error.__context__) is not None and id(error) not in seen:
+        seen.add(id(error))
+        error = inner
+    return error
+
+
+def _code(line: int | None) -> str:
+    return linecache.getline(ANSWER, line).strip()[:200] if line else ""
+
+
+def _root(error: BaseException) -> BaseException:
     """The first exception in the chain of causes. A learner's chain may be circular."""
     seen = set()
-    while error.__cause__ is not None and not isinstance(error, last) and id(error) not in seen:
+    while error.__cause__ is not None and id(error) not in seen:
         if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # only says where, not why
             break
         seen.add(id(error))

@@ -1,11 +1,17 @@
-"""The job "replay": runs only the learner's kernels, as a trace says, on real inputs.
+"""The job "replay": runs only the programs of launched kernels, as a trace says, on real inputs.
 
-Runs in a child of the zygote. The learner's Python does not run there, only kernels in the kernel language.
+Runs in a child of the zygote. The learner's Python does not run there.
 """
 
 from __future__ import annotations
 
 import torch
+
+from workshop.executor import launch as executor
+from workshop.executor import rebuild
+from workshop.executor.memory import Watch
+from workshop.executor.program import Program
+from workshop.executor.records import Launch as Seen
 
 from ...tensors import LARGE, UNWRITTEN, bits, to_bytes
 from ..wire import Evidence, Report
@@ -13,36 +19,38 @@ from ..wire.layout import read_tensor, write_result
 from ..wire.requests import ReplayCase
 from .copies import Copies
 from .job import Job
-from .kernels import Kernels, launched
-from .launches import OPTIONS
 from .learner import describe
 from .memory import Guarded, GuardedAllocations
-from .reports import race_records, result_record
-from .specialise import Specialisations
-from .trace import KernelName, NotReplayable, Replay
+from .programs import Known
+from .reports import race_records, result_record, undefined_records
+from .trace import Launch, NotReplayable, Replay
 
 
 def run(job: Job) -> None:
-    request = job.request
     job.give_memory()
-    kernels = Kernels(request.source, launched([case.trace for case in request.cases]), request.template)
-    with job.interpreting():
-        for index, case in enumerate(job.request.cases):
-            try:
-                report = _replay(job, index, case, kernels[case.blank])
-            except BaseException as error:
-                report = Report(index, error=describe(error))
-            job.report(report)
+    job.show_source()
+    programs = Known(job.request.programs)
+    for index, case in enumerate(job.request.cases):
+        try:
+            report = _replay(job, index, case, programs)
+        except BaseException as error:
+            report = Report(index, error=describe(error))
+        job.report(report)
 
 
-def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
+def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
     around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
     inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
-    launcher = _Launcher(job, case, kernels, Copies(tensors))
-    rehearse = launcher.rehearse if job.interpreted else None
-    steps = Replay(tensors, job.device, allocations.place, launcher, launcher.copies.moved, rehearse)
+    launcher = launcher_of(job)(programs, tensors)
+
+    def fresh(tensor: torch.Tensor) -> torch.Tensor:
+        placed = allocations.place(tensor)
+        launcher.copies.allocated(placed)
+        return placed
+
+    steps = Replay(tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend)
     result = steps.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
@@ -52,91 +60,104 @@ def _replay(job: Job, index: int, case: ReplayCase, kernels: dict) -> Report:
     output = to_bytes(result)
     idle = False  # whether torch alone makes the same output
     if steps.launched and steps.moves and not damage:
-        alone = Replay(tensors, job.device, allocations.place, lambda *launch: None)
+        alone = Replay(tensors, job.device, allocations.place, lambda launch: None)
         idle = output == to_bytes(alone.run(case.trace))
-    # a kernel whose code uses no name does nothing: its body is `pass`, `...` or a docstring
-    empty = [n for n in kernels if n in steps.launched and not kernels[n].fn.__code__.co_names]
     evidence = Evidence(
         idle=idle,
         accumulates=launcher.accumulates,
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races),
+        undefined=tuple(launcher.undefined[:8]),
         accesses=launcher.accesses,
-        reads=() if job.unchecked else launcher.copies.reads,
+        reads=launcher.copies.reads if job.interpreted else (),
         damage=tuple(damage[:4]),
-        unchecked=job.unchecked[:300],
-        empty_kernels=tuple(name[:100] for name in empty[:16]),
-        specialisations=tuple(launcher.specialisations),
-        poisoned=launcher.poisoned,
+        empty_kernels=tuple(launcher.empty[:16]),
     )
     described = result_record(result, [each.buffer for each in inputs])
     write_result(case.slot, job.output, output)
     return Report(index, result=described, evidence=evidence)
 
 
+def launcher_of(job: Job) -> type[_Launcher]:
+    return _Executor if job.interpreted else _Card
+
+
 class _Launcher:
-    """Launches kernels as a trace says. Collects their specialisations, and what the memory checker finds."""
+    """Launches programs as a trace says, and collects what is seen."""
 
-    def __init__(self, job: Job, case: ReplayCase, kernels: dict, copies: Copies):
-        self.job, self.case, self.kernels, self.copies = job, case, kernels, copies
+    rehearse = None
+
+    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
+        self.programs, self.copies = programs, Copies(inputs)
         self.races: list = []
-        self.specialisations = Specialisations()
+        self.undefined: list = []
+        self.empty: list[str] = []
         self.accesses = 0
-        self.poisoned = False
         self.accumulates = False
-        self.rehearsed = None  # what the memory checker saw in a rehearsal that stands for the launch itself
 
-    def __call__(self, name: str, grid: tuple[int, ...], arguments: dict, options: dict) -> None:
-        kernel = self._kernel(name)
-        if unknown := [*set(arguments) - set(kernel.arg_names), *set(options) - set(OPTIONS)]:
-            raise NotReplayable(f"{name[:60]} has no parameter {unknown[0][:60]}")
-        arguments = self._with_kernels(arguments)
-        if not self.job.interpreted:
-            kernel[grid](**arguments, **options)
-            torch.cuda.synchronize()
-            return
-        self.specialisations.add(kernel, arguments, options)
-        memory = self._run(kernel, grid, arguments) if self.rehearsed is None else self.rehearsed
-        self.rehearsed = None
-        if memory:
-            self.races += race_records(memory.launches)
-            self.copies.count(memory.launches)
-            self.poisoned |= memory.poisoned
-            for launch in memory.launches:
-                self.accesses = hash((self.accesses, launch.accesses))
+    def program(self, launch: Launch) -> Program:
+        program = self.programs[launch.program]
+        if launch.kernel not in self.empty and all(each.name == "ret" for each in program.operations()):
+            self.empty.append(launch.kernel)  # its body is `pass`, `...` or a docstring
+        return program
 
-    def rehearse(self, name: str, grid, arguments: dict, restored: set[str], zeroed: set[str]) -> None:
+
+class _Executor(_Launcher):
+    """Runs programs without a GPU, with every access checked."""
+
+    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
+        super().__init__(programs, inputs)
+        self.rehearsed: Seen | None = None  # a rehearsal that stands for the launch itself
+
+    def __call__(self, launch: Launch) -> None:
+        seen, self.rehearsed = self.rehearsed or self._run(launch), None
+        self.races += race_records([seen])
+        self.copies.count(seen)
+        self.accesses = hash((self.accesses, seen.accesses))
+
+    def rehearse(self, launch: Launch, restored: set[str], zeroed: set[str]) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
         """
-        kernel = self._kernel(name)
-        arguments = self._with_kernels(arguments)
-        before = {k: v.clone() for k, v in arguments.items() if isinstance(v, torch.Tensor)}
-        memory = self._run(kernel, grid, arguments)
-        launches = memory.launches if memory else ()
-        loaded = {k for launch in launches for k, argument in launch.arguments.items() if argument.bytes_loaded}
+        tensors = {label: value for label, value, _ in launch.arguments if isinstance(value, torch.Tensor)}
+        before = {label: tensor.clone() for label, tensor in tensors.items()}
+        seen = self._run(launch)
+        loaded = {label for label, argument in seen.arguments.items() if argument.bytes_loaded}
         kept = (before.keys() & loaded) - restored - zeroed
-        stays = any(not torch.equal(bits(arguments[k]), bits(before[k])) for k in kept)
+        stays = any(not torch.equal(bits(tensors[label]), bits(before[label])) for label in kept)
         self.accumulates |= stays
         if not stays and not before.keys() & zeroed:
-            self.rehearsed = memory or ()
+            self.rehearsed = seen
             return
-        for k in before.keys() - kept:
-            arguments[k].copy_(before[k])
-            if k in zeroed:
-                arguments[k].zero_()
+        for label in before.keys() - kept:
+            tensors[label].copy_(before[label])
+            if label in zeroed:
+                tensors[label].zero_()
 
-    def _run(self, kernel, grid: tuple[int, ...], arguments: dict):
-        """One launch on the interpreter: what the memory checker saw, or None if it does not work here."""
-        with self.job.watched(self.case.poison, self.case.backwards) as memory:
-            kernel[grid](**arguments)
-        return memory
+    def _run(self, launch: Launch) -> Seen:
+        watch, defined = Watch(counts=True, races=True), self.copies.defined()
+        program = self.program(launch)
+        seen = executor.execute(
+            program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel
+        )
+        self.undefined += undefined_records(seen)
+        return seen
 
-    def _with_kernels(self, arguments: dict) -> dict:
-        return {k: self._kernel(str(v)) if isinstance(v, KernelName) else v for k, v in arguments.items()}
 
-    def _kernel(self, name: str):
-        if name not in self.kernels:
-            raise NotReplayable(f"{name[:60]} is not one of the kernels that the answer defines at top level")
-        return self.kernels[name]
+class _Card(_Launcher):
+    """Compiles programs for the GPU of this machine, and launches them."""
+
+    def __call__(self, launch: Launch) -> None:
+        on_card(self.program(launch), launch)()
+        torch.cuda.synchronize()
+
+
+def on_card(program: Program, launch: Launch):
+    """A function that launches a program on the GPU. It is compiled here."""
+    types = {label: kind for label, _, kind in launch.arguments}
+    if len(types) < len(launch.arguments):
+        raise NotReplayable("two arguments of one name")
+    compiled = rebuild.compiled(program, types, {}, launch.options)[launch.grid]
+    values = [value for _, value, _ in launch.arguments]
+    return lambda: compiled(*values)

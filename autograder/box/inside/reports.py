@@ -1,4 +1,4 @@
-"""Reports of a job to the judge on the status descriptor, with the memory checker's findings as records.
+"""Reports of a job to the judge on the status descriptor, with the executor's findings as records.
 
 Runs in a child of the zygote, beside the learner's code.
 """
@@ -11,10 +11,10 @@ from dataclasses import replace
 import torch
 
 from ...tensors import dtype_name
-from ..wire import Fault, Race, Report, Result, Trouble, encode
+from ..wire import Fault, Race, Report, Result, Trouble, Undefined, encode
 
 MAX_REPORT = 20_000  # bytes
-MAX_TRACE = 400_000
+MAX_TRACE = 4_000_000  # with its programs
 MAX_RACES = 4  # races of a launch; more do not help the learner
 
 
@@ -46,7 +46,7 @@ def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
 
 
 def fault_record(fault) -> Fault:
-    """The memory checker's fault as a record: the lane as its number in the block, the place in words."""
+    """The executor's fault as a record: the lane as its number in the block, the place in words."""
     lane = 0
     for index, size in zip(fault.lane, fault.block, strict=True):
         lane = lane * size + index
@@ -72,7 +72,7 @@ def fault_record(fault) -> Fault:
 
 
 def race_records(launches) -> list[Race]:
-    """The races of the launches that the memory checker watched, up to a limit."""
+    """The races of launches, up to a limit."""
     return [race for launch in launches for race in _races(launch)][:MAX_RACES]
 
 
@@ -103,3 +103,12 @@ def _race(launch, race) -> Race:
         writers=int(writes.max(initial=0)),
         kind=race.kind,
     )
+
+
+def undefined_records(launch) -> list[Undefined]:
+    """What a launch used although nothing had defined it."""
+    found = []
+    for each in launch.undefined:
+        names = each.kind, each.kernel[:100], (each.argument or "")[:100]
+        found.append(Undefined(*names, each.program or (), each.line or 0, each.code[:400]))
+    return found

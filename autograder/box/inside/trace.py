@@ -2,7 +2,7 @@
 
 The learner's host function is called once on decoy tensors, in a process without other data. Every tensor
 operation and every kernel launch is recorded. Kernels do not run. The judge then replays the list on the real
-data, with the learner's kernels and without the learner's Python. So a host function can allocate, copy, cast,
+data, with the programs of the kernels and without the learner's Python. So a host function can allocate, copy, cast,
 view and launch, but nothing that it computes itself can reach the result.
 
 Runs in children of the zygote: `Recorder` beside the learner's Python, `Replay` in a later process without it.
@@ -12,10 +12,13 @@ autograder.box.wire.answers describes a trace.
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ...tensors import DTYPES, bits, dtype_name
 from .earlier import Earlier, KeptTensor
@@ -90,24 +93,36 @@ class Recorder(TorchDispatchMode):
         self._note(operator, args, kwargs, result, before)
         return result
 
-    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, options: dict, tuned: dict | None):
-        tensors = _tensors(arguments)
+    def check_devices(self, kernel: str, arguments: dict):
         for name, tensor in arguments.items():
             if isinstance(tensor, torch.Tensor):
                 self._check_device(tensor, f"{name}, an argument of {kernel},")
-        touched = {_storage(t) for t in tensors}
+
+    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, programs: dict,
+               tuned: dict | None):  # fmt: skip
+        """leaves: label, value and type of each argument that is not a constant. programs: see `programs.Programs`."""
+        touched = {_storage(t) for _, value, _ in leaves for t in _tensors(getattr(value, "base", value))}
         step = {
             "op": "launch",
-            "kernel": kernel,
+            "kernel": kernel[:100],
             "grid": list(grid),
-            "args": {name: self._encode(value) for name, value in arguments.items()},
+            "args": {name: self._shown(value) for name, value in arguments.items()},
+            "given": [[label, self._encode(value), kind] for label, value, kind in leaves],
             "options": options,
+            **programs,
         }
         if tuned:
             step["tuned"] = tuned
         self._add(step, touched, touched)
         self.uniform -= touched
         self.launches += 1
+
+    def _shown(self, value):
+        """An argument as the judge looks at it. What is no plain value has the name of its kind."""
+        value = getattr(value, "value", value)  # of a tl.constexpr
+        if value is None or isinstance(value, (bool, int, float, torch.Tensor)):
+            return self._encode(value)
+        return {"text": (value if isinstance(value, str) else type(value).__name__)[:32]}
 
     def _check_device(self, tensor: torch.Tensor, what: str):
         if tensor.device.type != self.device.type:
@@ -199,9 +214,9 @@ class Recorder(TorchDispatchMode):
             return value
         if isinstance(value, str) and len(value) <= 32:
             return {"text": value}
-        special = getattr(value, "encode_for_trace", None)
-        if special:
-            return special()
+        if isinstance(value, TensorDescriptor):
+            sizes = [[int(n) for n in part] for part in (value.shape, value.strides, value.block_shape)]
+            return {"descriptor": [self._encode(value.base), *sizes, str(getattr(value, "padding", "zero"))]}
         raise NotReplayable(f"an argument of type {type(value).__name__} cannot be replayed")
 
     # -- the finished trace ------------------------------------------------------------------------------
@@ -263,20 +278,31 @@ def _tensors(value) -> list[torch.Tensor]:
 # -- replay ----------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a trace. program: its digest. arguments: label, value and type of each that is not a constant."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    program: str
+    arguments: list[tuple[str, Any, str]]
+    options: dict[str, int]
+
+
 class Replay:
     """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
 
-    `poison(tensor)` fills fresh memory; `run_kernel(name, grid, arguments, options)` launches;
-    `moved(operation, arguments, made)` is told of each copy; `rehearse(name, grid, arguments, restored, zeroed)` may
-    run an autotuned kernel before its launch, as a measurement does. Raises KeptTensor where a kernel has changed a
-    tensor that was made outside the host function: the next call would find it changed.
+    `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
+    each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
+    launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
+    function: the next call would find it changed.
     """
 
     def __init__(
-        self, inputs: list[torch.Tensor], device, poison, run_kernel, moved=lambda *copy: None, rehearse=None
+        self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None, target=""
     ):
-        self.inputs, self.device, self.poison, self.run_kernel = inputs, device, poison, run_kernel
-        self.moved, self.rehearse = moved, rehearse
+        self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
+        self.moved, self.rehearse, self.target = moved, rehearse, target
         self.tensors: dict[int, torch.Tensor] = {}
         self.launched: list[str] = []
         self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
@@ -331,8 +357,8 @@ class Replay:
         self.moves |= op in FILL | MOVE
         made = getattr(packet, overload)(*args, **kwargs)
         if op in ALLOCATE:
-            made = self.poison(made)
-        if op in MOVE:
+            made = self.fresh(made)
+        if op in FILL | MOVE:
             self.moved(op, args, made)
         return made
 
@@ -348,31 +374,42 @@ class Replay:
     def _charge(self, op: str, step: dict):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            self.constants += _numbers([step.get(key) for key in ("values", "args", "kwargs", "grid")])
+            self.constants += _numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
         elif op == "constant":
             self.constants += len(_expect(step.get("values"), list))
-        elif op == "launch":
-            self.constants += sum(len(v) for v in _expect(step.get("args"), dict).values() if isinstance(v, list))
-        else:
+        elif op != "launch":
             self.constants += op in FILL or op == "constant_pad_nd"
         if self.constants > MAX_CONSTANT:
             raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
 
     def _launch(self, step: dict):
         grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
-        if not 1 <= len(grid) <= 3:
-            raise NotReplayable("a launch grid has one to three dimensions")
-        options = {k: _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()}
-        arguments = {k: self._decode(v) for k, v in _expect(step.get("args"), dict).items()}
-        kernel = _expect(step.get("kernel"), str)
-        self.launched.append(kernel)
+        if len(grid) != 3:
+            raise NotReplayable("a launch grid that is not complete")
+        launch = Launch(
+            kernel=_expect(step.get("kernel"), str)[:100],
+            grid=grid,
+            program=_expect(step.get(self.target, step.get("program")), str),
+            arguments=[self._argument(each) for each in _expect(step.get("given"), list)],
+            options={str(k): _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()},
+        )
+        self.launched.append(launch.kernel)
         if not math.prod(grid):
             return
         again = step["tuned"].get("again") if isinstance(step.get("tuned"), dict) else None
         if self.rehearse and isinstance(again, dict):
             names = [{str(name) for name in _expect(again.get(key), list)} for key in ("restored", "zeroed")]
-            self.rehearse(kernel, grid, arguments, *names)
-        self.run_kernel(kernel, grid, arguments, options)
+            self.rehearse(launch, *names)
+        self.run_kernel(launch)
+
+    def _argument(self, given) -> tuple[str, Any, str]:
+        label, value, kind = _expect(given, list)
+        value = self._decode(value)
+        fits = {torch.Tensor: kind.startswith("*"), TensorDescriptor: kind.startswith("tensordesc<")}
+        number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
+        if not (fits.get(type(value), number) and len(_expect(label, str)) <= 200):
+            raise NotReplayable("an argument of another type than its program has")
+        return label, value, kind
 
     def _tensor(self, number) -> torch.Tensor:
         if type(number) is not int or number not in self.tensors:
@@ -396,11 +433,15 @@ class Replay:
                 return getattr(torch, content)
             if kind == "text" and type(content) is str and len(content) <= 32:
                 return content
-            if kind == "triton_dtype" and type(content) is str:
-                return triton_dtype(content)
-            if kind == "kernel" and type(content) is str:
-                return KernelName(content)
+            if kind == "descriptor" and type(content) is list:
+                return self._descriptor(*content)
         raise NotReplayable("an argument of a kind that cannot be replayed")
+
+    def _descriptor(self, base, *rest) -> TensorDescriptor:
+        *sizes, padding = rest
+        shape, strides, block = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in sizes)
+        more = {"padding": padding} if padding in ("nan",) else {}
+        return TensorDescriptor(self._decode(base), shape, strides, block, **more)
 
 
 def _numbers(value) -> int:
@@ -414,20 +455,7 @@ def _numbers(value) -> int:
     return 2 * isinstance(value, float)
 
 
-class KernelName(str):
-    """The name of a jit function that is an argument of another kernel."""
-
-
-TRITON_DTYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "int1",
-                 "uint64", "uint32", "uint16", "uint8")  # fmt: skip
-
-
-def triton_dtype(name: str):
-    import triton.language as tl
-
-    if name not in TRITON_DTYPES:
-        raise NotReplayable("a dtype that cannot be replayed")
-    return getattr(tl, name)
+_NUMBERS = re.compile(r"[iu](1|8|16|32|64)|fp(16|32|64)|bf16")
 
 
 def _expect(value, kind: type):

@@ -1,6 +1,6 @@
 """The job "tune": compares the times of the launches of several traces, on a GPU.
 
-Runs in a child of the zygote. The learner's Python does not run there, only kernels in the kernel language.
+Runs in a child of the zygote. The learner's Python does not run there, only the programs of launches.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ import torch
 
 from ..wire import Report
 from .job import Job
-from .kernels import Kernels, launched
 from .memory import decoys
-from .trace import KernelName, Replay
+from .programs import Known
+from .replay import on_card
+from .trace import Replay
 
 ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kernels and wake the GPU
 
@@ -20,15 +21,15 @@ def run(job: Job) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
     request = job.request
     job.give_memory()
-    kernels = Kernels(request.source, launched([case.trace for case in request.cases]))[None]
-    runs = [_launches(case, kernels, job.device) for case in job.request.cases]
+    programs = Known(request.programs)
+    runs = [_launches(job, case, programs) for case in request.cases]
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for launches, seen in zip(runs, times, strict=True):
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             begin.record()
-            for kernel, arguments, options in launches:
-                kernel(**arguments, **options)
+            for launch in launches:
+                launch()
             end.record()
             torch.cuda.synchronize()
             seen.append(begin.elapsed_time(end))
@@ -36,13 +37,13 @@ def run(job: Job) -> None:
     job.report(Report(0, has_value=True, value=medians))
 
 
-def _launches(case, kernels: dict, device: torch.device) -> list:
-    """The launches of a trace, prepared on decoys: the kernel on its grid, arguments, options."""
+def _launches(job: Job, case, programs: Known) -> list:
+    """The launches of a trace, compiled and prepared on decoys."""
     launches: list = []
 
-    def launch(name, grid, arguments, options):
-        arguments = {k: kernels[v] if isinstance(v, KernelName) else v for k, v in arguments.items()}
-        launches.append((kernels[name][grid], arguments, options))
+    def launch(given):
+        launches.append(on_card(programs[given.program], given))
 
-    Replay(decoys(case.arguments, device)[1], device, lambda tensor: tensor, launch).run(case.trace)
+    tensors = decoys(case.arguments, job.device)[1]
+    Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
     return launches

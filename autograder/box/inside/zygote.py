@@ -31,13 +31,14 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     settings = from_json(Settings, channel.recv(65536))
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # Triton reads it once
+    os.environ["TRITON_INTERPRET"] = "0"  # kernels are read by Triton's front end; Triton reads this once
     from workshop import collector
 
     with collector.paused():
         from . import dispatch
 
-        child = functools.partial(_child, dispatch, settings, dispatch.prepare(settings), channel)
+        dispatch.prepare(settings)
+        child = functools.partial(_child, dispatch, settings, channel)
     spares = Spares(settings.scratch, lambda own, scratch: child(own=own, scratch=scratch))
     has_spares = settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid()))
     if has_spares:
@@ -68,7 +69,7 @@ def main(descriptor: int) -> None:
         channel.send(to_json(end).encode())
 
 
-def _child(dispatch, settings, unchecked, channel, descriptors=(), own=None, scratch=None) -> None:
+def _child(dispatch, settings, channel, descriptors=(), own=None, scratch=None) -> None:
     """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status.
 
     descriptors: of the job. A spare has a channel of its `own` instead, from which they will come, and its `scratch`.
@@ -80,7 +81,7 @@ def _child(dispatch, settings, unchecked, channel, descriptors=(), own=None, scr
         if own:
             dispatch.prepare_spare(settings, scratch, keep=own.fileno())
             descriptors = wait_for_job(own)
-        dispatch.run(settings, unchecked, *descriptors, early=scratch)
+        dispatch.run(settings, *descriptors, early=scratch)
     except BaseException as error:  # the judge must hear of every failure, whatever its class
         if descriptors:
             dispatch.report_failure(descriptors[-1], error)

@@ -17,13 +17,13 @@ from .answers import (
     Race,
     Report,
     Result,
-    Specialisation,
     Trouble,
+    Undefined,
     encode,
     parse,
 )
 
 __all__ = [
-    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Specialisation", "Trouble",
+    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Trouble", "Undefined",
     "encode", "parse",
 ]  # fmt: skip

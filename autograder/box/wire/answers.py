@@ -7,17 +7,18 @@ known shapes and raises ProtocolError for everything else.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...text import visible
 from . import codec
 
-MAX_STATUS = 8 << 20
+MAX_STATUS = 32 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
-MAX_PARAMETERS = 64  # of a kernel
-MAX_SPECIALISATIONS = 32  # of one case
+MAX_PROGRAMS = 256  # of one case
+MAX_PROGRAM = 2 << 20  # characters
 MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
 
@@ -37,18 +38,23 @@ class ProtocolError(Exception):
 #   {"op": "input", "index": i, "out": [t]}                                       the i-th tensor argument
 #   {"op": "constant", "values": [...], "shape": [...], "dtype": "...", "out"}    a few numbers of the learner's
 #   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
-#   {"op": "launch", "kernel": "...", "grid": [...], "args": {}, "options": {}}   a launch; "tuned" is added where
-#       an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...], "again": what is
-#       done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null}
+#   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
+#       "args": {}, "options": {}}  a launch of the program with the arguments `given`, which are no constants;
+#       `args` has all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
+#       "tuned" is added where an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...],
+#       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
+#       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
 #
 # A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
-# {"device": true}, {"memory_format": name}, {"text": short string}, {"triton_dtype": name}, {"kernel": name}.
+# {"device": true}, {"memory_format": name}, {"text": short string}, {"descriptor": [tensor, shape, strides, block,
+# padding]}. The programs are texts beside the trace, by their digests: JSON of workshop.executor.codec. Only the box
+# reads them, where the learner's Python is not.
 Trace = dict
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A lane that accessed memory outside of its tensor: see workshop.interpreter.memory_checker."""
+    """A lane that accessed memory outside of its tensor: see workshop.executor.records."""
 
     kind: str
     kernel: str
@@ -104,41 +110,36 @@ class Race:
 
 
 @dataclass(frozen=True)
-class Specialisation:
-    """A kernel with what a compiler needs to know of one launch.
+class Undefined:
+    """A kernel used what nothing had defined: see workshop.executor.records."""
 
-    parameters: by name, {"type": "*fp32"}, or {"constant": value}: None, a number, a short string, a list of them,
-    {"dtype": "float32"} or {"kernel": name of a jit function}. options: integers, such as num_warps.
-    """
-
+    kind: str
     kernel: str
-    parameters: dict
-    options: dict
+    argument: str
+    program: tuple[int, ...]
+    line: int
+    code: str
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
-    `poisoned`: a load gave garbage to lanes that it did not fill.
-    `specialisations` are what a compiler would be asked for by these launches.
+    `undefined`: what kernels used although nothing had defined it.
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
     nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
-    sees them. `idle`: kernels were launched, and without them the result would be the same. `unchecked` says
-    why the memory checker does not work here. It is empty if the checker works. `accumulates`: an autotuned kernel
-    reads what it wrote in an earlier run.
+    sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
+    kernel reads what it wrote in an earlier run.
     """
 
     launched: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     damage: tuple[str, ...] = ()
-    unchecked: str = ""
+    undefined: tuple[Undefined, ...] = ()
     empty_kernels: tuple[str, ...] = ()
-    specialisations: tuple[Specialisation, ...] = ()
     reads: tuple[float, ...] = ()
     accesses: int = 0
     idle: bool = False
-    poisoned: bool = False
     accumulates: bool = False
 
 
@@ -155,11 +156,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error."""
+    """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
+
+    programs: those that the trace names and no earlier trace of the job did, by digest.
+    """
 
     case: int | None
     done: bool = False
     trace: Trace | None = None
+    programs: dict[str, str] = field(default_factory=dict)
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -174,7 +179,7 @@ def encode(report: Report) -> bytes:
     elif report.error:
         message = {"error": report.error}
     elif report.trace is not None:
-        message = {"trace": report.trace}
+        message = {"trace": report.trace, "programs": report.programs}
     elif report.result:
         message = {"result": report.result, "evidence": report.evidence}
     else:
@@ -210,7 +215,7 @@ def _report(message) -> Report:
     if case is None:
         raise ProtocolError("a report without a case")
     if "trace" in message:
-        return Report(case, trace=_trace(_dict(message["trace"])))
+        return Report(case, trace=_trace(_dict(message["trace"])), programs=_programs(_dict(message["programs"])))
     if "result" in message:
         return Report(case, result=_result(message["result"]), evidence=_evidence(_dict(message["evidence"])))
     if "value" in message:
@@ -225,6 +230,20 @@ def _trace(trace: dict) -> Trace:
             _dict(step)
     _shallow(trace, MAX_NESTING)
     return trace
+
+
+def digest_of(program: str) -> str:
+    return hashlib.sha256(program.encode()).hexdigest()
+
+
+def _programs(programs: dict) -> dict[str, str]:
+    """Texts by their digests, so that nobody can give a program the name of another one."""
+    if len(programs) > MAX_PROGRAMS:
+        raise ProtocolError("too many programs")
+    for name, text in programs.items():
+        if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:
+            raise ProtocolError("a program that is not what it is called")
+    return programs
 
 
 def _shallow(value, room: int):
@@ -282,48 +301,24 @@ def _evidence(evidence: dict) -> Evidence:
         launched=tuple(_text(n, 100) for n in _list(evidence["launched"], 16)),
         races=tuple(_race(_dict(r)) for r in _list(evidence["races"], 4096)[:16]),
         damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
-        unchecked=_text(evidence.get("unchecked", ""), 300),
+        undefined=tuple(_undefined(_dict(each)) for each in _list(evidence.get("undefined", []), 16)),
         empty_kernels=tuple(_text(n, 100) for n in _list(evidence.get("empty_kernels", []), 16)),
-        specialisations=tuple(
-            _specialisation(_dict(s)) for s in _list(evidence.get("specialisations", []), MAX_SPECIALISATIONS)
-        ),
         accesses=_integer(evidence.get("accesses", 0), -(1 << 63), 1 << 63),
         idle=_flag(evidence.get("idle", False)),
-        poisoned=_flag(evidence.get("poisoned", False)),
         accumulates=_flag(evidence.get("accumulates", False)),
         reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
     )
 
 
-def _specialisation(given: dict) -> Specialisation:
-    parameters, options = _dict(given["parameters"]), _dict(given["options"])
-    if len(parameters) > MAX_PARAMETERS or len(options) > MAX_PARAMETERS:
-        raise ProtocolError("a kernel with too many parameters")
-    return Specialisation(
-        kernel=_text(given["kernel"], 100),
-        parameters={_text(name, 100): _parameter(_dict(each)) for name, each in parameters.items()},
-        options={_text(name, 40): _integer(each, -(1 << 31), 1 << 31) for name, each in options.items()},
+def _undefined(undefined: dict) -> Undefined:
+    return Undefined(
+        kind=_text(undefined["kind"], 20),
+        kernel=_text(undefined["kernel"], 100),
+        argument=_text(undefined["argument"], 100),
+        program=_integers(undefined["program"]),
+        line=_integer(undefined["line"], 0, 1 << 31),
+        code=_text(undefined["code"], 400),
     )
-
-
-def _parameter(parameter: dict) -> dict:
-    (kind, value), = parameter.items()
-    if kind == "type":
-        return {"type": _text(value, 10)}
-    if kind != "constant":
-        raise ProtocolError("a parameter of an unknown kind")
-    if type(value) is dict:
-        (kind, name), = value.items()
-        return {"constant": {_text(kind, 10): _text(name, 100)}}
-    if type(value) is list:
-        return {"constant": [_number(each) for each in _list(value, MAX_PARAMETERS)]}
-    return {"constant": _text(value, 40) if type(value) is str else _number(value)}
-
-
-def _number(value):
-    if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
-        return value
-    raise ProtocolError("a number was expected")
 
 
 def _race(race: dict) -> Race:

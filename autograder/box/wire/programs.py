@@ -78,20 +78,18 @@ class Constant:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel, its grid, and its arguments but for the arrays.
+    """A kernel, the digest of its program, its grid, and its arguments that are not constants.
 
-    scalars: for each argument before the outputs None, which stands for the next array, or a number. {"float32": v} is
-    a number of numpy's type. constants: what the launch gives by name. others: the constants of the other
-    configurations of an autotuner. zeroed: outputs that begin as zeros. aliases: pairs of an argument and the output
-    that begins as a copy of it.
+    given: label, value and type of each. A value is a number, or ("in", i) for the i-th array that the step takes, or
+    ("out", i) for the i-th that it makes. zeroed: outputs that begin as zeros. aliases: pairs of an array that the step
+    takes and the output that begins as a copy of it.
     """
 
     kernel: str
+    program: str
     grid: tuple[int, ...]
-    scalars: tuple
-    constants: dict
+    given: tuple[tuple[str, object, str], ...]
     options: dict[str, int]
-    others: tuple[dict, ...] = ()
     zeroed: tuple[int, ...] = ()
     aliases: tuple[tuple[int, int], ...] = ()
 
@@ -173,27 +171,36 @@ class _Reader:
         outputs = tuple(range(len(forms), len(forms) + len(made)))
         forms += made
         if op == "launch":
-            return Step(op, inputs, outputs, launch=self.launch(given["launch"], len(inputs)))
+            return Step(op, inputs, outputs, launch=self.launch(given["launch"], len(inputs), len(outputs)))
         if op not in OPERATIONS | CONTROL:
             return Step(op, inputs, outputs)
         params = {_name(name): self.parameter(value, 3) for name, value in given["params"].items()}
         inner = tuple(self.program(each, depth - 1) for each in _list(given["inner"], 8)) if op in CONTROL else ()
         return Step(op, inputs, outputs, params, inner=inner)
 
-    def launch(self, given, arrays: int) -> Launch:
-        grid = tuple(_integer(n, 0, 1 << 31) for n in _list(given["grid"], 3))
-        scalars = tuple(map(_scalar, _list(given["scalars"], 64)))
-        _expect(scalars.count(None) == arrays and len(grid) > 0, "a launch that cannot be")
+    def launch(self, given, arrays: int, outputs: int) -> Launch:
+        limits = {"in": arrays, "out": outputs}
         return Launch(
             kernel=_name(given["kernel"]),
-            grid=grid,
-            scalars=scalars,
-            constants=_constants(given["constants"]),
+            program=_name(given["program"]),
+            grid=tuple(_integer(n, 0, 1 << 31) for n in _list(given["grid"], 3)),
+            given=tuple(self.argument(each, limits) for each in _list(given["given"], 64)),
             options={_name(name): _integer(n, 0, 1 << 10) for name, n in given["options"].items()},
-            others=tuple(_constants(each) for each in _list(given["others"], 64)),
-            zeroed=tuple(_integer(n, 0, 64) for n in _list(given["zeroed"], 64)),
-            aliases=tuple((_integer(a, 0, 64), _integer(b, 0, 64)) for a, b in _list(given["aliases"], 64)),
+            zeroed=tuple(_integer(n, 0, outputs - 1) for n in _list(given["zeroed"], 64)),
+            aliases=tuple(
+                (_integer(a, 0, arrays - 1), _integer(b, 0, outputs - 1)) for a, b in _list(given["aliases"], 64)
+            ),
         )
+
+    def argument(self, given, limits: dict[str, int]) -> tuple[str, object, str]:
+        label, value, kind = _list(given, 3)
+        if type(value) is list:
+            where, number = value
+            value = where, _integer(number, 0, limits[where] - 1)
+        else:
+            _number(value)
+        _expect(_name(kind).startswith("*") == (type(value) is tuple), "an argument of another type")
+        return _name(label), value, kind
 
     def form(self, given) -> Form:
         shape = tuple(_integer(n, 0, MAX_ELEMENTS) for n in _list(given["shape"], 8))
@@ -236,30 +243,6 @@ def _needed(steps: list[Step], outputs: tuple) -> list[Step]:
             needed.update(value for value in step.inputs if type(value) is int)
             kept.append(step)
     return kept[::-1]
-
-
-def _constants(given) -> dict:
-    _expect(type(given) is dict and len(given) <= 64, "unknown constants")
-    return {_name(name): _constant(value) for name, value in given.items()}
-
-
-def _constant(given):
-    """A constant of a kernel: None, a number, a short text, a list of numbers, a dtype of Triton, or a kernel."""
-    if type(given) is str:
-        return _name(given)
-    if type(given) is list:
-        return tuple(None if each is None else _number(each) for each in _list(given, 64))
-    if type(given) is dict:
-        (kind, name), = given.items()
-        _expect(kind in ("triton_dtype", "kernel"), "an unknown constant")
-        return {kind: _name(name)}
-    return None if given is None else _number(given)
-
-
-def _scalar(given):
-    if type(given) is dict:
-        return {"float32": float(_number(given["float32"]))}
-    return None if given is None else _number(given)
 
 
 def _list(given, most: int = MAX_VALUES) -> list:

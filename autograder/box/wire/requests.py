@@ -7,11 +7,11 @@ of that length, and, from the next multiple of ALIGNMENT bytes, the tensors. `la
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
 from . import codec
-from .answers import Specialisation, Trace
+from .answers import Trace
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
@@ -65,84 +65,71 @@ class Scalar:
 
 @dataclass(frozen=True)
 class PlanCase:
-    """configuration: of autotuned kernels, by its number; None takes one after the other, case by case."""
+    """configuration: of autotuned kernels, by its number; None takes one after the other, case by case.
+
+    source: the number of the module whose function is called.
+    """
 
     arguments: tuple[Decoy | Scalar, ...]
     configuration: int | None = None
+    source: int = 0
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Run the learner's module, call `entry` on decoys, and report the trace of each case."""
+    """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case."""
 
     kind: ClassVar[str] = "plan"
-    source: str
+    sources: tuple[str, ...]
     entry: str
     cases: tuple[PlanCase, ...]
 
 
 @dataclass(frozen=True)
-class TemplateRequest:
-    """The solution's kernel that the learner's blanks are put into: its source, its name, and its blanks' names."""
-
-    source: str
-    kernel: str
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class ReplayCase:
-    """One trace on real inputs.
-
-    poison: the content of masked-off lanes and fresh memory: "nan", "zero" or "large". backwards: run the programs of a
-    launch from the last to the first. blank: the blank of the template to test; None for the whole answer.
-    """
+    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large"."""
 
     trace: Trace
     inputs: tuple[TensorSpec, ...]
     slot: Slot
     poison: str = "nan"
-    backwards: bool = False
-    blank: str | None = None
 
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """Replay traces with the learner's kernels, without the learner's Python. `guard`: elements around a tensor."""
+    """Replay traces with the programs of their launches, by digest, without the learner's Python.
+
+    source: to quote its lines. guard: elements around a tensor.
+    """
 
     kind: ClassVar[str] = "replay"
     source: str
     cases: tuple[ReplayCase, ...]
-    template: TemplateRequest | None = None
+    programs: dict[str, str] = field(default_factory=dict)
     guard: int = GUARD
 
 
 @dataclass(frozen=True)
 class CompileCase:
-    """One kernel to compile for one target, "cuda" or "hip".
+    """One program to compile for one target, "cuda" or "hip", down to LLVM's representation."""
 
-    thorough: down to LLVM's representation. Otherwise only to Triton's first one, which finds nearly every error.
-    blank: the blank of the template to test; None for the whole answer.
-    """
-
-    specialisation: Specialisation
+    program: str
+    options: dict[str, int]
     target: str
-    thorough: bool = False
-    blank: str | None = None
 
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """Compile the learner's kernels for GPUs that are not here. Nothing runs.
+    """Compile programs, which Triton's front end has accepted, for GPUs that are not here. Nothing runs.
 
-    The value of a case is "compiled", or "not here" if this machine cannot compile for the target. What the compiler
-    refuses is an error of the kind "compile".
+    The value of a case is the number of bytes of shared memory, or None if this machine cannot compile for the target.
+    What the compiler refuses is an error of the kind "compile".
     """
 
     kind: ClassVar[str] = "compile"
     source: str
     cases: tuple[CompileCase, ...]
-    template: TemplateRequest | None = None
+    programs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,8 +143,8 @@ class TuneRequest:
     """Compare the times of the launches of several traces, on a GPU. The value is a list of milliseconds."""
 
     kind: ClassVar[str] = "tune"
-    source: str
     cases: tuple[TuneCase, ...]
+    programs: dict[str, str] = field(default_factory=dict)
 
 
 # -- values ----------------------------------------------------------------------------------------------
@@ -239,12 +226,13 @@ class JaxCall:
 
 @dataclass(frozen=True)
 class JaxReplayRequest:
-    """Evaluate programs with the learner's kernels, without the learner's Python."""
+    """Evaluate programs of JAX, with those of the kernels by digest, without the learner's Python."""
 
     kind: ClassVar[str] = "jax-replay"
     source: str
-    programs: tuple[Trace, ...]
+    traces: tuple[Trace, ...]
     cases: tuple[JaxCall, ...]
+    programs: dict[str, str] = field(default_factory=dict)
 
 
 Request = (

@@ -1,0 +1,84 @@
+"""Programs of launched kernels: made beside the learner's Python, sent as text, and read where that Python is not.
+
+A program is named by the digest of its text, so two that do the same are one.
+"""
+
+from __future__ import annotations
+
+import json
+
+from workshop.executor import codec, launch
+from workshop.executor.program import Program
+
+from ..wire.answers import digest_of
+from .trace import NotReplayable
+
+
+class Programs:
+    """Reads kernels with Triton's front end, in a planning process. `texts`: what came of it, by digest."""
+
+    def __init__(self, backend: str):
+        # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
+        self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": ["cuda", "hip"]}[backend]
+        self.texts: dict[str, str] = {}
+        self.sent: set[str] = set()
+        self._digests: dict[int, tuple[Program, str]] = {}  # by id; keeps the program, so that its id stays its own
+        self._alike: dict[str, bool] = {}  # by kernel: whether both vendors get the same program
+
+    def of(self, kernel, bound: dict, options: dict) -> dict[str, str]:
+        """The digests of a launch's programs: "program", and "hip" where AMD's is another one.
+
+        Raises what Triton's front end raises.
+        """
+        special = launch.specialise(kernel, bound)
+        found = {"program": self._digest(launch.lowered(kernel, special, options, self.targets[0]))}
+        for target in self.targets[1:]:
+            if self._alike.get(kernel.cache_key):
+                continue
+            other = self._digest(launch.lowered(kernel, special, options, target))
+            self._alike.setdefault(kernel.cache_key, other == found["program"])
+            if other != found["program"]:
+                found[target] = other
+        return found
+
+    def _digest(self, program: Program) -> str:
+        if id(program) not in self._digests:
+            text = json.dumps(codec.to_data(program), separators=(",", ":"))
+            self._digests[id(program)] = program, digest_of(text)
+            self.texts[self._digests[id(program)][1]] = text
+        return self._digests[id(program)][1]
+
+    def unsent(self, trace: dict) -> dict[str, str]:
+        """Those that a trace names and no earlier one named, by digest."""
+        names = {name for name in _named(trace) if name in self.texts and name not in self.sent}
+        self.sent |= names
+        return {name: self.texts[name] for name in names}
+
+
+def _named(trace: dict) -> list[str]:
+    """The programs that a trace names, or a program of JAX."""
+    found = []
+    for step in trace.get("steps", ()):
+        for each in step, step.get("launch") or {}:
+            found += [each.get("program"), each.get("hip")]
+        found += [digest for _, digest in (step.get("tuned") or {}).get("others", ())]
+        for inner in step.get("inner", ()):
+            found += _named(inner)
+    return [name for name in found if name]
+
+
+class Known(dict):
+    """Programs by digest, read when they are needed. Raises NotReplayable for what is no program."""
+
+    def __init__(self, texts: dict[str, str]):
+        super().__init__()
+        self.texts = texts
+
+    def __missing__(self, digest: str) -> Program:
+        if digest not in self.texts:
+            raise NotReplayable("a launch names a program that was not sent")
+        try:
+            self[digest] = codec.from_data(json.loads(self.texts[digest]))
+        except (codec.BadProgram, ValueError, RecursionError) as error:
+            raise NotReplayable(f"a program cannot be read: {str(error)[:200]}") from None
+        return self[digest]
