@@ -1,1 +1,1 @@
-"""Runs Triton kernels without a GPU, as Triton's own front end reads them: all programs at once, each access checked."""
+"""Runs Triton kernels without a GPU, as Triton's front end reads them: all programs at once, accesses checked."""

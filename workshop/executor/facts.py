@@ -1,4 +1,4 @@
-"""What is known of a Program before it runs: which tensors it may write, where it may wait, what makes its addresses."""
+"""What is known of a Program before it runs: what it may write, where it may wait, what makes its addresses."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ CONTROL = {"call", "if_op", "for_op", "while_op"}  # what may hold an access
 
 
 class Facts:
-    """addresses: the values that addresses, masks and conditions come from. written: numbers of the kernel's arguments that a store may reach. waits: `while` loops that read memory which
-    another program may change. combines: by reduction, the name of the one operation that it does, or "".
-    marks: whether two accesses of one program may meet. atomics: whether there are any."""
+    """What holds for every launch of a Program.
+
+    written: numbers of the kernel's arguments that a store may reach. waits: operations that read memory until another
+    program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
+    accesses of one program may meet.
+    """
 
     def __init__(self, program: Program):
         self.waits: set[Operation] = set()

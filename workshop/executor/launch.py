@@ -251,7 +251,8 @@ _lowered: dict[tuple, Program] = {}
 
 def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda") -> Program:
     """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed."""
-    key = (kernel.cache_key, kernel.fn.__code__.co_filename, special.key, repr(sorted(options.items(), key=repr)), target)
+    file = kernel.fn.__code__.co_filename
+    key = (kernel.cache_key, file, special.key, repr(sorted(options.items(), key=repr)), target)
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
@@ -278,16 +279,3 @@ def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> L
     arguments = list(leaves(bound, special, kernel.arg_names))
     return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
 
-
-__all__ = [
-    "Specialisation",
-    "bind",
-    "check_globals",
-    "execute",
-    "grid_of",
-    "launch",
-    "leaves",
-    "lowered",
-    "plain",
-    "specialise",
-]

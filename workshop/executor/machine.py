@@ -831,10 +831,8 @@ class Machine:
         value, promise, numbers = operation.args
         found = self.lazy(value)
         x = plain(found) if not value.type.shape else plain(found).expand(plain(found).shape[:1] + value.type.shape)
-        if value.type.scalar.kind == "pointer":
-            size = arithmetic.torch_dtype(value.type.scalar.element).itemsize
-        else:
-            size = 1
+        is_pointer = value.type.scalar.kind == "pointer"
+        size = arithmetic.torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
         bad = broken_promise(x, promise, numbers, size)
         if bad is not None:
             bad = bad if on is None else bad & column(on, bad.ndim - 1)
