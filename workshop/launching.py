@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from triton.backends.compiler import GPUTarget
-from triton.compiler import CompilationError, make_backend
+from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction
 
 from workshop import short, stand_in
@@ -21,7 +21,7 @@ from workshop.executor.front_end import Unsupported
 from workshop.executor.memory import Watch
 from workshop.executor.records import DeviceAssert, FalsePromise, Fault, Launch, NeverEnds
 
-MISTAKES = (Fault, FalsePromise, NeverEnds, DeviceAssert, CompilationError, Unsupported, KeyboardInterrupt)
+MISTAKES = (Fault, FalsePromise, NeverEnds, DeviceAssert, Unsupported, KeyboardInterrupt)
 _recordings: list[Recording] = []
 
 
@@ -76,10 +76,14 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     except Exception as error:
         short.of_a_launch(error, kernel.fn.__name__)
         raise
-    watch = Watch(counts=any(each.elements for each in _recordings), tell=print)
     try:
         program = executor.lowered(kernel, special, options)
-        arguments = list(executor.leaves(bound, special, kernel.arg_names))
+    except (Exception, KeyboardInterrupt) as error:
+        short.of_a_kernel(error, kernel.fn)
+        raise
+    arguments = list(executor.leaves(bound, special, kernel.arg_names))
+    watch = Watch(counts=any(each.elements for each in _recordings), tell=print)
+    try:
         launch = executor.execute(program, arguments, size, watch, name=kernel.fn.__name__)
     except MISTAKES as error:
         short.of_a_kernel(error, kernel.fn)

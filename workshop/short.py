@@ -10,18 +10,20 @@ import linecache
 import os
 import re
 import sys
+import traceback
 from pathlib import Path
 from types import FunctionType
 
 import triton
 from triton.compiler import CompilationError
+from triton.compiler.code_generator import CodeGenerator
 
 from workshop.executor import front_end
 from workshop.executor.machine import Machine
 from workshop.executor.records import DeviceAssert, FalsePromise, Fault, NeverEnds
 
 LIBRARIES = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
-VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}
+VERBS = {"load": ("reads", "read"), "store": ("writes", "write over"), "atomic": ("changes", "change")}
 RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 
 # What beginners do, by the message that Triton or Python has for it, and one thing to try.
@@ -34,7 +36,8 @@ ADVICE = (
     (r"missing a required argument", "pass this argument in the launch: kernel[grid](…, name=value)."),
     (r"too many positional", "count the arguments of the launch: one for each parameter of the kernel."),
     (r"multiple values for", "autotune or the launch passes this argument twice: leave it out once."),
-    (r"no parameter", "correct the spelling of this name."),
+    (r"^KeyError.*\b(meta|META)\[", "the dictionary has the constants of the kernel: write the name as it has it."),
+    (r"no parameter|module '[\w.]+' has no attribute", "correct the spelling of this name."),
     (r"takes tensors and numbers", "pass a tensor for a pointer, and numbers one by one, such as x.shape[0]."),
     (r"num_warps must be", "choose 1, 2, 4, 8, 16 or 32 warps."),
     (r"has changed since we compiled", "run the kernel's own cell again."),
@@ -55,7 +58,9 @@ ADVICE = (
     (r"Mask must have boolean|boolean scalar type", "a mask is a comparison, true or false in each lane: offsets < n."),
     (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load."),
     (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
-    (r"not iterable|not subscriptable|unsupported tensor index",
+    (r"Did you forget to add @triton.jit.*tl\.(max|min|sum)",
+     "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of two."),
+    (r"not iterable|not subscriptable|unsupported tensor index|Did you forget to add @triton.jit.*\w\[",
      "a pointer is not a tensor: write tl.load(x_ptr + offsets), not x_ptr[offsets]."),
     (r"no len\(\)", "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers."),
     (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
@@ -67,25 +72,26 @@ ADVICE = (
     (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
     (r"axis \[|'axis'", "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of "
      "two."),
-    (r"attribute 'type'|attribute 'dtype'|scalar'", "call the function: tl.program_id(axis=0)."),
+    (r"tuple_type", "pass a tensor for a pointer, and numbers one by one."),
+    (r"'function' object has no attribute", "call the function: tl.program_id(axis=0)."),
     (r"is not string", 'say a name first: print("offsets", offsets).'),
-    (r"torch\.|unsupported operation|has to be a @triton\.jit|call .* outside",
+    (r"Unsupported function referenced|torch\.|np\.|math\.",
      "a kernel calls functions of tl and other kernels only: tl.exp in the place of torch.exp."),
 )  # fmt: skip
 
 
 def of_a_kernel(error: BaseException, function: FunctionType) -> None:
     """Give an error its short text. function: of the kernel that was launched."""
-    if isinstance(error, KeyboardInterrupt):
+    line, code = getattr(error, "line", None), getattr(error, "code", "")
+    if isinstance(error, (KeyboardInterrupt, front_end.Unsupported)):
         line, code = _running(error)
-        what, reason, attempt = "was interrupted", "", ""
-    elif isinstance(error, CompilationError):
+    if isinstance(error, CompilationError):
         text, line, _ = front_end.message(error)
         code = linecache.getline(function.__code__.co_filename, line).strip() if line else ""
-        what, reason, attempt = "is not accepted by Triton", text, advice(text, code)
+        told = "is not accepted by Triton", text, advice(text, code)
     else:
-        line, code = getattr(error, "line", None), getattr(error, "code", "")
-        what, reason, attempt = _told(error)
+        told = _told(error)
+    what, reason, attempt = told
     where = f"{_file(function.__code__.co_filename)}, line {line}" if line else ""
     _fold(error, f"{function.__name__} {what}", where, code, reason, attempt)
 
@@ -117,7 +123,7 @@ def advice(text: str, code: str = "") -> str:
 def _told(error: BaseException) -> tuple[str, str, str]:
     """What happened, why, and what to try."""
     if isinstance(error, Fault):
-        return f"{VERBS[error.kind]} outside of {error.argument or 'every tensor'}", *_outside(error)
+        return f"{VERBS[error.kind][0]} outside of {error.argument or 'every tensor'}", *_outside(error)
     program = f"in program {_program(error.program)}" if getattr(error, "program", None) else ""
     if isinstance(error, FalsePromise):
         return (
@@ -131,16 +137,20 @@ def _told(error: BaseException) -> tuple[str, str, str]:
     if isinstance(error, DeviceAssert):
         attempt = 'look at the values: tl.device_print("value", value) above this line.'
         return f"stopped {program}", f"Its assertion failed{f': {error.message}' if error.message else '.'}", attempt
-    return "was not run", f"{error}.", "run it on a GPU, or write this step in another way."
+    if isinstance(error, front_end.Unsupported):
+        return "was not run", f"{error}.", "run it on a GPU, or write this step in another way."
+    if isinstance(error, KeyboardInterrupt):
+        return "was interrupted", "", ""
+    return "is not accepted by Triton", str(error), advice(str(error))
 
 
 def _outside(fault: Fault) -> tuple[str, str]:
     """Which lanes of which program reached where, why, and what to try."""
-    verb, one = VERBS[fault.kind], not fault.block
+    (verb, infinitive), one = VERBS[fault.kind], not fault.block
     first = fault.lane[0] if len(fault.lane) == 1 else fault.lane
     lanes = "" if one else f" in {fault.lanes} lane{'s' * (fault.lanes != 1)}, the first is lane {first}"
     happened = f"Program {_program(fault.program)} {verb} outside{lanes}"
-    harmless = "Nothing was written." if fault.kind != "load" else ""
+    harmless = f"On a GPU it would {infinitive} other data.{' Here nothing was written.' * (fault.kind != 'load')}"
     if fault.argument is None:
         reason = f"{happened}, at an address that is in no tensor. {harmless}"
         return reason, "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets."
@@ -151,7 +161,7 @@ def _outside(fault: Fault) -> tuple[str, str]:
     shape = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
     if fault.shape and fault.stride == (1,):
         shape = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
-    words = f"{happened}: at {place}. {shape} On a GPU it {verb} other data there. {harmless}".strip()
+    words = f"{happened}: at {place}. {shape} {harmless}"
     if one:
         return words, "check the number that is added to the pointer, for the first program and for the last one."
     if fault.place == "gap":
@@ -169,13 +179,14 @@ def _program(place: tuple[int, ...]) -> str:
 
 
 def _running(error: BaseException) -> tuple[int | None, str]:
-    """The learner's line that was running when the error was raised, and its text."""
-    trace = error.__traceback__
-    while trace:
-        machine = trace.tb_frame.f_locals.get("self")
-        if isinstance(machine, Machine):
-            return machine.memory.text(machine.where)
-        trace = trace.tb_next
+    """The learner's line that was run or read when the error was raised, and its text."""
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        who, node = frame.f_locals.get("self"), frame.f_locals.get("node")
+        if isinstance(who, Machine):
+            return who.memory.text(who.where)
+        if isinstance(who, CodeGenerator) and hasattr(node, "lineno") and not who.file_name.startswith(LIBRARIES):
+            line = who.begin_line + node.lineno
+            return line, linecache.getline(who.file_name, line).strip()
     return None, ""
 
 

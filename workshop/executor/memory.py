@@ -19,6 +19,7 @@ from .vast import Pages, Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
+MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
@@ -206,6 +207,14 @@ class Memory:
         self.windows.append(argument)
         self.launch.arguments[name] = argument
         return argument.address
+
+    def contents(self) -> list[torch.Tensor]:
+        """What a store may change, as it is now; where that is much, only how often memory was written."""
+        tensors = [argument for argument in self.windows if argument.name in self.written]
+        flat = {each.storage.start or each.name: each.storage.typed(each.dtype) for each in tensors}.values()
+        if sum(each.numel() for each in flat) > MOST_COMPARED:
+            return [torch.tensor(self.changes)]
+        return [each.clone() for each in flat]
 
     # --- where an access goes ---------------------------------------------------------------------------
 

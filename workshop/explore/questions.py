@@ -31,8 +31,7 @@ QUESTIONS: dict[str, Question | Estimate] = {
         "Seven programs each write their own number. What does the tensor hold, and in which order was it written?",
         {
             "0 to 6, written from first to last": (
-                "The values are right, the order is not. The interpreter happens to run programs one after another. "
-                "A GPU runs them at the same time, in any order."
+                "The values are right, the order is not. A GPU runs programs at the same time, in any order."
             ),
             "0 to 6, in an order that nobody knows": (
                 "On a GPU programs run at the same time, in any order. So no program may depend on what another one "
