@@ -274,6 +274,10 @@ class Memory:
             offset = low - (argument.address if argument else 0)
             last = offset + (end - begin - 1) * step + sum(reach)
             inside = argument is not None and offset >= 0 and last <= argument.extent * argument.itemsize - size
+            if not inside and argument is not None:
+                ends = base[begin:end] - argument.address
+                bad = (ends < 0) | (ends + sum(reach) > argument.extent * argument.itemsize - size)
+                self._alone(kind, address, shape, mask, int(live[begin + int(bad.nonzero()[0])]), dtype, where)
             if not inside or (offset + argument.offset) % size or argument.has_gaps and argument.itemsize != size:
                 return None  # lane by lane, which says where
             all_steps = (step // size, *(s // size for s in steps))
@@ -288,6 +292,14 @@ class Memory:
         if len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found):
             return None
         return found
+
+    def _alone(self, kind, address: Affine, shape, mask: Rect | None, program: int, dtype, where) -> None:
+        """Look at one program of the batch lane by lane. Raises Fault if a lane is outside."""
+        batch, self.batch = self.batch, self.batch[program : program + 1]
+        alone = Affine(_only(address.base, program), address.steps, address.shape, address.dtype)
+        own = mask and Rect(tuple(c if c is None else _only(c, program) for c in mask.counts), mask.shape)
+        self._lanes(kind, alone, shape, own, None, dtype, where)
+        self.batch = batch
 
     def _lanes(self, kind, address, shape, mask, on, dtype, where) -> list[Region]:
         count, size, block = self.batch.numel(), dtype.itemsize, torch.Size(shape)
@@ -660,6 +672,10 @@ class Memory:
                     code,
                 )  # fmt: skip
             )
+
+
+def _only(numbers: torch.Tensor, program: int) -> torch.Tensor:
+    return numbers if numbers.numel() == 1 else numbers[program : program + 1]
 
 
 def _runs(live, base, limits, shape) -> Iterator[tuple[int, int]]:
