@@ -233,6 +233,11 @@ def _lost_key(source: str, traces: list[dict]) -> str:
 LARGEST_HALF = 65504.0
 
 
+def _near(number: torch.Tensor) -> torch.Tensor:
+    """Where a number is so near to the largest of float16 that its rounding decides."""
+    return (number / LARGEST_HALF - 1).abs() < 3e-3
+
+
 def in_half_precision(o) -> Finding | None:
     """What is too large for float16 is infinite, and the rest has the errors of float16, although x is no float16."""
     c = o.wrong
@@ -240,8 +245,8 @@ def in_half_precision(o) -> Finding | None:
         return None
     x, infinite = o.values[0].double().abs(), torch.isinf(c.value)
     largest, smallest = torch.maximum(x, c.expected.abs()), torch.minimum(x, c.expected.abs())
-    near = (largest / LARGEST_HALF - 1).abs() < 3e-3
-    if not infinite.any() or not bool((near | (infinite == (largest > LARGEST_HALF))).all()):
+    # only x was rounded, or the product too
+    if not infinite.any() or not any(bool((_near(n) | (infinite == (n > LARGEST_HALF))).all()) for n in (x, largest)):
         return None
     telling = (smallest > 1e-3) & ~infinite
     error = (c.value / c.expected - 1).abs()[telling]

@@ -51,6 +51,7 @@ THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve fo
 WARM_UP = """
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
@@ -60,6 +61,7 @@ def warm_up(x_ptr, n, BLOCK: tl.constexpr):
     for _ in range(2):
         x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
     x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
+    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
     tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
 """
 
