@@ -265,26 +265,11 @@ class Memory:
         found = []
         for begin, end in _runs(live, base, limits, shape):
             counts = tuple(int(n) for n in limits[begin])
-            step = int(base[begin + 1] - base[begin]) if end - begin > 1 else 0
-            if step % size or step < 0:
+            box = self._box(live[begin:end], base[begin:end], counts, steps, size)
+            if isinstance(box, int):
+                self._alone(kind, address, shape, mask, box, dtype, where)
                 return None
-            low = int(base[begin])
-            reach = [(n - 1) * s for n, s in zip(counts, steps)]
-            argument = self._argument(low)
-            offset = low - (argument.address if argument else 0)
-            last = offset + (end - begin - 1) * step + sum(reach)
-            inside = argument is not None and offset >= 0 and last <= argument.extent * argument.itemsize - size
-            if not inside and argument is not None:
-                ends = base[begin:end] - argument.address
-                bad = (ends < 0) | (ends + sum(reach) > argument.extent * argument.itemsize - size)
-                self._alone(kind, address, shape, mask, int(live[begin + int(bad.nonzero()[0])]), dtype, where)
-            if not inside or (offset + argument.offset) % size or argument.has_gaps and argument.itemsize != size:
-                return None  # lane by lane, which says where
-            all_steps = (step // size, *(s // size for s in steps))
-            box = Box(argument, int(live[begin]), end - begin, counts, (offset + argument.offset) // size, all_steps)
-            if argument.has_gaps and not argument.inside(box.elements() - argument.offset // size).all():
-                return None
-            if kind != "load" and not box.distinct or isinstance(argument.storage, Pages) and not self.only_addresses:
+            if box is None or kind != "load" and not box.distinct:
                 return None
             found.append(box)
             if len(found) > 64 and sum(each.lanes for each in found) < WORTH_A_BOX * len(found):
@@ -292,6 +277,21 @@ class Memory:
         if len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found):
             return None
         return found
+
+    def _box(self, live, base, counts, steps, size: int) -> Box | int | None:
+        """The Box of programs in a row, or the number of the first that reaches outside; None if it cannot be one."""
+        step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
+        if step % size or step < 0 or argument is None:
+            return None
+        if isinstance(argument.storage, Pages) and not self.only_addresses:
+            return None
+        outside = _outside(argument, base - argument.address, counts, steps, size)
+        if outside is None:
+            return None
+        if outside.any():
+            return int(live[outside.nonzero()[0]])
+        start = (int(base[0]) - argument.address + argument.offset) // size
+        return Box(argument, int(live[0]), live.numel(), counts, start, (step // size, *(s // size for s in steps)))
 
     def _alone(self, kind, address: Affine, shape, mask: Rect | None, program: int, dtype, where) -> None:
         """Look at one program of the batch lane by lane. Raises Fault if a lane is outside."""
@@ -672,6 +672,30 @@ class Memory:
                     code,
                 )  # fmt: skip
             )
+
+
+def _outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int) -> torch.Tensor | None:
+    """Which programs reach outside, whose blocks begin `offsets` bytes after the tensor; None if that is too much."""
+    reach = [(count - 1) * step for count, step in zip(counts, steps)]
+    bad = (offsets < 0) | (offsets + sum(reach) > argument.extent * argument.itemsize - size)
+    bad |= (offsets + argument.offset) % size != 0
+    if not argument.has_gaps:
+        return bad
+    first = torch.div(offsets, size, rounding_mode="floor")
+    if argument.itemsize != size:
+        return None
+    if sum(reach) == (counts[-1] - 1) * size:  # neighbours: outside, or in two rows, if the last one is
+        last = first + counts[-1] - 1
+        rows = [torch.div(each, argument.levels[0][0], rounding_mode="floor") for each in (first, last)]
+        if len(argument.levels) == 1:
+            return bad | ~argument.inside(first) | ~argument.inside(last) | (rows[0] != rows[1])
+    if offsets.numel() * math.prod(counts) > MOST_LANES:
+        return None
+    elements = column(first, len(counts))
+    for axis, (count, step) in enumerate(zip(counts, steps)):
+        line = torch.arange(count) * (step // size)
+        elements = elements + line.reshape((count,) + (1,) * (len(counts) - axis - 1))
+    return bad | ~argument.inside(elements).reshape(offsets.numel(), -1).all(dim=1)
 
 
 def _only(numbers: torch.Tensor, program: int) -> torch.Tensor:
