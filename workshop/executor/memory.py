@@ -196,12 +196,12 @@ class Memory:
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
         if isinstance(tensor, Vast):
-            start, made = -1 - len(self.storages), Pages(tensor)
+            storage = self.storages.setdefault(-id(tensor.memory), tensor.memory)
         else:
-            start, made = tensor.untyped_storage().data_ptr(), None
-        if start not in self.storages or not start:
-            self.storages[start] = made or Storage(tensor)
-        storage = self.storages[start]
+            start = tensor.untyped_storage().data_ptr()
+            if start not in self.storages or not start:
+                self.storages[start] = Storage(tensor)
+            storage = self.storages[start]
         storage.unit = min(storage.unit, tensor.element_size())
         argument = Argument(name, tensor, storage, len(self.windows))
         self.windows.append(argument)

@@ -17,11 +17,15 @@ PAGE = 10  # bits of a page's elements
 class Vast:
     """A tensor whose elements are given by a function, or not defined.
 
-    content(at): the elements at these distances from the first, int64 of any shape -> values; None: nothing is defined.
+    content(at): the elements at these distances from the start of its memory, int64 of any shape -> values; None:
+    nothing is defined. memory: of another Vast that this one is a view of, `offset` elements behind its start.
     """
 
-    def __init__(self, shape, stride, dtype: torch.dtype, content: Callable | None = None):
-        self.shape, self._stride, self.dtype, self.content = torch.Size(shape), tuple(stride), dtype, content
+    def __init__(self, shape, stride, dtype: torch.dtype, content: Callable | None = None, memory=None, offset=0):
+        self.shape, self._stride, self.dtype = torch.Size(shape), tuple(stride), dtype
+        self.offset = offset
+        extent = offset + 1 + sum((n - 1) * s for n, s in zip(self.shape, self._stride))
+        self.memory = Pages(extent, dtype, content) if memory is None else memory
 
     def stride(self):
         return self._stride
@@ -33,28 +37,24 @@ class Vast:
         return self.dtype.itemsize
 
     def data_ptr(self) -> int:
-        return 0  # aligned as every fresh tensor is
+        return self.offset * self.element_size()  # aligned as every fresh tensor is
 
 
 class Pages(Storage):
-    """The memory of a Vast: pages of 2**PAGE elements, made when they are touched first.
+    """The memory of Vasts: pages of 2**PAGE elements, made when they are touched first.
 
     Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
     """
 
-    def __init__(self, tensor: Vast):
-        self.tensor, self.unit = tensor, tensor.element_size()
+    def __init__(self, extent: int, dtype: torch.dtype, content: Callable | None):
+        self.unit, self.content = dtype.itemsize, content
         self.start, self.written, self.read, self.passes = 0, False, False, {}
-        extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
         self.table = torch.full(((extent >> PAGE) + 1,), -1, dtype=torch.int32)
         self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
-        self.pool = torch.empty(0, dtype=tensor.dtype)
+        self.pool = torch.empty(0, dtype=dtype)
+        self.defined = torch.empty(0, dtype=torch.bool) if content is None else None
         self._arrays: dict[str, torch.Tensor] = {}
         self._fills: dict[str, int] = {}
-        if tensor.content is None:
-            self.defined = torch.empty(0, dtype=torch.bool)
-        else:
-            self.defined = None
 
     @property
     def units(self) -> int:
@@ -86,11 +86,11 @@ class Pages(Storage):
         self.table[pages] = torch.arange(len(self.pages), len(self.pages) + len(pages), dtype=torch.int32)
         self.pages = torch.cat([self.pages, pages])
         at = (pages[:, None] << PAGE) + torch.arange(1 << PAGE)
-        if self.tensor.content is None:
+        if self.content is None:
             new = torch.zeros(at.numel(), dtype=self.pool.dtype)
             self.defined = torch.cat([self.defined, torch.zeros(at.numel(), dtype=torch.bool)])
         else:
-            new = self.tensor.content(at).reshape(-1).to(self.pool.dtype)
+            new = self.content(at).reshape(-1).to(self.pool.dtype)
         self.pool = torch.cat([self.pool, new])
         grown = {n: torch.full((at.numel(),), self._fills[n], dtype=a.dtype) for n, a in self._arrays.items()}
         self._arrays = {name: torch.cat([array, grown[name]]) for name, array in self._arrays.items()}
