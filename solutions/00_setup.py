@@ -33,8 +33,8 @@ here("00_setup")
 device()
 
 # %% [markdown]
-# No GPU? Then everything here still works: Triton's *interpreter* runs your kernels on the CPU and computes the
-# same numbers, only slowly. Speed is then shown from recorded measurements that name their GPU.
+# No GPU? Then everything here still works: your kernels run on the CPU, as Triton itself reads them. They compute the
+# same numbers, and every access to memory is checked. Speed is then shown from recorded measurements that name their GPU.
 #
 # Is something missing? The doctor says what, and what to do about it. On an AMD GPU it also names settings that
 # change timings. (In a terminal: `workshop doctor`.)
@@ -167,9 +167,8 @@ xray(first_kernel_programs, "*i32")
 #
 # - Change the kernel so that program *p* writes `p * p`, and run it. (Then change it back, and check again.)
 # - What does `first_kernel(0)` do? A launch of zero programs is allowed: nothing runs.
-# - **Look inside while it runs.** Put `print("program", pid)` into the kernel: on the interpreter any Python `print`
-#   works, and so does a debugger. On a GPU the same line prints from each program; `tl.device_print("program ", pid)`
-#   is the long form. (Take it out again before you check.)
+# - **Look inside while it runs.** Put `print("program", pid)` into the kernel: it prints from each program, with a GPU
+#   or without. `tl.device_print("program ", pid)` is the long form. (Take it out again before you check.)
 # - Read next: [01_vector_add.ipynb](01_vector_add.ipynb), where one program works on a thousand elements.
 #
 # Your points so far are kept in a file on this machine. Nobody else sees them, unless you choose in a workshop's room

@@ -88,8 +88,8 @@ print("x + y: ", (x + y)[-4:])
 # Does the starter print strange numbers? `torch.empty_like` hands out memory as the last user left it, and nobody
 # has written these elements since.
 #
-# **To see what a line holds**, write `print(offsets)` below it and run both cells again. On the interpreter every program
-# prints its vector. (On a GPU every lane prints a line of its own, so try it on a few elements only.)
+# **To see what a line holds**, write `print("offsets", offsets)` below it and run both cells again. Without a GPU every
+# program prints its vector. (On a GPU every lane prints a line of its own, so try it on a few elements only.)
 
 # %% [markdown] hints="vector_add"
 
@@ -365,7 +365,11 @@ def scale(x, a):
 # %%
 def evidence(name, x):
     """Where the output is wrong: which rows, and from which column to which."""
-    wrong = scale(x, 2.0) != 2.0 * x
+    try:
+        wrong = scale(x, 2.0) != 2.0 * x
+    except IndexError as error:  # without a GPU every access to memory is checked
+        print(f"{name:24} {str(error).partition(', element')[0]}")
+        return
     rows = wrong.any(dim=1).nonzero().flatten().tolist()
     columns = wrong.any(dim=0).nonzero().flatten().tolist()
     where = f"wrong: rows {rows}, columns {columns[0]} to {columns[-1]}" if rows else "all right"

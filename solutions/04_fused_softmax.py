@@ -93,7 +93,7 @@ def fused_softmax_kernel(
 def fused_launch(dtype, row_stride, n_cols):
     """The kernel's constants for such rows, and how many programs the device runs at once."""
     block_size = triton.next_power_of_2(n_cols)
-    if interpreting():  # nothing is compiled here; eight programs are enough to deal out the rows
+    if interpreting():  # no device to fill; eight programs are enough to deal out the rows
         return {"BLOCK_SIZE": block_size, "num_stages": 1}, 8
     facts = device()
     constants = {
@@ -129,8 +129,7 @@ def fused_softmax(x):
 
 
 # %%
-rows = 64 if interpreting() else 1823
-x = torch.randn(rows, 781, device=DEVICE)
+x = torch.randn(1823, 781, device=DEVICE)
 y = fused_softmax(x)
 print("launch:", fused_launch(x.dtype, x.stride(0), 781))
 print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
@@ -158,11 +157,11 @@ SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
 
 
 def measure(providers, dtype, sizes=SIZES):
-    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache."""
+    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache. To be counted, less is enough."""
     name = str(dtype).removeprefix("torch.")
 
     def make_input(n_cols):
-        n_rows = 4 if interpreting() else triton.cdiv(2**29, n_cols * dtype.itemsize)
+        n_rows = triton.cdiv(2**22 if interpreting() else 2**29, n_cols * dtype.itemsize)
         return (torch.randn(n_rows, n_cols, device=DEVICE, dtype=dtype),)
 
     return compare(
@@ -337,7 +336,7 @@ def rows_softmax(x):
     return y
 
 
-x = torch.randn(64, 781, device=DEVICE)
+x = torch.randn(1823, 781, device=DEVICE)
 print("largest difference from fused:", (rows_softmax(x) - fused_softmax(x)).abs().max().item())
 
 # %% [markdown]
@@ -513,7 +512,7 @@ def wide_softmax(x):
 
 
 # %%
-x = torch.randn(2, 131072, device=DEVICE)
+x = torch.randn(2, 100_000, device=DEVICE)
 y = wide_softmax(x)
 print("sums:", [round(total, 4) for total in y.sum(dim=1).tolist()])
 print("largest error, relative:", (y / torch.softmax(x, dim=1) - 1).abs().max().item())

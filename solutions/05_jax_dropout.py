@@ -30,7 +30,7 @@ here("05_jax_dropout")
 
 # %% [markdown]
 # `jax_triton` calls Triton kernels with JAX arrays. It needs a GPU; on a machine without one, this course
-# provides a stand-in with the same functions, which runs the kernel on Triton's interpreter. (JAX has a kernel language
+# provides a stand-in with the same functions, which runs the kernel on the CPU. (JAX has a kernel language
 # of its own, *Pallas*. On GPUs it could compile through Triton, but that backend is
 # [deprecated since JAX 0.11](https://docs.jax.dev/en/latest/pallas/CHANGELOG.html), of July 2026. `jax_triton` takes the
 # kernels that you have.)
@@ -238,11 +238,10 @@ def leaky_dropout(x, p, seed):
 # Try it, with 1823 rows of 781 elements and $p = 0.5$. How close to a half must the share of zeros be?
 # The number of zeros is binomial: its standard deviation is $\sqrt{n p (1 - p)}$, and 6 of them are passed by
 # chance once in 500 million tries. A check that accepts any mask with "about half" zeros would accept far
-# worse. The interpreter gets fewer rows, because it runs the programs one after the other.
+# worse.
 
 # %%
-rows = 64 if device().interpreting else 1823
-x = jax.random.normal(jax.random.key(0), (rows, 781))
+x = jax.random.normal(jax.random.key(0), (1823, 781))
 p = 0.5
 y = leaky_dropout(x, p, 1)
 zeros = int((y == 0).sum())
@@ -250,8 +249,8 @@ allowed = 6 * np.sqrt(x.size * p * (1 - p))
 print(f"{zeros / x.size:.4%} zeros, allowed {p - allowed / x.size:.4%} to {p + allowed / x.size:.4%}")
 
 # %% [markdown]
-# The rate says nothing about *which* elements. They can be checked too, exactly, on a GPU as on the
-# interpreter, because Philox is a function that we have in numpy. Element $i$ is lane $i \bmod 256$ of one of
+# The rate says nothing about *which* elements. They can be checked too, exactly, with a GPU or without,
+# because Philox is a function that we have in numpy. Element $i$ is lane $i \bmod 256$ of one of
 # the four blocks of its program:
 
 # %%

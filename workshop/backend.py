@@ -47,6 +47,7 @@ def choose() -> None:
         os.environ[SWITCH] = "0"
     if importlib.util.find_spec("triton") is None:
         raise ImportError("triton is not installed")
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")  # Triton's default, about which 3.9 would warn
     from workshop.executor import without_native
 
     without_native.install()

@@ -5,6 +5,7 @@ The signatures are those of jax-triton 0.3 (`out_shape`) and 0.4 (`out_type`). E
 kernel never writes come back as NaN.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -136,6 +137,30 @@ class Launch:
             return _as_tuple(self.grid)
         by_position = self.kernel.arg_names[: len(self.scalars) + len(self.outputs)]
         return lambda meta: _as_tuple(self.grid({k: v for k, v in meta.items() if k not in by_position}))
+
+
+class _KernelErrors(logging.Filter):
+    """Errors in kernels that XLA calls: JAX logs each with its traceback, and XLA raises a long one of its own."""
+
+    last: BaseException | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not hasattr(error, "_render_traceback_"):
+            return True
+        self.last = error
+        return False
+
+    def short_text(self, error: Exception):
+        """What a notebook shows of XLA's error; AttributeError: as any other."""
+        if self.last is None or str(self.last) not in str(error):
+            raise AttributeError("_render_traceback_")
+        return self.last._render_traceback_
+
+
+_errors = _KernelErrors()
+logging.getLogger("jax._src.callback").addFilter(_errors)
+jax.errors.JaxRuntimeError._render_traceback_ = property(_errors.short_text)
 
 
 def run(kernel, grid, arguments: list, metaparams: dict) -> None:

@@ -79,14 +79,14 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     try:
         program = executor.lowered(kernel, special, options)
     except (Exception, KeyboardInterrupt) as error:
-        short.of_a_kernel(error, kernel.fn)
+        short.of_a_kernel(error, kernel)
         raise
     arguments = list(executor.leaves(bound, special, kernel.arg_names))
     watch = Watch(counts=any(each.elements for each in _recordings), tell=print)
     try:
         launch = executor.execute(program, arguments, size, watch, name=kernel.fn.__name__)
     except MISTAKES as error:
-        short.of_a_kernel(error, kernel.fn)
+        short.of_a_kernel(error, kernel)
         raise
     for recording in _recordings:
         recording.launches.append(launch)

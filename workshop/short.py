@@ -6,17 +6,18 @@ the steps inside of this course, and the thing to try behind it.
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import re
 import sys
 import traceback
 from pathlib import Path
-from types import FunctionType
 
 import triton
 from triton.compiler import CompilationError
 from triton.compiler.code_generator import CodeGenerator
+from triton.runtime.jit import DependenciesFinder, JITFunction
 
 from workshop.executor import front_end
 from workshop.executor.machine import Machine
@@ -66,6 +67,8 @@ ADVICE = (
     (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
      "a number that is too large for float32 makes everything that it meets float64: write -3.4e38, or convert with "
      ".to(tl.float32)."),
+    (r"Loop-carried variable \w+ has initial type \w+ but is re-assigned to \w+ ",
+     "a variable keeps its type in a loop: begin with 0.0 where the loop makes a float."),
     (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
      "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
     (r"Boolean value of Tensor|must be scalar|ambiguous|block .*condition", "write the line with tl.where."),
@@ -80,20 +83,21 @@ ADVICE = (
 )  # fmt: skip
 
 
-def of_a_kernel(error: BaseException, function: FunctionType) -> None:
-    """Give an error its short text. function: of the kernel that was launched."""
+def of_a_kernel(error: BaseException, kernel: JITFunction) -> None:
+    """Give an error its short text. kernel: what was launched."""
+    file = kernel.fn.__code__.co_filename
     line, code = getattr(error, "line", None), getattr(error, "code", "")
-    if isinstance(error, (KeyboardInterrupt, front_end.Unsupported)):
-        line, code = _running(error)
     if isinstance(error, CompilationError):
         text, line, _ = front_end.message(error)
-        code = linecache.getline(function.__code__.co_filename, line).strip() if line else ""
+        code = linecache.getline(file, line).strip() if line else ""
         told = "is not accepted by Triton", text, advice(text, code)
     else:
+        if line is None:
+            line, code = _running(error, kernel)
         told = _told(error)
     what, reason, attempt = told
-    where = f"{_file(function.__code__.co_filename)}, line {line}" if line else ""
-    _fold(error, f"{function.__name__} {what}", where, code, reason, attempt)
+    where = f"{_file(file)}, line {line}" if line else ""
+    _fold(error, f"{kernel.fn.__name__} {what}", where, code, reason, attempt)
 
 
 def of_a_launch(error: Exception, kernel: str) -> None:
@@ -178,7 +182,7 @@ def _program(place: tuple[int, ...]) -> str:
     return str(place[0]) if len(place) == 1 else str(place)
 
 
-def _running(error: BaseException) -> tuple[int | None, str]:
+def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str]:
     """The learner's line that was run or read when the error was raised, and its text."""
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         who, node = frame.f_locals.get("self"), frame.f_locals.get("node")
@@ -187,6 +191,10 @@ def _running(error: BaseException) -> tuple[int | None, str]:
         if isinstance(who, CodeGenerator) and hasattr(node, "lineno") and not who.file_name.startswith(LIBRARIES):
             line = who.begin_line + node.lineno
             return line, linecache.getline(who.file_name, line).strip()
+        if isinstance(who, DependenciesFinder) and hasattr(node, "lineno") and who.name.endswith(kernel.fn.__name__):
+            lines, first = inspect.getsourcelines(kernel.fn)
+            number = node.lineno - 1 + next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
+            return first + number, lines[number].strip()
     return None, ""
 
 
