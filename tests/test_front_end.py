@@ -100,7 +100,8 @@ def test_promises_stand_where_the_kernel_makes_them(hidden):
 
 
 def test_too_much_is_refused(hidden):
-    assert hidden["too_much"] == {"recursion": "BadProgram", "calls": "BadProgram", "deep": "BadProgram"}
+    reasons = {"recursion": "a function that calls itself, or too many in one another", "calls": "too many calls"}
+    assert hidden["too_much"] == reasons | {"deep": "too deep", "nothing": "accepted"}
 
 
 # --- the process that reads the kernels ------------------------------------------------------------------
@@ -126,7 +127,7 @@ def program(mode: str) -> dict:
     from workshop.executor import codec, front_end
 
     answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}
-    answer |= {"refused": 0, "accepted": 0, "messages": {}}
+    answer |= {"refused": 0, "accepted": 0, "messages": {}, "too_much": {}}
     read = {}
     for case in CASES:
         for target in ("cuda", "hip"):
@@ -189,38 +190,27 @@ def spots(data):
 
 
 def too_much(data: dict, codec, answer: dict):
-    def verdict(change) -> str:
-        copy = json.loads(json.dumps(data))
-        change(copy)
+    """Why programs are refused that would take all time: those that call or nest too much."""
+    types, constants, functions = data["types"], data["constants"], data["functions"]
+    types.append(["function", [[], []]])
+    constants.append(["get_int1", 1])
+    deep = ["barrier", []]
+    for _ in range(100):
+        deep = ["if_op", [-len(constants), True], 0, [[deep], []]]
+    chain = [["call", [f"f{i}", []]] for i in range(31)]
+    extra = [[f"f{i}", len(types) - 1, False, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
+             for i in range(30)]  # fmt: skip
+    itself = ["call", [functions[1][0], list(range(len(functions[1][-1][0][0])))]]
+    changes = {"recursion": (functions, [itself]), "calls": (functions + extra, []),
+               "deep": (functions, [deep]), "nothing": (functions, [])}  # fmt: skip
+    for name, (changed, operations) in changes.items():
+        changed = json.loads(json.dumps(changed))
+        changed[1][-1][0][1][:0] = operations
         try:
-            codec.from_data(copy)
-            return "accepted"
+            codec.from_data(data | {"functions": changed})
+            answer["too_much"][name] = "accepted"
         except codec.BadProgram as error:
-            return type(error).__name__
-
-    def calls_itself(program):
-        callee = program["functions"][1]
-        callee["blocks"][0][1].insert(0, ["call", [callee["name"], [0, 0]]])
-
-    def calls_much(program):
-        """Each function calls the next one five times."""
-        types = [number for number, row in enumerate(program["types"]) if row[0] == "function" and row[4] == [[], []]]
-        if not types:
-            program["types"].append(["function", "", None, [], [[], []], True, 1])
-            types = [len(program["types"]) - 1]
-        one = {"type": types[0], "public": False, "noinline": False, "promises": []}
-        for i in range(30):
-            calls = [["call", [f"f{i + 1}", []]]] * (5 if i < 29 else 0)
-            program["functions"].append({"name": f"f{i}", "blocks": [[[], [*calls, ["ret", [[]]]]]], **one})
-
-    def nests(program):
-        program["constants"].append(["get_int1", 1])
-        operation = ["barrier", []]
-        for _ in range(100):
-            operation = ["if_op", [-len(program["constants"]), True], 0, [[operation], []]]
-        program["functions"][0]["blocks"][0][1].insert(0, operation)
-
-    answer["too_much"] = {"recursion": verdict(calls_itself), "calls": verdict(calls_much), "deep": verdict(nests)}
+            answer["too_much"][name] = str(error)
 
 
 def messages(answer: dict, front_end):

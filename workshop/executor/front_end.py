@@ -10,7 +10,8 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import triton
@@ -74,12 +75,11 @@ def message(error: BaseException) -> tuple[str, int | None, int | None]:
         file, first = places.get(getattr(error, "src", None), ("", 0))
         if hasattr(getattr(error, "node", None), "lineno") and not file.startswith(_LIBRARY):
             line, column = first + error.node.lineno, error.node.col_offset
-        if error.__cause__ is None:
-            break
         if not isinstance(error.__cause__, CompilationError):
-            error = error if getattr(error, "error_message", None) else error.__cause__
             break
         error = error.__cause__
+    if not getattr(error, "error_message", None):
+        error = error.__cause__ or error
     text = str(getattr(error, "error_message", None) or error).strip()
     quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
     return (quoted[2] if quoted else text) or type(error).__name__, line, column
@@ -89,8 +89,8 @@ def message(error: BaseException) -> tuple[str, int | None, int | None]:
 def _python_builder(target: GPUTarget) -> Iterator[None]:
     """Triton's front end builds with `Builder`, and asks no driver what the target is."""
     driver = SimpleNamespace(active=SimpleNamespace(get_current_target=lambda: target))
-    instead = [(code_generator, "ir", STAND_IN), (code_generator, "CodeGenerator", _Reader)]
-    instead += [(semantic, "ir", _Enumerations()), (semantic, "driver", driver)]
+    instead = [(code_generator, "ir", _INSTEAD), (code_generator, "CodeGenerator", _Reader)]
+    instead += [(semantic, "ir", _ENUMERATIONS), (semantic, "driver", driver)]
     if hasattr(triton.language, "target_info"):  # since Triton 3.5
         instead.append((triton.language.target_info, "driver", driver))
     with _one_at_a_time:
@@ -115,21 +115,6 @@ class _Reader(code_generator.CodeGenerator):
         self.places[self.jit_fn.src] = (self.file_name, self.begin_line)
 
 
-class _Enumerations:
-    """libtriton's `ir` for the rules of the language: its enumerations, and no values."""
-
-    def __getattr__(self, name: str):
-        return getattr(_REAL_IR, name)
-
-    @staticmethod
-    def make_attr(numbers, context):
-        return [int(each) for each in numbers]
-
-    @staticmethod
-    def value():  # in Triton 3.9 an argument that is not there
-        return None
-
-
 @core.builtin
 def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
     """To or from a float8 that no GPU converts, in place of the inline assembly of Triton's library."""
@@ -137,29 +122,192 @@ def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
     return core.tensor(builder.create_fp_to_fp(value.handle, type.to_ir(builder), fp_downcast_rounding), type)
 
 
-# --- what the front end gets in place of libtriton's classes -----------------------------------------------
+# --- what each operation takes and gives -------------------------------------------------------------------
+
+FLOATS = {"half": "f16", "bf16": "bf16", "float": "f32", "double": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2",
+          "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
+NUMBERS = {f"int{bits}": Type("int", f"i{bits}") for bits in (1, 8, 16, 32, 64)}  # by the builder's names
+BOOL, INT32 = NUMBERS["int1"], NUMBERS["int32"]
+CONSTANTS = {f"get_{sign}{name}": type for name, type in NUMBERS.items() for sign in ("", "u")}
+NUMBERS |= {name: Type("float", mlir) for name, mlir in FLOATS.items()}
+CONSTANTS |= {f"get_{name}": Type("float", name.replace("fp", "f")) for name in ("fp16", "fp32", "fp64", "bf16")}
+SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
+TERMINATORS = {"ret", "yield_op", "condition_op", "branch", "cond_branch", "reduce_ret", "scan_ret",
+               "map_elementwise_ret"}  # fmt: skip
+REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
+_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
+
+
+def _like(position: int) -> Callable:
+    return lambda *args: [args[position].type]
+
+
+def _given(position: int) -> Callable:
+    return lambda *args: [args[position]]
+
+
+def _nothing(*args):
+    return []
+
+
+def _alike(first, *others):
+    """All operands are of one type, and so is the result."""
+    if any(each.type != first.type for each in others if isinstance(each, ir.Value)):
+        raise TypeError("operands of unlike types")
+    return [first.type]
+
+
+def _compared(x, y):
+    return [_alike(x, y)[0].with_element(BOOL)]
+
+
+def _expand_dims(x, axis):
+    return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
+
+
+def _reduced(operands, axis):
+    shape = operands[0].type.shape
+    return [each.type.with_shape(shape[:axis] + shape[axis + 1 :]) for each in operands]
+
+
+def _loaded(pointer, *_):
+    return [pointer.type.with_element(pointer.type.scalar.element)]
+
+
+def _block(element: Type, shape) -> list[Type]:
+    return [Type("block", element=element, shape=tuple(shape))]
+
+
+# The operations, their arguments, and the rule for the types of their results; none where the call has these types.
+# A letter for each argument: Value, Optional value, Type, Enum or None (x), Block, Number, Yes or no, String. A
+# capital is a list of them: of strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
+_TABLE = (
+    ("add and ashr fadd fdiv fmul frem fsub lshr maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mul or "
+     "approx_divf precise_divf sdiv shl srem sub udiv umulhi urem xor", "vv", _alike),
+    ("ceil cos erf exp exp2 fabs floor fneg iabs log log2 precise_sqrt rsqrt sin sqrt", "v", _alike),
+    ("fma", "vvv", _alike),
+    ("clampf", "vvvx", _alike),
+    ("icmpEQ icmpNE icmpSGE icmpSGT icmpSLE icmpSLT icmpUGE icmpUGT icmpULE icmpULT", "vv", _compared),
+    ("fcmpOEQ fcmpOGE fcmpOGT fcmpOLE fcmpOLT fcmpONE fcmpUEQ fcmpUGE fcmpUGT fcmpULE fcmpULT fcmpUNE", "vv",
+     _compared),
+    ("select", "vvv", lambda condition, x, y: _alike(x, y)),
+    ("bitcast fp_ext fp_to_si fp_to_ui fp_trunc int_to_ptr ptr_to_int si_to_fp ui_to_fp", "vt", _given(1)),
+    ("fp_to_fp", "vtx", _given(1)),
+    ("int_cast", "vty", _given(1)),
+    # numbers and shapes
+    ("get_program_id get_num_programs", "n", lambda axis: [INT32]),
+    ("poison", "t", _given(0)),
+    ("make_range", "tnn", _given(0)),
+    ("splat", "tv", _given(0)),
+    ("unsplat", "v", lambda x: [x.type.scalar]),
+    ("expand_dims", "vn", _expand_dims),
+    ("broadcast", "vN", lambda x, shape: [x.type.with_shape(shape)]),
+    ("trans", "vN", lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])]),
+    ("reshape", "vNy", lambda x, shape, reorder: _block(x.type.scalar, shape)),
+    ("join", "vv", lambda x, y: _block(x.type.scalar, (*x.type.shape, 2))),
+    ("split", "v", lambda x: [x.type.with_shape(x.type.shape[:-1])] * 2),
+    ("cat", "vv", lambda x, y: _block(x.type.scalar, (x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))),
+    ("gather", "vvn", lambda source, index, axis: [source.type.with_shape(index.type.shape)]),
+    ("histogram", "vno", lambda x, bins, mask: _block(INT32, [bins])),
+    ("dot", "vvvxn", _like(2)),
+    ("dot_scaled", "voxvoxyyyv", _like(-1)),
+    ("extern_elementwise", "sssVty", _given(4)),
+    # memory
+    ("addptr", "vv", _like(0)),
+    ("load", "vxxy vSy", _loaded),
+    ("masked_load", "vvoxxy vvoSy", _loaded),
+    ("store", "vvxx vvS", _nothing),
+    ("masked_store", "vvvxx vvvS", _nothing),
+    ("atomic_rmw", "xvvvxx", _like(2)),
+    ("atomic_cas", "vvvxx", _like(2)),
+    ("atomic_load", "vvxx", _loaded),
+    ("atomic_store", "vvvxx", _nothing),
+    ("atomic_poll", "vvoxx", lambda pointer, *_: [pointer.type.with_element(BOOL)]),
+    ("make_block_ptr", "vVVVNN", lambda base, shape, strides, offsets, block, order:
+     [Type("pointer", element=_block(base.type.element, block)[0])]),
+    ("advance", "vV", _like(0)),
+    ("tensor_pointer_load", "vNxxxy", lambda pointer, *_: [pointer.type.element]),
+    ("tensor_pointer_store", "vvNxx", _nothing),
+    ("make_tensor_descriptor", "vVVNy vVVNyx", lambda base, shape, strides, block, signed, *_:
+     [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]),
+    ("descriptor_load", "vVxx vVS", lambda descriptor, *_: _block(descriptor.type.element, descriptor.type.shape)),
+    ("descriptor_gather", "vvvt", _given(3)),
+    ("descriptor_store", "vvV", _nothing),
+    ("descriptor_reduce", "xvvV", _nothing),
+    ("descriptor_scatter", "vvvv", _nothing),
+    # control
+    ("for_op", "vvvV", lambda low, high, step, initial: [each.type for each in initial]),
+    ("while_op", "V", lambda initial: [each.type for each in initial]),
+    ("if_op", "vy", None),
+    ("call", "sV", None),
+    ("reduce", "Vn", _reduced),
+    ("scan", "Vny", lambda operands, *_: [each.type for each in operands]),
+    ("map_elementwise", "Vn", None),
+    ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),
+    ("condition_op", "vV", _nothing),
+    ("branch", "bV", _nothing),
+    ("cond_branch", "vbb", _nothing),
+    # what a kernel says
+    ("barrier grid_dependency_wait grid_dependency_launch_dependents", "", _nothing),
+    ("assume", "v", _nothing),
+    ("assert", "vs", _nothing),
+    ("promise", "vsN", _nothing),
+    ("print", "syVY", _nothing),
+)  # fmt: skip
+OPERATIONS = {name: (letters.split(" "), rule) for names, letters, rule in _TABLE for name in names.split()}
+
+
+def results(name: str, args) -> list[Type]:
+    """The types of what the builder's method gives, for all but "call", "if_op" and "map_elementwise"."""
+    if name not in OPERATIONS:
+        raise Unsupported(_ONLY_HARDWARE.get(name, name))
+    return OPERATIONS[name][1](*args)
+
+
+# --- what the front end gets in place of libtriton's classes. The methods have the names of theirs. ---------
+
+
+def _attribute(name: str) -> Callable:
+    """A method that gives this attribute."""
+    return lambda self, *_: getattr(self, name)
+
+
+def _element(name: str) -> Callable:
+    """A method that gives an element of this attribute, by its number."""
+    return lambda self, number: getattr(self, name)[number]
+
+
+def _body(number: int) -> Callable:
+    """A method that gives the block of a region."""
+    return lambda self, *_: self.regions[number].blocks[0]
+
+
+def _true(self):
+    return True
 
 
 class Handle(ir.Value):
-    """A value as the front end handles it."""
+    """A value as the front end handles it. `alias`: the value that replaces this one."""
 
-    __slots__ = ()
+    __slots__ = ("alias", "location")
 
-    def get_type(self):
-        return self.type
+    def __init__(self, type: Type, constant: tuple | None = None):
+        super().__init__(type, constant)
+        self.alias: Handle | None = None
+        self.location = None
+
+    get_type = _attribute("type")
+    get_loc = _attribute("location")
 
     def get_context(self):
         return None
-
-    def get_loc(self):
-        return self.location
 
     def set_loc(self, location):
         self.location = location
 
     def set_attr(self, name, value):
         """A promise of the kernel's about this value, such as `tl.multiple_of`."""
-        Builder.current.add(Operation("promise", [self, name, value], [], Builder.current.location))
+        Builder.current.record("promise", [self, name, value])
 
     def replace_all_uses_with(self, other):
         self.alias = other
@@ -168,46 +316,21 @@ class Handle(ir.Value):
 class Operation(ir.Operation):
     __slots__ = ()
 
-    def __init__(self, name, args, types, location=NOWHERE, regions=0):
-        super().__init__(name, args, [], location)
-        self.results = [Handle(each) for each in types]
-        self.regions = [Region() for _ in range(regions)]
-
-    def get_result(self, i):
-        return self.results[i]
+    get_result = _element("results")
+    get_region = _element("regions")
+    get_before, get_after = (lambda self: self.regions[0]), (lambda self: self.regions[1])
+    get_body = get_then_block = _body(0)
+    get_else_block = _body(1)
+    verify = _true
 
     def get_num_results(self):
         return len(self.results)
 
-    def get_operation(self):
-        return self
+    def get_induction_var(self):
+        return self.get_body(0).arguments[0]
 
     def set_attr(self, name, value):
-        self.attributes[name] = [_argument(each) for each in value]
-
-    def get_region(self, i):
-        return self.regions[i]
-
-    def verify(self):
-        return True
-
-    def get_body(self, i):
-        return self.regions[0].blocks[0]
-
-    def get_induction_var(self):
-        return self.regions[0].blocks[0].arguments[0]
-
-    def get_then_block(self):
-        return self.regions[0].blocks[0]
-
-    def get_else_block(self):
-        return self.regions[1].blocks[0]
-
-    def get_before(self):
-        return self.regions[0]
-
-    def get_after(self):
-        return self.regions[1]
+        self.attributes[name] = _argument(value)
 
 
 class Region(ir.Region):
@@ -221,20 +344,11 @@ class Region(ir.Region):
         self.blocks.append(block)
 
 
-TERMINATORS = {"ret", "yield_op", "condition_op", "branch", "cond_branch", "reduce_ret", "scan_ret",
-               "map_elementwise_ret"}  # fmt: skip
-
-
 class Block(ir.Block):
     __slots__ = ()
 
-    def arg(self, i):
-        return self.arguments[i]
-
-    get_argument = arg
-
-    def get_num_arguments(self):
-        return len(self.arguments)
+    arg = _element("arguments")
+    get_parent = _attribute("region")
 
     def add_argument(self, type):
         self.arguments.append(Handle(type))
@@ -245,14 +359,6 @@ class Block(ir.Block):
 
     def has_terminator(self):
         return bool(self.operations) and self.operations[-1].name in TERMINATORS
-
-    def has_return(self):
-        return bool(self.operations) and self.operations[-1].name == "ret"
-
-    def get_parent(self):
-        return self.region
-
-    get_parent_region = get_parent
 
     def erase(self):
         if self.region is not None and self in self.region.blocks:
@@ -271,8 +377,8 @@ class Function(ir.Function):
             block.add_argument(each)
         return block
 
-    def args(self, i):
-        return self.entry.arguments[i]
+    def args(self, number):
+        return self.entry.arguments[number]
 
     def get_num_args(self):
         return len(self.type.parts[0])
@@ -289,6 +395,7 @@ class Function(ir.Function):
 
 class Module(ir.Program):
     context = None
+    verify = verify_with_diagnostics = _true  # the latter in Triton 3.5
 
     def push_back(self, function):
         self.functions[function.name] = function
@@ -298,11 +405,6 @@ class Module(ir.Program):
 
     def get_function(self, name):
         return self.functions[name]
-
-    def verify(self):
-        return True
-
-    verify_with_diagnostics = verify  # Triton 3.5
 
     def set_attr(self, *_):
         pass
@@ -322,16 +424,26 @@ def _remove_unreached(region: Region) -> None:
     """Removes the blocks that nothing branches to, such as the one behind a return."""
     found = region.blocks[:1]
     for block in found:
-        last = block.operations[-1] if block.operations else None
-        targets = last.args if last and last.name in ("branch", "cond_branch") else ()
-        found += [each for each in targets if isinstance(each, ir.Block) and each not in found]
+        if block.has_terminator():
+            found += [each for each in block.operations[-1].args if isinstance(each, Block) and each not in found]
     region.blocks[:] = [block for block in region.blocks if block in found]
 
 
 def _resolved(arg):
-    if isinstance(arg, ir.Value):
-        return arg.real
-    return [_resolved(each) for each in arg] if isinstance(arg, (list, tuple)) else arg
+    while isinstance(arg, Handle) and arg.alias is not None:
+        arg = arg.alias
+    return [_resolved(each) for each in arg] if isinstance(arg, list) else arg
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the source as a location."""
+
+    file: str
+    line: int
+
+    def get_name(self):  # Triton 3.9
+        return ""
 
 
 def _located(where, files: list[str]) -> Location:
@@ -340,150 +452,6 @@ def _located(where, files: list[str]) -> Location:
     if where.file not in files:
         files.append(where.file)
     return Location(files.index(where.file), where.line)
-
-
-class Line:
-    """A line of the source as a location."""
-
-    __slots__ = ("file", "line")
-
-    def __init__(self, file: str, line: int):
-        self.file, self.line = file, line
-
-    def get_name(self):  # Triton 3.9
-        return ""
-
-
-SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
-BOOL = Type("int", "i1")
-INT32 = Type("int", "i32")
-FLOATS = {"half": "f16", "bf16": "bf16", "float": "f32", "double": "f64"}
-CONSTANTS = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "bf16": "bf16"}
-
-
-# --- what an operation gives: its types by its arguments ---------------------------------------------------
-
-
-def _like(position: int):
-    return lambda *args: [args[position].type]
-
-
-def _given(position: int):
-    return lambda *args: [args[position]]
-
-
-def _nothing(*args):
-    return []
-
-
-def _comparison(x, *_):
-    return [x.type.with_element(BOOL)]
-
-
-def _expand_dims(x, axis):
-    shape = list(x.type.shape)
-    shape.insert(axis, 1)
-    return [x.type.with_shape(shape)]
-
-
-def _loaded(pointer, *_):
-    return [pointer.type.with_element(pointer.type.scalar.element)]
-
-
-def _halves(x):
-    half = x.type.with_shape(x.type.shape[:-1])
-    return [half, half]
-
-
-def _concatenated(x, y):
-    return [x.type.with_shape((x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))]
-
-
-def _reduced(operands, axis):
-    shape = operands[0].type.shape
-    return [each.type.with_shape(shape[:axis] + shape[axis + 1 :]) for each in operands]
-
-
-def _block_pointer(base, shape, strides, offsets, block, order):
-    return [Type("pointer", element=Type("block", element=base.type.element, shape=tuple(block)))]
-
-
-def _descriptor(base, shape, strides, block, signed, *_):
-    return [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]
-
-
-def _descriptor_block(descriptor, *_):
-    return [Type("block", element=descriptor.type.element, shape=descriptor.type.shape)]
-
-
-def words(text: str) -> list[str]:
-    return text.split()
-
-
-_SAME = words("""
-    fadd fsub fmul fdiv fneg frem add sub mul sdiv udiv srem urem and or xor shl lshr ashr maxnumf minnumf maximumf
-    minimumf maxsi minsi maxui minui umulhi exp exp2 log log2 sin cos sqrt rsqrt fabs iabs floor ceil erf
-    precise_divf approx_divf precise_sqrt fma clampf addptr advance
-""")
-_CONVERSIONS = words("""
-    fp_to_fp fp_ext fp_trunc si_to_fp ui_to_fp fp_to_si fp_to_ui bitcast int_to_ptr ptr_to_int int_cast
-""")
-_SILENT = words("""
-    store masked_store barrier assume promise atomic_store grid_dependency_wait grid_dependency_launch_dependents
-    assert print branch cond_branch ret yield_op condition_op reduce_ret scan_ret map_elementwise_ret
-    tensor_pointer_store descriptor_store descriptor_reduce descriptor_scatter
-""")
-_TYPES = {
-    **dict.fromkeys(_SAME, _like(0)),
-    **dict.fromkeys(_CONVERSIONS, _given(1)),
-    **dict.fromkeys(_SILENT, _nothing),
-    "select": _like(1),
-    "splat": _given(0),
-    "make_range": _given(0),
-    "poison": _given(0),
-    "expand_dims": _expand_dims,
-    "broadcast": lambda x, shape: [x.type.with_shape(shape)],
-    "reshape": lambda x, shape, *_: [Type("block", element=x.type.scalar, shape=tuple(shape))],
-    "trans": lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])],
-    "unsplat": lambda x: [x.type.scalar],
-    "extern_elementwise": _given(4),
-    "for_op": lambda low, high, step, initial: [each.type for each in initial],
-    "while_op": lambda initial: [each.type for each in initial],
-    "scan": lambda operands, *_: [each.type for each in operands],
-    "reduce": _reduced,
-    "load": _loaded,
-    "masked_load": _loaded,
-    "get_program_id": lambda axis: [INT32],
-    "get_num_programs": lambda axis: [INT32],
-    "atomic_load": _loaded,
-    "atomic_poll": _comparison,
-    "atomic_rmw": lambda how, pointer, value, *_: [value.type],
-    "atomic_cas": lambda pointer, expected, value, *_: [value.type],
-    "dot": lambda a, b, c, *_: [c.type],
-    "dot_scaled": lambda *args: [args[-1].type],
-    "join": lambda x, y: [Type("block", element=x.type.scalar, shape=(*x.type.shape, 2))],
-    "split": _halves,
-    "cat": _concatenated,
-    "gather": lambda source, index, axis: [source.type.with_shape(index.type.shape)],
-    "histogram": lambda x, bins, *_: [Type("block", element=INT32, shape=(bins,))],
-    "make_block_ptr": _block_pointer,
-    "tensor_pointer_load": lambda pointer, *_: [pointer.type.element],
-    "make_tensor_descriptor": _descriptor,
-    "descriptor_load": _descriptor_block,
-    "descriptor_gather": lambda descriptor, x, y, type: [type],
-}
-REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
-_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
-
-
-def results(name: str, args) -> list[Type]:
-    """The types of what the builder's method gives, for all but "call", "if_op" and "map_elementwise"."""
-    if name in _ONLY_HARDWARE:
-        raise Unsupported(_ONLY_HARDWARE[name])
-    rule = _comparison if name.startswith(("icmp", "fcmp")) else _TYPES.get(name)
-    if rule is None:
-        raise Unsupported(name)
-    return rule(*args)
 
 
 _CONDITIONS = {"if_op": "scf.if", "condition_op": "scf.condition", "cond_branch": "cf.cond_br"}
@@ -501,15 +469,12 @@ class Builder:
 
     # where the next operation goes
 
+    get_loc = _attribute("location")
+    get_insertion_block = _attribute("block")
+
     def set_loc(self, *where):
         Builder.current = self
-        self.location = Line(where[0], where[1]) if len(where) == 3 else where[0]
-
-    def get_loc(self):
-        return self.location
-
-    def set_async_task_ids(self, numbers):  # Triton 3.4 and 3.5
-        raise Unsupported("async_task")
+        self.location = Line(*where[:2]) if len(where) == 3 else where[0]
 
     def create_loc(self, file, line, column):
         return Line(file, line)
@@ -517,24 +482,8 @@ class Builder:
     def create_name_loc(self, name, location=NOWHERE):
         return location
 
-    def create_module(self):
-        return Module()
-
-    def create_block(self):
-        return Block(self.block.region if self.block is not None else None)
-
-    def create_block_with_parent(self, region, types):
-        block = Block(region)
-        for each in types:
-            block.add_argument(each)
-        self.set_insertion_point_to_start(block)
-        return block
-
-    def new_block(self):
-        return Block()
-
-    def get_insertion_block(self):
-        return self.block
+    def set_async_task_ids(self, numbers):  # Triton 3.4 and 3.5
+        raise Unsupported("async_task")
 
     def get_insertion_point(self):
         return self.block, self.at
@@ -548,89 +497,97 @@ class Builder:
     def set_insertion_point_to_end(self, block):
         self.block, self.at = block, None
 
-    def get_or_insert_function(self, module, name, type, visibility, noinline):
-        function = Function(name, type, visibility, bool(noinline))
-        function.region = Region()
-        return function
+    # modules, functions, blocks
 
-    # types
+    def create_module(self):
+        return Module()
+
+    def get_or_insert_function(self, module, name, type, visibility, noinline):
+        return Function(name, type, visibility, bool(noinline), Region())
+
+    def new_block(self):
+        return Block()
+
+    def create_block(self):
+        return Block(self.block.region if self.block is not None else None)
+
+    def create_block_with_parent(self, region, types):
+        block = Block(region)
+        for each in types:
+            block.add_argument(each)
+        self.set_insertion_point_to_start(block)
+        return block
+
+    # types and constants
+
+    def get_void_ty(self):
+        return Type("void")
 
     def get_ptr_ty(self, element, space=1):
         return Type("pointer", element=element, space=SPACES.get(space, space))
 
     def get_block_ty(self, element, shape):
-        return Type("block", element=element, shape=tuple(int(n) for n in shape))
+        return _block(element, map(int, shape))[0]
 
     def get_function_ty(self, inputs, outputs):
         return Type("function", parts=(tuple(inputs), tuple(outputs)))
 
-    def get_void_ty(self):
-        return Type("void")
-
     def create_tensor_descriptor_type(self, block, signed):
         return Type("descriptor", element=block.element, shape=block.shape, signed=bool(signed))
 
-    # constants
-
-    def constant(self, method: str, args: tuple, type: Type) -> Handle:
-        return Handle(type, (method, *args))
-
     def get_null_value(self, type):
-        return self.constant("get_null_value", (type,), type)
+        return Handle(type, ("get_null_value", type))
 
     def get_all_ones_value(self, type):
-        return self.constant("get_all_ones_value", (type,), type)
+        return Handle(type, ("get_all_ones_value", type))
 
     def __getattr__(self, name: str):
-        kind = name[4:]
         if name.startswith("create_"):
             return self._recorder(name[7:])
+        if name in CONSTANTS:
+            number = float if CONSTANTS[name].kind == "float" else int
+            return lambda value: Handle(CONSTANTS[name], (name, number(value)))
+        if name.startswith("get_") and name.endswith("_ty"):
+            return lambda: NUMBERS[name[4:-3]]
         if name.endswith("_attr") or name == "get_cache_policy":
             return lambda *args: (name, *args)
-        if name.startswith("get_") and name.endswith("_ty"):
-            kind = kind[:-3]
-            is_int = kind.startswith("int")
-            type = Type("int", "i" + kind[3:]) if is_int else Type("float", FLOATS.get(kind) or FLOAT8[kind])
-            return lambda: type
-        if name.startswith("get_") and kind in CONSTANTS:
-            return lambda value: self.constant(name, (float(value),), Type("float", CONSTANTS[kind]))
-        if name.startswith(("get_int", "get_uint")):
-            bits = name.rpartition("int")[2]
-            return lambda value: self.constant(name, (int(value),), Type("int", "i" + bits))
         raise AttributeError(name)
 
     # operations
 
-    def add(self, operation: Operation) -> Operation:
-        Builder.current = self
-        if self.at is None:
-            self.block.operations.append(operation)
-        else:
-            self.block.operations.insert(self.block.operations.index(self.at), operation)
-        return operation
-
     def record(self, name: str, args, types: list[Type] | None = None) -> Operation:
+        """Puts an operation where the builder stands. types: of its results, where `results` does not know them."""
+        Builder.current = self
         args = [_argument(each) for each in args]
         if name in _CONDITIONS and args[0].type != BOOL:  # in the words of MLIR's verifier, at the line where it is
             given = f"must be 1-bit signless integer, but got '{args[0].type}'"
             raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 {given}")
-        types = results(name, args) if types is None else types
-        return self.add(Operation(name, args, types, self.location, REGIONS.get(name, 0)))
+        made = [Handle(each) for each in (results(name, args) if types is None else types)]
+        operation = Operation(name, args, made, self.location, (Region() for _ in range(REGIONS.get(name, 0))))
+        operations = self.block.operations
+        operations.insert(len(operations) if self.at is None else operations.index(self.at), operation)
+        return operation
 
-    def _recorder(self, name: str):
-        def record(*args, **named):
+    def _recorder(self, name: str) -> Callable:
+        def create(*args, **named):
             made = self.record(name, (*args, *named.values()))
             if name in REGIONS:
                 return made
             return made.results[0] if len(made.results) == 1 else made.results
 
-        return record
+        return create
 
     def create_int_cast(self, value, type, signed):
         return value if value.type == type else self.record("int_cast", [value, type, signed]).results[0]
 
+    def create_reduce_ret(self, *values):
+        return self.record("reduce_ret", [values])
+
+    def create_scan_ret(self, *values):
+        return self.record("scan_ret", [values])
+
     def call(self, function, args):
-        return self.record("call", [function.name, args], list(function.type.parts[1]))
+        return self.record("call", [function.name, args], function.type.parts[1])
 
     def ret(self, values):
         return self.record("ret", [values])
@@ -663,15 +620,12 @@ def _argument(value):
         return value
     if isinstance(value, (list, tuple)):
         return [_argument(each) for each in value]
-    if isinstance(value, Line):
-        return None
-    if hasattr(value, "name"):
-        return ir.Enum(type(value).__name__, value.name)
-    return value.__index__() if hasattr(value, "__index__") else value
+    return ir.Enum(type(value).__name__, value.name) if hasattr(value, "name") else value.__index__()
 
 
-FLOAT8 = {"fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2", "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ",
-          "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
-_REAL_IR = semantic.ir
-STAND_IN = SimpleNamespace(builder=Builder, value=Handle, block_argument=Handle, context=object, module=Module,
+# libtriton's `ir`: for what reads a kernel, and for the rules of the language, which need its enumerations.
+_INSTEAD = SimpleNamespace(builder=Builder, value=Handle, block_argument=Handle, context=object, module=Module,
                            type=Type, InsertPoint=object, Loc=object, location=object)  # fmt: skip
+_ENUMERATIONS = SimpleNamespace(**vars(semantic.ir))
+_ENUMERATIONS.make_attr = lambda numbers, context: [int(each) for each in numbers]
+_ENUMERATIONS.value = lambda: None  # in Triton 3.9 an argument that is not there

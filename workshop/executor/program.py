@@ -7,6 +7,7 @@ So the same program can be run by `machine`, sent as JSON, and built again with 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,9 +37,7 @@ class Type:
     @property
     def bits(self) -> int:
         """The width of a number."""
-        if self.kind == "int":
-            return int(self.name[1:])
-        return 8 if self.name.startswith("f8") else {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}[self.name]
+        return int(re.search(r"\d+", self.name)[0])
 
     def with_element(self, element: Type) -> Type:
         """A block of the same shape of other elements, or `element` itself for a number."""
@@ -88,19 +87,10 @@ ENUMERATIONS = {
 class Value:
     """What an operation gives, or an argument of a block. `constant`: the call that makes it, for a constant."""
 
-    __slots__ = ("type", "constant", "alias", "location")
+    __slots__ = ("type", "constant")
 
     def __init__(self, type: Type, constant: tuple | None = None):
         self.type, self.constant = type, constant
-        self.alias: Value | None = None  # the value that replaces this one
-        self.location = NOWHERE
-
-    @property
-    def real(self) -> Value:
-        value = self
-        while value.alias is not None:
-            value = value.alias
-        return value
 
 
 @dataclass(frozen=True)
@@ -120,13 +110,12 @@ class Operation:
     regions: the bodies of a loop, a condition or a reduction. attributes: what the front end set afterwards.
     """
 
-    __slots__ = ("name", "args", "results", "regions", "location", "attributes")
+    __slots__ = ("name", "args", "results", "location", "regions", "attributes")
 
-    def __init__(self, name: str, args: list, types: list[Type], location: Location = NOWHERE, regions: int = 0):
-        self.name, self.args, self.location = name, args, location
-        self.results = [Value(each) for each in types]
-        self.regions = [Region() for _ in range(regions)]
-        self.attributes: dict[str, object] = {}
+    def __init__(self, name: str, args: list, results: list[Value], location: Location = NOWHERE, regions=()):
+        self.name, self.args, self.results, self.location = name, args, results, location
+        self.regions: list[Region] = list(regions)
+        self.attributes: dict[str, list] = {}
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"

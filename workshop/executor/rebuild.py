@@ -17,11 +17,11 @@ from triton.language import core
 
 from . import program as ir
 from .codec import to_data
-from .front_end import FLOAT8, FLOATS, SPACES, Unsupported
+from .front_end import NUMBERS, SPACES, Unsupported
 from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
-_FLOAT_METHODS = {mlir: name for name, mlir in (FLOATS | FLOAT8).items()}
+_BUILT = {type: f"get_{name}_ty" for name, type in NUMBERS.items()}  # the builder's method for each number
 
 
 def module(program: Program, context):
@@ -159,13 +159,15 @@ class _Replay:
             return self.builder.ret, args
         if name in ("if_op", "while_op"):
             args = [types, *args]
+        elif name in ("reduce_ret", "scan_ret"):
+            args = args[0]
         elif name == "map_elementwise":
             args = [args[0], types, args[1]]
         elif name == "atomic_poll" and args[2] is None:
             args[2] = libtriton.ir.value()
         elif name == "fp_to_fp":
             for type in (operation.args[0].type, operation.args[1]):
-                if type.scalar.name == FLOAT8["fp8e4b15"]:
+                if type.scalar == NUMBERS["fp8e4b15"]:
                     raise Unsupported("float8e4b15")
         return getattr(self.builder, "create_" + name), args
 
@@ -204,12 +206,10 @@ class _Replay:
 
     def type(self, type: Type):
         build = self.builder
+        if type in _BUILT:
+            return getattr(build, _BUILT[type])()
         if type.kind == "void":
             return build.get_void_ty()
-        if type.kind == "int":
-            return getattr(build, f"get_int{type.name[1:]}_ty")()
-        if type.kind == "float":
-            return getattr(build, f"get_{_FLOAT_METHODS[type.name]}_ty")()
         if type.kind == "function":
             return build.get_function_ty(*([self.type(each) for each in part] for part in type.parts))
         if type.kind == "pointer":
