@@ -5,7 +5,7 @@ import torch
 from workshop.syllabus import find
 
 from ..verdict import Finding
-from .spec import Bound, Case, Exercise, Mistake
+from .spec import Bound, Case, Exercise, Mistake, large_sizes
 
 
 def _reference(n: int) -> torch.Tensor:
@@ -53,6 +53,7 @@ EXERCISES = (
             # more elements than the constants that a host function may contain
             Case("n between 300 and 400", lambda g: (int(torch.randint(300, 400, (), generator=g)),)),
         ),
+        large=lambda g: (Case("n between 10,000 and 1,000,000", lambda g: (large_sizes(g)[0],)),),
         reference=_reference,
         bounds={torch.int32: Bound(0.0)},
         output_dtype=torch.int32,

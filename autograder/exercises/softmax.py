@@ -18,7 +18,7 @@ from .softmax_rules import (
     only_ragged_rows,
     overflowed,
 )
-from .spec import Blanks, Bound, Case, Exercise, Strided, integer, spread
+from .spec import Blanks, Bound, Case, Exercise, Large, Strided, choice, integer, large_rows, spread
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
@@ -277,12 +277,19 @@ def in_half_precision(source: str, traces: list[dict]) -> str:
     )
 
 
+def _large(generator: torch.Generator) -> tuple[Case, ...]:
+    shapes = large_rows(generator, 1 << 17)
+    drawn = [Large(shape, choice(generator, list(BOUNDS)), shape[1] + integer(generator, 0, 9)) for shape in shapes]
+    return tuple(Case("{:,} × {:,}".format(*x.shape), lambda _, x=x: (x,), "strided") for x in drawn)
+
+
 def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exercise:
     return Exercise(
         lesson=find(name),
         entry=name,
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         cases=cases,
+        large=_large,
         reference=reference,
         bounds=BOUNDS,
         mistakes=mistakes,

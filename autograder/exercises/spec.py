@@ -7,6 +7,7 @@ Made (autograder/judge/jax_calls.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -73,6 +74,19 @@ class Strided:
 
 
 @dataclass(frozen=True)
+class Large:
+    """A tensor argument that is too large to hold: see judge/large.py. row_stride: as in Strided."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype = torch.float32
+    row_stride: int | None = None
+
+    @property
+    def stride(self) -> tuple[int, ...]:
+        return Strided(torch.empty(self.shape, device="meta"), self.row_stride).stride
+
+
+@dataclass(frozen=True)
 class Varying:
     """An integer that differs between the calls of one case, such as a seed. Under jax.jit it is traced."""
 
@@ -86,7 +100,7 @@ class Cotangent:
     values: torch.Tensor
 
 
-Argument = Strided | Varying | Cotangent | int | float
+Argument = Strided | Large | Varying | Cotangent | int | float
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,21 @@ def spread(generator: torch.Generator, low: int, high: int, *shape: int) -> torc
 def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
     """What a kernel reads from a contiguous matrix if row r begins at element r: the stride of a row is taken as 1."""
     return x.flatten().unfold(0, x.shape[1], 1)[: x.shape[0]]
+
+
+def large_sizes(generator: torch.Generator, most: int = 40_000_000) -> tuple[int, ...]:
+    """Three numbers of elements: one of 10⁴ to 10⁶, one beyond 2²⁴, and one between, all of them ragged."""
+    low = 10 ** (4 + 2 * float(torch.rand((), generator=generator)))
+    middle = 10 ** (6 + float(torch.rand((), generator=generator)))
+    return tuple(int(n) | 1 for n in (low, middle, integer(generator, (1 << 24) + 2, most)))
+
+
+def large_rows(generator: torch.Generator, widest: int) -> tuple[tuple[int, int], ...]:
+    """Shapes of large matrices: many short rows, more than 65,536 of some width, and few rows of up to `widest`."""
+    many, some, few = large_sizes(generator)
+    narrow, usual = integer(generator, 3, 40), integer(generator, 200, 700)
+    wide = int(2 ** (13 + (math.log2(widest) - 13) * float(torch.rand((), generator=generator)))) | 1
+    return (many // narrow + 1, narrow), (max(some, few) // usual + 1, usual), (few // wide + 1, wide)
 
 
 def unfilled(*shape: int) -> Strided:
@@ -230,6 +259,9 @@ class Exercise:
 
     `drawn` makes more cases, other ones in every judgement, so that no table of the public cases passes.
 
+    `large` draws cases of up to 10⁸ elements, with Large arguments. Each row of the output must follow from one row of
+    each tensor, because only some are compared.
+
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
 
@@ -253,6 +285,7 @@ class Exercise:
     nearest: Callable[[list], list[tuple[torch.Tensor, Bound]]] | None = None
     rests_on: str = ""
     drawn: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
+    large: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous

@@ -9,7 +9,22 @@ from workshop.syllabus import find
 
 from ..text import many
 from ..verdict import Finding
-from .spec import Blanks, Bound, Case, Exercise, Mistake, Strided, integer, rows_one_apart, spread, unfilled
+from .spec import (
+    Blanks,
+    Bound,
+    Case,
+    Exercise,
+    Large,
+    Mistake,
+    Strided,
+    choice,
+    integer,
+    large_rows,
+    large_sizes,
+    rows_one_apart,
+    spread,
+    unfilled,
+)
 
 # One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
 EXACT = {
@@ -277,12 +292,28 @@ def overflowed(o) -> Finding | None:
     )
 
 
+def _large_pairs(generator: torch.Generator) -> tuple[Case, ...]:
+    sizes = [(n, choice(generator, list(EXACT))) for n in large_sizes(generator)]
+    return tuple(
+        Case(f"n = {n:,}", lambda _, n=n, dtype=dtype: (Large((n,), dtype), Large((n,), dtype))) for n, dtype in sizes
+    )
+
+
+def _large_matrices(generator: torch.Generator) -> tuple[Case, ...]:
+    shapes = [(shape, integer(generator, 0, 9)) for shape in large_rows(generator, 1 << 20)]
+    return tuple(
+        Case(f"{m:,} × {n:,}", lambda _, m=m, n=n, gap=gap: (Large((m, n), row_stride=n + gap), 2.5), "strided")
+        for (m, n), gap in shapes
+    )
+
+
 EXERCISES = (
     Exercise(
         lesson=find("vector_add"),
         entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape and dtype",
         cases=ADD_CASES,
+        large=_large_pairs,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
@@ -304,6 +335,7 @@ EXERCISES = (
         entry="add_autotuned",
         signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
         cases=ADD_CASES,
+        large=_large_pairs,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         mistakes=_ADD_MISTAKES,
@@ -315,6 +347,7 @@ EXERCISES = (
         entry="scale",
         signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
         cases=SCALE_CASES,
+        large=_large_matrices,
         reference=lambda x, a: x.double() * a,
         remark=_copied,
         rules=(in_half_precision, overflowed, _rounded_factor, _far_factor),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..diagnosis import diagnose, error_map, overall
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
-from . import compiling
+from . import compiling, large
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .launched import types
@@ -31,6 +31,7 @@ class KernelJudgement:
         finding = overall(observations, findings) or compiling.refusal(
             self.judge, self.exercise, self.source, self.trials.programs, traces
         )
+        finding = finding or large.finding(self.judge, self.exercise, self.source, self.trials.seed)
         if self.exercise.timing_cases and finding:
             finding = about_the_grid(self.trials, finding)
         elif self.exercise.timing_cases:

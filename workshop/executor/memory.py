@@ -31,16 +31,18 @@ _WHO = (1 << _CLOCK) - 1
 class Watch:
     """What is noted of each access: how often elements are read and written, and what nothing orders.
 
-    tell: is called with each line that the kernel prints, when it does.
+    tell: is called with each line that the kernel prints, when it does. most: accesses of a launch, each by all programs
+    of a batch; TooLarge is raised where there are more. 0: any number.
     """
 
     counts: bool = False
     races: bool = False
     tell: Callable[[str], None] | None = None
+    most: int = 0
 
 
 class TooLarge(Exception):
-    """The addresses of a large launch are not a few numbers for each program."""
+    """The addresses of a large launch are not a few numbers for each program, or it takes more than Watch.most."""
 
 
 class Box:
@@ -184,6 +186,7 @@ class Memory:
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
+        self.accesses = 0  # all programs of a batch together are one
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
@@ -226,6 +229,9 @@ class Memory:
             found = self._boxes(kind, address, shape, mask, on, dtype, where)
         if found is None:
             found = self._lanes(kind, address, shape, mask, on, dtype, where)
+        self.accesses += 1
+        if self.watch.most and self.accesses > self.watch.most:
+            raise TooLarge
         launch, total = self.launch, self.batch.numel() if on is None else int(on.sum())
         launch.loads += total * (kind == "load")
         launch.stores += total * (kind == "store")

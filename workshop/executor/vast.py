@@ -83,18 +83,25 @@ class Pages(Storage):
         return (self.pages[place >> PAGE] << PAGE) + (place & (1 << PAGE) - 1)
 
     def _make(self, pages: torch.Tensor) -> None:
-        self.table[pages] = torch.arange(len(self.pages), len(self.pages) + len(pages), dtype=torch.int32)
+        first, last = len(self.pages), len(self.pages) + len(pages)
+        self.table[pages] = torch.arange(first, last, dtype=torch.int32)
         self.pages = torch.cat([self.pages, pages])
-        at = (pages[:, None] << PAGE) + torch.arange(1 << PAGE)
-        if self.content is None:
-            new = torch.zeros(at.numel(), dtype=self.pool.dtype)
-            self.defined = torch.cat([self.defined, torch.zeros(at.numel(), dtype=torch.bool)])
-        else:
-            new = self.content(at).reshape(-1).to(self.pool.dtype)
-        self.pool = torch.cat([self.pool, new])
-        grown = {n: torch.full((at.numel(),), self._fills[n], dtype=a.dtype) for n, a in self._arrays.items()}
-        self._arrays = {name: torch.cat([array, grown[name]]) for name, array in self._arrays.items()}
-        self.passes = {line: torch.cat([a, a.new_zeros(at.numel())]) for line, a in self.passes.items()}
+        if last << PAGE > self.units:
+            self._grow(max(last << PAGE, 2 * self.units))
+        if self.content is not None:
+            at = (pages[:, None] << PAGE) + torch.arange(1 << PAGE)
+            self.pool[first << PAGE : last << PAGE] = self.content(at).reshape(-1).to(self.pool.dtype)
+
+    def _grow(self, units: int) -> None:
+        """Room for more pages, in steps that double: few copies in all."""
+        more = units - self.units
+        self.pool = torch.cat([self.pool, self.pool.new_zeros(more)])
+        if self.defined is not None:
+            self.defined = torch.cat([self.defined, self.defined.new_zeros(more)])
+        for name, array in self._arrays.items():
+            self._arrays[name] = torch.cat([array, array.new_full((more,), self._fills[name])])
+        for line, array in self.passes.items():
+            self.passes[line] = torch.cat([array, array.new_zeros(more)])
 
     def found(self) -> tuple[torch.Tensor, torch.Tensor]:
         """What was written: elements, as distances from the first, ascending, and their values."""

@@ -2,6 +2,7 @@
 
 plan    run the learner's module, call the host function on decoys, report the trace of each case
 replay  run only the programs of launched kernels, as a trace says, on real inputs
+large   run some programs of large launches, and check the addresses of all
 compile compile those programs for GPUs that are not here
 tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
@@ -38,7 +39,7 @@ from ... import answer, tensors, text, versions
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
-from . import compiler, launchers, memory, plan, replay, trace, tune, value
+from . import compiler, large, launchers, memory, plan, replay, trace, tune, value
 from .job import Job
 from .learner import describe, load
 from .reports import Reporter
@@ -88,6 +89,7 @@ POLICIES = {
     "plan": Policy(strict_on_gpu=True),
     # Kernels run. On a GPU they are compiled first: the compiler starts processes and writes files.
     "replay": Policy(),
+    "large": Policy(),
     "compile": Policy(),
     "tune": Policy(),
     # The learner's Python runs. It must not call the formulas: an exercise may ask for their results.
@@ -226,7 +228,8 @@ def _runner(kind: str):
         from . import jax_plan, jax_replay
 
         return {"jax-plan": jax_plan.run, "jax-replay": jax_replay.run}[kind]
-    return {"plan": plan.run, "replay": replay.run, "compile": compiler.run, "tune": tune.run, "value": value.run}[kind]
+    kinds = {"plan": plan, "replay": replay, "large": large, "compile": compiler, "tune": tune, "value": value}
+    return kinds[kind].run
 
 
 def report_failure(status: int, error: BaseException) -> None:

@@ -25,8 +25,10 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
             made.append(argument.scalar)
             continue
         size = span(argument.shape, argument.stride)
+        base = torch.zeros(size, dtype=DTYPES[argument.dtype], device=device)  # of a large one, untouched memory
         few = torch.randn(min(size, 1 << 14), device=device)  # repeated, because drawing millions takes long
-        base = few.repeat(-(-size // max(len(few), 1)))[:size].to(DTYPES[argument.dtype])
+        if size <= 1 << 20:
+            base.copy_(few.repeat(-(-size // max(len(few), 1)))[:size])
         tensor = torch.as_strided(base, argument.shape, argument.stride)
         made.append(tensor)
         tensors.append(tensor)

@@ -17,6 +17,8 @@ ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in 
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
 GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 
+MOST_FOUND = 1 << 16  # elements of a large result that come back
+
 Number = int | float | bool
 
 # -- tensors and results ---------------------------------------------------------------------------------
@@ -107,6 +109,44 @@ class ReplayRequest:
     cases: tuple[ReplayCase, ...]
     programs: dict[str, str] = field(default_factory=dict)
     guard: int = GUARD
+
+
+@dataclass(frozen=True)
+class LargeTensor:
+    """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class LargeCase:
+    """One trace on large tensors. Their seeds are seed, seed + 1, …
+
+    What some programs wrote into the result goes into the output: the places of the elements, int64, and their values,
+    MOST_FOUND at most.
+    """
+
+    trace: Trace
+    inputs: tuple[LargeTensor, ...]
+    seed: int
+    places: Slot
+    slot: Slot
+
+
+@dataclass(frozen=True)
+class LargeRequest:
+    """Check all addresses of large launches, and run some of their programs, without a GPU.
+
+    The value of a case is {"stored": elements of the result that all programs store, "found": elements in the output},
+    or {"unjudged": why} where it is too much for us.
+    """
+
+    kind: ClassVar[str] = "large"
+    source: str
+    cases: tuple[LargeCase, ...]
+    programs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -236,7 +276,8 @@ class JaxReplayRequest:
 
 
 Request = (
-    PlanRequest | ReplayRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest | JaxReplayRequest
+    PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest
+    | JaxPlanRequest | JaxReplayRequest
 )
 _REQUESTS = {each.kind: each for each in get_args(Request)}
 

@@ -1,0 +1,167 @@
+"""The job "large": launches over up to 10⁸ elements, without a GPU and without the memory.
+
+The trace runs on torch's meta tensors. Each launch is run twice: the addresses of all its programs are checked and
+counted, and some programs compute on memory that is made where they touch it. The inputs follow from a seed.
+
+Runs in a child of the zygote. The learner's Python does not run there.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import torch
+
+from workshop.executor import launch as executor
+from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.vast import Vast
+
+from ...tensors import DTYPES, seeded, to_bytes
+from ..wire import Report
+from ..wire.layout import write_result
+from ..wire.requests import MOST_FOUND, LargeCase
+from .job import Job
+from .learner import describe
+from .programs import Known
+from .trace import Launch, NotReplayable, Replay
+
+MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
+WORK = 1 << 20  # elements that the chosen programs may read and write, about
+FEW = 6  # programs that are chosen by chance, beside the first, the last and those at the crossings
+CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
+
+
+def run(job: Job) -> None:
+    job.show_source()
+    programs = Known(job.request.programs)
+    for index, case in enumerate(job.request.cases):
+        try:
+            job.report(Report(index, has_value=True, value=_Large(job, case, programs).run()))
+        except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
+            # It is too large for us, which is no fault of the answer's.
+            job.report(Report(index, has_value=True, value={"unjudged": type(error).__name__}))
+        except BaseException as error:
+            job.report(Report(index, error=describe(error)))
+
+
+class _Large:
+    """One case: tensors by the identity of their storage on the meta device."""
+
+    def __init__(self, job: Job, case: LargeCase, programs: Known):
+        self.job, self.case, self.programs = job, case, programs
+        self.memory: dict[int, Vast] = {}
+        self.launches: list[Launch] = []
+        self.kept: list[torch.Tensor] = []  # so that storages keep their identities
+        self.stored: dict[int, int] = {}  # by storage: bytes
+
+    def run(self) -> dict:
+        inputs = [self._input(number) for number in range(len(self.case.inputs))]
+        steps = Replay(inputs, torch.device("meta"), self._fresh, self.launches.append, self._moved)
+        result = steps.run(self.case.trace)
+        try:
+            for launch in self.launches:
+                self._look(launch)
+            stored = self.stored.get(_storage(result), 0) // result.element_size()
+        except TooLarge:
+            stored = result.numel()  # nobody knows
+        try:
+            found = self._compute(result)
+        except TooLarge:
+            found = 0
+        return {"stored": stored, "found": found}
+
+    def _input(self, number: int) -> torch.Tensor:
+        spec = self.case.inputs[number]
+        dtype = DTYPES[spec.dtype]
+        tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype, device="meta")
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype)
+        self._add(tensor, content)
+        return tensor
+
+    def _add(self, tensor: torch.Tensor, content) -> None:
+        extent = tensor.untyped_storage().nbytes() // tensor.element_size()
+        self.memory[_storage(tensor)] = Vast((extent,), (1,), tensor.dtype, content)
+        self.kept.append(tensor)
+
+    def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        self._add(tensor, None)
+        return tensor
+
+    def _moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        """What torch writes: one number everywhere, or a copy of a tensor."""
+        if made.numel() * made.element_size() != made.untyped_storage().nbytes():
+            raise NotReplayable("torch writes a part of a large tensor")
+        if operation in ("clone", "_to_copy", "copy", "copy_"):
+            source = args[operation in ("copy", "copy_")]
+            self._add(made, functools.partial(self._copied, source, made))
+            return
+        number = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
+        value = number.get(operation, args[1] if len(args) > 1 else None)
+        if type(value) not in (bool, int, float):
+            raise NotReplayable(f"torch.{operation} on a large tensor")
+        self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
+
+    def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Elements of a copy, from those that were copied."""
+        content = self.memory[_storage(source)].memory.content
+        if content is None or source.shape != made.shape:
+            raise NotReplayable("a copy of what no launch has written")
+        place = torch.full(at.shape, source.storage_offset())
+        axes = sorted(range(made.ndim), key=lambda axis: -made.stride(axis))
+        for axis in axes:
+            index = torch.div(at, max(made.stride(axis), 1), rounding_mode="floor")
+            at = at - index * made.stride(axis)
+            place = place + index * source.stride(axis)
+        return content(place).to(made.dtype)
+
+    def _arguments(self, launch: Launch) -> list:
+        return [(label, self._vast(value), kind) for label, value, kind in launch.arguments]
+
+    def _vast(self, value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        memory = self.memory[_storage(value)].memory
+        return Vast(value.shape, value.stride(), value.dtype, memory=memory, offset=value.storage_offset())
+
+    def _look(self, launch: Launch) -> None:
+        """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
+        program = self.programs[launch.program]
+        arguments = self._arguments(launch)
+        watch = Watch(most=MOST_LOOKS)
+        seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
+        for label, value, _ in launch.arguments:
+            if isinstance(value, torch.Tensor):
+                stored = self.stored.get(_storage(value), 0)
+                self.stored[_storage(value)] = stored + seen.arguments[label].bytes_stored
+
+    def _compute(self, result: torch.Tensor) -> int:
+        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slot."""
+        if len(self.launches) != 1 or not result.is_contiguous():
+            return 0
+        launch = self.launches[0]
+        total = math.prod(launch.grid)
+        each = max(1, sum(math.prod(spec.shape) for spec in self.case.inputs) * 2 // total)
+        programs = self._chosen(total, result.numel(), max(1, WORK // each))
+        if each > WORK:
+            return 0
+        program, arguments, watch = self.programs[launch.program], self._arguments(launch), Watch(races=True, most=MOST_STEPS)
+        executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
+        at, values = self.memory[_storage(result)].memory.found()
+        at = at - result.storage_offset()
+        some = slice(0, MOST_FOUND) if len(at) <= MOST_FOUND else torch.randperm(len(at))[:MOST_FOUND].sort().values
+        write_result(self.case.places, self.job.output, to_bytes(at[some]))
+        write_result(self.case.slot, self.job.output, to_bytes(values[some]))
+        return len(at[some])
+
+    def _chosen(self, total: int, elements: int, most: int) -> torch.Tensor:
+        """Numbers of programs: the first, the last, those at the crossings if they follow the elements, and some."""
+        generator = torch.Generator().manual_seed(self.case.seed)
+        crossings = [crossing * total // elements for crossing in CROSSINGS if crossing < elements]
+        drawn = torch.randint(0, total, (FEW,), generator=generator).tolist()
+        wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
+        return torch.tensor(sorted(list(wanted)[:most]))
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage()._cdata
