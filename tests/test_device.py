@@ -42,21 +42,49 @@ def advice(machine: Machine) -> str:
     return "\n".join(finding.todo for finding in doctor(machine) if finding.state != "ok")
 
 
-def test_import_is_light_and_turns_the_interpreter_on_without_a_gpu():
+def test_import_is_light_and_triton_is_as_on_a_gpu():
     heavy = "{'matplotlib', 'pandas', 'ipywidgets', 'jax', 'IPython'}"
     code = f"import os, sys, workshop; print({heavy} & set(sys.modules))\n"
     code += "import triton; print(os.environ.get('TRITON_INTERPRET'), workshop.DEVICE)"
-    heavy, *interpreter = run(code).stdout.split()
+    heavy, *chosen = run(code).stdout.split()
     assert heavy == "set()"
-    assert torch.accelerator.is_available() or interpreter == ["1", "cpu"]
+    assert torch.accelerator.is_available() or chosen == ["None", "cpu"]
+
+
+LAUNCH = """
+import torch, triton.language as tl, probes_xray
+x = torch.arange(8.0)
+probes_xray.scaled_copy[(1,)](x, x, 8, BLOCK_SIZE=8)
+print(x.tolist()[-1], workshop.device().backend)
+"""
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
-def test_import_after_triton_says_what_to_do():
-    answer = run("import triton, workshop")
+@pytest.mark.parametrize("imports", ["import workshop, triton", "import triton, workshop"])
+@pytest.mark.parametrize("switch", [{}, {"TRITON_INTERPRET": "0"}])
+def test_kernels_run_without_a_gpu_in_any_order_of_imports(imports, switch):
+    answer = run(imports + LAUNCH, PYTHONPATH=os.path.dirname(__file__), **switch)
+    assert answer.stdout.split() == ["18.0", "interpreter"] and not answer.stderr
+
+
+def test_the_wish_to_run_without_the_gpu_is_remembered():
+    code = "import os, workshop; print(os.environ['TRITON_INTERPRET'])" + LAUNCH
+    answer = run(code, TRITON_INTERPRET="1", PYTHONPATH=os.path.dirname(__file__))
+    assert answer.stdout.split() == ["0", "18.0", "interpreter"] and not answer.stderr
+
+
+def test_tritons_own_interpreter_is_not_taken_for_this_courses():
+    answer = run("import triton, workshop", TRITON_INTERPRET="1")
     assert answer.returncode == 0
-    assert "triton was imported before workshop" in answer.stderr
-    assert "Restart the kernel" in answer.stderr
+    assert "Triton's own interpreter" in answer.stderr and "Restart the kernel" in answer.stderr
+
+
+def test_where_tritons_library_does_not_load_kernels_run():
+    code = "import sys; sys.modules['triton._C.libtriton'] = None; import workshop" + LAUNCH
+    code += "print(workshop.count_bytes(lambda: probes_xray.scaled_copy[(1,)](x, x, 8, BLOCK_SIZE=8)).bytes_moved)\n"
+    code += "from workshop.machine import probe; print(probe().compiler)"
+    answer = run(code, PYTHONPATH=os.path.dirname(__file__), TRITON_INTERPRET="1")
+    assert answer.stdout.split() == ["18.0", "interpreter", "64", "False"]
 
 
 def test_a_value_that_the_user_set_is_kept():
@@ -78,10 +106,10 @@ def test_without_triton_the_doctor_still_answers_and_the_rest_says_why():
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
-def test_interpreter_is_described_and_never_timed():
+def test_a_cpu_is_described_and_never_timed():
     here = current_device()
     assert here.interpreting and here.backend == "interpreter"
-    assert "interpreter" in str(here)
+    assert "No GPU here" in str(here) and "every access to memory is checked" in str(here)
     assert "<table>" in here._repr_html_()
     with pytest.raises(RuntimeError, match="no GPU"):
         here.copy_gbps()
@@ -150,7 +178,8 @@ def test_a_healthy_machine_has_no_complaints():
     ("change", "what", "state", "todo"),
     [
         (dict(python=(3, 10)), "Python 3.10", "bad", "newer Python"),
-        (dict(system="Darwin", architecture="arm64"), "Darwin on arm64", "bad", "Linux machine"),
+        (dict(system="Darwin", architecture="arm64", triton=None), "Darwin on arm64", "bad", "Linux machine"),
+        (dict(system="Darwin", architecture="arm64", compiler=False), "Darwin on arm64", "warn", "Linux machine"),
         (dict(torch=None), "torch does not import", "bad", "make lab"),
         (dict(triton=None), "triton does not import", "bad", "triton==3.7.1"),
         (
@@ -159,12 +188,7 @@ def test_a_healthy_machine_has_no_complaints():
             "warn",
             "triton==3.7.1",
         ),
-        (
-            dict(triton="3.6.0", torch_wants_triton=None),
-            "numpy 2.4.6 with triton 3.6.0",
-            "bad",
-            "numpy<2.4",
-        ),
+        (dict(compiler=False), "triton 3.7.1 without its library", "warn", "triton==3.7.1"),
         (
             dict(gpus=("NVIDIA 0000:01:00.0",), drivers=("nvidia",)),
             "found NVIDIA 0000:01:00.0, but this torch is built for the CPU",

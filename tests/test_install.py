@@ -141,24 +141,9 @@ def test_an_image_keeps_its_torch_triton_and_numpy(install):
     assert install.pins_beside(IMAGE, PINS) == [
         "Jinja2==3.1.6",
         "triton-workshop==1",
-        "numpy<2.4",  # Triton 3.4: if the image's numpy were newer, its interpreter would not work
         "pytorch-triton-rocm==3.4.0",
         "torch==2.8.0+rocm7.0.2.git245bf6ed",
     ]
-
-
-@pytest.mark.parametrize(
-    "triton, numpy",
-    [("3.4.0", "<2.4"), ("3.6.0+git1", "<2.4"), ("3.7.1", "==2.4.6"), ("3.10.0", "==2.4.6")],
-)
-def test_numpy_fits_the_triton_that_is_kept(install, triton, numpy):
-    has = IMAGE | {"own": True, "installed": {"torch": "2.8.0", "triton": triton}}
-    assert [pin for pin in install.pins_beside(has, PINS) if pin.startswith("numpy")] == [f"numpy{numpy}"]
-
-
-def test_install_and_doctor_agree_on_numpy(install):
-    doctor = importlib.import_module("workshop.doctor")
-    assert install.TRITON_OF_NUMPY_2_4 == doctor.TRITON_OF_NUMPY_2_4
 
 
 def test_the_torch_index_serves_torch_and_its_triton_alone(install, folder, monkeypatch):

@@ -124,7 +124,8 @@ def test_an_endless_loop_is_interrupted():
     manager, client = start_new_kernel()
     try:
         client.execute_interactive(FIRST, timeout=60)
-        client.execute(HEAD + "    while n > 0:\n        o += 1\n    tl.store(x_ptr + o, 1.0)" + LAUNCH, stop_on_error=False)
+        endless = HEAD + "    while n > 0:\n        o += 1\n    tl.store(x_ptr + o, 1.0)" + LAUNCH
+        client.execute(endless, stop_on_error=False)
         time.sleep(1.5)
         begin = time.monotonic()
         manager.interrupt_kernel()

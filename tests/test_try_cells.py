@@ -83,7 +83,7 @@ def cells_of(lesson: str) -> list[str]:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_forgotten_mask_is_told_and_harms_nothing(lesson):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MALLOC_CHECK_": "3"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, __file__, lesson], capture_output=True, text=True, check=False, env=environment, timeout=300
     )

@@ -14,7 +14,6 @@ from workshop.machine import VENDORS, Machine, Node, probe
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
 TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
-TRITON_OF_NUMPY_2_4 = (3, 7)  # the interpreter of older ones fails with NumPy 2.4
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
@@ -60,9 +59,9 @@ def check_platform(machine: Machine) -> Iterator[Finding]:
     python = ".".join(map(str, machine.python))
     if machine.system != "Linux":
         yield Finding(
-            "bad",
+            "warn" if machine.triton else "bad",
             f"{machine.system} on {machine.architecture}",
-            "Triton is published for Linux only.",
+            "Triton is published for Linux only." + " Its Python files are here." * bool(machine.triton),
             "Use a Linux machine, WSL 2 on Windows, the container in docker/, or Colab.",
         )
     if machine.python < OLDEST_PYTHON:
@@ -107,6 +106,13 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
             "torch.compile may fail; the course's own kernels usually work.",
             f"pip install triton=={wanted}",
         )
+    elif not machine.compiler:
+        yield Finding(
+            "warn",
+            f"triton {machine.triton} without its library",
+            "Kernels run, and every exercise of lessons 0 to 5 can be solved. Nothing can be compiled: xray() says so.",
+            f"On Linux: pip install --force-reinstall triton=={machine.triton}",
+        )
     elif not TRITONS[0] <= _numbers(machine.triton) <= TRITONS[1]:
         yield Finding("warn", f"triton {machine.triton}", f"The course was tried with {oldest} to {newest}.")
     else:
@@ -114,17 +120,7 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
 
 
 def check_numpy(machine: Machine) -> Iterator[Finding]:
-    if not (machine.numpy and machine.triton):
-        return
-    clash = _numbers(machine.numpy) >= (2, 4) and _numbers(machine.triton) < TRITON_OF_NUMPY_2_4
-    if clash and machine.accelerator is None:
-        yield Finding(
-            "bad",
-            f"numpy {machine.numpy} with triton {machine.triton}",
-            "Triton's interpreter fails: 'only 0-dimensional arrays can be converted to Python scalars'.",
-            "pip install 'numpy<2.4'",
-        )
-    else:
+    if machine.numpy:
         yield Finding("ok", f"numpy {machine.numpy}")
 
 
@@ -135,7 +131,7 @@ def check_gpu(machine: Machine) -> Iterator[Finding]:
             yield Finding(
                 "warn",
                 "TRITON_INTERPRET is set although there is a GPU",
-                "Kernels run on the interpreter, slowly, and nothing is timed.",
+                "Kernels run on the CPU, every access to memory is checked, and nothing is timed.",
                 "Unset it and restart the notebook's kernel to use the GPU.",
             )
         return
@@ -143,7 +139,7 @@ def check_gpu(machine: Machine) -> Iterator[Finding]:
         yield Finding(
             "ok",
             "no GPU found",
-            "Kernels run on Triton's interpreter: every exercise can be solved, nothing is timed.",
+            "Kernels run on the CPU, every access to memory checked: every exercise can be solved, nothing is timed.",
         )
         return
     found = ", ".join(machine.gpus) or "a GPU's device files"
@@ -156,21 +152,21 @@ def check_gpu(machine: Machine) -> Iterator[Finding]:
 
 
 def _why_unused(machine: Machine) -> Iterator[Finding]:
-    """Why torch does not see a GPU that is there. The course still works, on the interpreter."""
+    """Why torch does not see a GPU that is there. The course still works, without it."""
     vendors = {gpu.split()[0] for gpu in machine.gpus}
     build = machine.torch_build
     if machine.torch and build == "CPU":
         yield Finding(
             "warn",
             f"found {', '.join(machine.gpus) or 'a GPU'}, but this torch is built for the CPU",
-            "Kernels run on the interpreter.",
+            "Kernels run on the CPU.",
             "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.",
         )
     elif machine.torch and vendors and not vendors & _vendors_of(build):
         yield Finding(
             "warn",
             f"found {', '.join(machine.gpus)}, but this torch is built for {build}",
-            "Kernels run on the interpreter.",
+            "Kernels run on the CPU.",
             "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.",
         )
     if machine.gpus and not machine.drivers:

@@ -44,8 +44,6 @@ OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 OLDEST_TORCH = "2.8"
 MACHINES = ("x86_64", "aarch64")
 GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
-# The interpreter of an older Triton fails with NumPy 2.4: it makes numbers of arrays with one element.
-TRITON_OF_NUMPY_2_4 = (3, 7)
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
@@ -135,8 +133,7 @@ def pins_beside(has, pins):
     """The course's pins as they hold beside an installed torch, as lines for pip's --constraint.
 
     What belongs to the torch build keeps its installed version. numpy stays as it is too where the torch is
-    the machine's own, because its other packages were built against that one; but where Triton's interpreter
-    does not work with that numpy, an older one is installed.
+    the machine's own, because its other packages were built against that one.
     """
     if not has["torch"]:
         return pins
@@ -146,16 +143,8 @@ def pins_beside(has, pins):
         if OF_TORCH.fullmatch(normal(name))
     }
     dropped = set(kept) | {"torch", "triton"} | (set() if has["own"] else {"numpy"})
-    triton = next((version for name, version in kept.items() if "triton" in name), None)
-    old = triton is not None and minor(triton) < TRITON_OF_NUMPY_2_4
-    course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped | ({"numpy"} if old else set())]
-    course += ["numpy<2.4"] if old else []
+    course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped]
     return course + [f"{name}=={version}" for name, version in sorted(kept.items())]
-
-
-def minor(version):
-    """(3, 4) of "3.4.0+git123"."""
-    return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def triton_of(needs):
@@ -319,10 +308,6 @@ def install_here(group, pins):
     there = {normal(name): version for name, version in has["installed"].items()}
     missing = [name for name in ONLINE[group] if normal(name) not in there]
     missing += [name for name in ("torch", "triton") if not has[name]]
-    triton = next((there[name] for name in there if "triton" in name and name != "jax-triton"), None)
-    if triton and minor(triton) < TRITON_OF_NUMPY_2_4 and minor(there.get("numpy", "2.4")) >= (2, 4):
-        missing.append("numpy<2.4")
-        there.pop("numpy", None)
     fixed = [f"{name}=={version}" for name, version in there.items() if name != "pip"]
     fixed += [pin for pin in pins if normal(pin.partition("==")[0]) not in {*there, "numpy"} | set(missing)]
     with tempfile.TemporaryDirectory() as folder:

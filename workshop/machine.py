@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workshop import backend
+
 VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 JUDGE_SECONDS = 120
 
@@ -41,6 +43,7 @@ class Machine:
     torch_build: str = "CPU"
     torch_wants_triton: str | None = None
     triton: str | None = None
+    compiler: bool = True  # whether Triton's library is there
     numpy: str | None = None
     jax: str | None = None
     jax_triton: str | None = None
@@ -63,6 +66,7 @@ def probe() -> Machine:
     """The facts about this machine. The compiler and the GPU are started by the judge's own process alone."""
     errors: dict[str, str] = {}
     torch = _import("torch", errors)
+    compiler = _has_library()
     triton = _import("triton", errors)
     cache = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
     existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
@@ -74,6 +78,7 @@ def probe() -> Machine:
         torch_build=_torch_build(torch),
         torch_wants_triton=_wanted_triton(),
         triton=getattr(triton, "__version__", None),
+        compiler=compiler,
         numpy=_version("numpy"),
         jax=_version("jax"),
         jax_triton=_version("jax-triton"),
@@ -83,7 +88,7 @@ def probe() -> Machine:
         drivers=tuple(
             name for name in ("nvidia", "amdgpu", "xe", "i915") if Path("/sys/module", name).exists()
         ),
-        interpret=_set_by_user(torch),
+        interpret="1" if backend.WISHED else None,
         cache=str(cache),
         cache_writable=os.access(existing, os.W_OK),
         cache_free=shutil.disk_usage(existing).free,
@@ -120,17 +125,17 @@ def _accelerator(torch) -> str | None:
     """The name of the accelerator torch sees."""
     if torch is None:
         return None
-    from workshop.backend import accelerator_visible
-
-    if not accelerator_visible():
+    if not backend.accelerator_visible():
         return None
     where = torch.accelerator.current_accelerator()
     return getattr(torch.get_device_module(where).get_device_properties(where), "name", where.type)
 
 
-def _set_by_user(torch) -> str | None:
-    """TRITON_INTERPRET, but not where `import workshop` itself has set it."""
-    return os.environ.get("TRITON_INTERPRET") if torch and _accelerator(torch) else None
+def _has_library() -> bool:
+    """Whether Triton can compile here. Where its library does not load, what of it is Python is made to do without."""
+    from workshop.executor import without_native
+
+    return importlib.util.find_spec("triton") is None or not without_native.install()
 
 
 def _wanted_triton() -> str | None:
