@@ -142,7 +142,7 @@ def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
     return x.flatten().unfold(0, x.shape[1], 1)[: x.shape[0]]
 
 
-def large_sizes(generator: torch.Generator, most: int = 40_000_000) -> tuple[int, ...]:
+def large_sizes(generator: torch.Generator, most: int = 100_000_000) -> tuple[int, ...]:
     """Three numbers of elements: one of 10⁴ to 10⁶, one beyond 2²⁴, and one between, all of them ragged."""
     low = 10 ** (4 + 2 * float(torch.rand((), generator=generator)))
     middle = 10 ** (6 + float(torch.rand((), generator=generator)))

@@ -110,8 +110,8 @@ def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, o
         return None
     elements, columns = drawn.size
     if value["stored"] < elements:
-        stored = f"All programs together store {value['stored']:,} of {elements:,} elements ({drawn.case.name})."
-        return Finding("unwritten-output", stored, TOO_FEW, ADVICE)
+        share = f"store {value['stored']:,} of {elements:,} elements" if value["stored"] else "leave elements out"
+        return Finding("unwritten-output", f"All programs together {share} ({drawn.case.name}).", TOO_FEW, ADVICE)
     count = min(value["found"], MOST_FOUND)
     at = read_result(asked.places, output, torch.int64, (MOST_FOUND,))[:count]
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]

@@ -31,14 +31,28 @@ _WHO = (1 << _CLOCK) - 1
 class Watch:
     """What is noted of each access: how often elements are read and written, and what nothing orders.
 
-    tell: is called with each line that the kernel prints, when it does. most: accesses of a launch, each by all programs
-    of a batch; TooLarge is raised where there are more. 0: any number.
+    tell: is called with each line that the kernel prints, when it does. most: accesses of a launch, each by all
+    programs of a batch; TooLarge is raised where there are more. 0: any number.
     """
 
     counts: bool = False
     races: bool = False
     tell: Callable[[str], None] | None = None
     most: int = 0
+
+
+Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
+
+
+def covered(spans: list[Spans], begin: int, end: int) -> int:
+    """How many of the elements from `begin` to `end` lie in at least one span."""
+    if not spans:
+        return 0
+    ordered = torch.cat(spans).clamp(begin, end)
+    ordered = ordered[ordered[:, 0].argsort()]
+    reach = torch.cummax(ordered[:, 1], dim=0).values
+    before = torch.cat([torch.tensor([begin]), reach[:-1]])
+    return int((reach - torch.maximum(ordered[:, 0], before)).clamp(min=0).sum())
 
 
 class TooLarge(Exception):
@@ -116,6 +130,13 @@ class Box:
             found = found + (torch.arange(size) * step).reshape((size,) + (1,) * (axes - axis - 1))
         return found
 
+    def spans(self) -> Spans:
+        """Where neighbouring elements begin and end, (number, 2)."""
+        length = self.counts[-1] if self.counts and self.steps[-1] == 1 else 1
+        counts = self.counts if length == 1 else (*self.counts[:-1], 1)
+        begin = Box(self.argument, 0, self.count, counts, self.start, self.steps).elements().reshape(-1)
+        return torch.stack((begin, begin + length), dim=1)
+
     def one_by_one(self, shape: tuple[int, ...]) -> Lanes:
         whole = (self.count, *self.counts)
         programs = torch.arange(self.first, self.first + self.count).reshape((-1,) + (1,) * len(shape))
@@ -173,6 +194,12 @@ class Lanes:
     def one_by_one(self, shape):
         return self
 
+    def spans(self):
+        at = self.at
+        if isinstance(self.argument.storage, Pages):
+            at = self.argument.storage.origin(at)
+        return torch.stack((at, at + 1), dim=1)
+
 
 Region = Box | Lanes
 
@@ -186,6 +213,7 @@ class Memory:
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
+        self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
         self.accesses = 0  # all programs of a batch together are one
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
@@ -246,6 +274,8 @@ class Memory:
             if kind != "load":
                 launch.bytes_stored += size
                 region.argument.bytes_stored += size
+            if self.only_addresses and kind == "store":
+                self.spans.setdefault(region.argument.name, []).append(region.spans())
             if self.watch.counts:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))

@@ -244,7 +244,8 @@ class Argument:
 class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
-    `accesses` is a hash of them all, in their order: two launches that do the same have the same one.
+    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`: by
+    tensor, what all programs store, where only addresses were wanted (memory.Spans).
     """
 
     kernel: str
@@ -261,3 +262,4 @@ class Launch:
     race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    spans: dict[str, list[torch.Tensor]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ import math
 import torch
 
 from workshop.executor import launch as executor
-from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.vast import Vast
 
 from ...tensors import DTYPES, seeded, to_bytes
@@ -45,6 +45,10 @@ def run(job: Job) -> None:
             job.report(Report(index, error=describe(error)))
 
 
+class Overlap(Exception):
+    """Programs write the same elements, so others are left out."""
+
+
 class _Large:
     """One case: tensors by the identity of their storage on the meta device."""
 
@@ -52,24 +56,34 @@ class _Large:
         self.job, self.case, self.programs = job, case, programs
         self.memory: dict[int, Vast] = {}
         self.launches: list[Launch] = []
+        self.uncounted = False
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
-        self.stored: dict[int, int] = {}  # by storage: bytes
+        self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
         steps = Replay(inputs, torch.device("meta"), self._fresh, self.launches.append, self._moved)
         result = steps.run(self.case.trace)
         try:
+            return {"stored": self._stored(result), "found": self._found(result)}
+        except Overlap:
+            return {"stored": 0, "found": 0}
+
+    def _stored(self, result: torch.Tensor) -> int:
+        """How many elements of the result the launches store; all of them where nobody can tell.
+
+        Raises Fault if a program reaches outside of a tensor.
+        """
+        try:
             for launch in self.launches:
                 self._look(launch)
-            stored = self.stored.get(_storage(result), 0) // result.element_size()
         except TooLarge:
-            stored = result.numel()  # nobody knows
-        try:
-            found = self._compute(result)
-        except TooLarge:
-            found = 0
-        return {"stored": stored, "found": found}
+            self.uncounted = True
+            return result.numel()
+        if not result.is_contiguous():
+            return result.numel()
+        first = result.storage_offset()
+        return covered(self.spans.get(_storage(result), []), first, first + result.numel())
 
     def _input(self, number: int) -> torch.Tensor:
         spec = self.case.inputs[number]
@@ -126,29 +140,34 @@ class _Large:
 
     def _look(self, launch: Launch) -> None:
         """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
-        program = self.programs[launch.program]
+        program, watch = self.programs[launch.program], Watch(most=MOST_LOOKS)
         arguments = self._arguments(launch)
-        watch = Watch(most=MOST_LOOKS)
         seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
         for label, value, _ in launch.arguments:
-            if isinstance(value, torch.Tensor):
-                stored = self.stored.get(_storage(value), 0)
-                self.stored[_storage(value)] = stored + seen.arguments[label].bytes_stored
+            if label in seen.spans:
+                self.spans.setdefault(_storage(value), []).extend(seen.spans[label])
 
-    def _compute(self, result: torch.Tensor) -> int:
-        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slot."""
+    def _found(self, result: torch.Tensor) -> int:
+        """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
         if len(self.launches) != 1 or not result.is_contiguous():
             return 0
         launch = self.launches[0]
         total = math.prod(launch.grid)
         each = max(1, sum(math.prod(spec.shape) for spec in self.case.inputs) * 2 // total)
-        programs = self._chosen(total, result.numel(), max(1, WORK // each))
         if each > WORK:
             return 0
-        program, arguments, watch = self.programs[launch.program], self._arguments(launch), Watch(races=True, most=MOST_STEPS)
-        executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
+        programs = self._chosen(total, result.numel(), max(1, WORK // each))
+        program, arguments = self.programs[launch.program], self._arguments(launch)
+        watch = Watch(races=True, most=MOST_STEPS)
+        try:
+            seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
+        except TooLarge:
+            return 0
         at, values = self.memory[_storage(result)].memory.found()
         at = at - result.storage_offset()
+        if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
+            raise Overlap
+        at, values = _with_holes(at, values)
         some = slice(0, MOST_FOUND) if len(at) <= MOST_FOUND else torch.randperm(len(at))[:MOST_FOUND].sort().values
         write_result(self.case.places, self.job.output, to_bytes(at[some]))
         write_result(self.case.slot, self.job.output, to_bytes(values[some]))
@@ -160,7 +179,32 @@ class _Large:
         crossings = [crossing * total // elements for crossing in CROSSINGS if crossing < elements]
         drawn = torch.randint(0, total, (FEW,), generator=generator).tolist()
         wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
-        return torch.tensor(sorted(list(wanted)[:most]))
+        near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in (0, 1))
+        return torch.tensor(sorted(list(near)[:most]))
+
+
+def _overlap(seen, chosen: int, total: int, elements: int) -> bool:
+    """Whether programs that are no neighbours write the same elements, although all together just fill the result."""
+    apart = [race for race in seen.races if race.first and abs(race.first[0] - race.second[0]) > 1]
+    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * _itemsize(seen)
+
+
+def _itemsize(seen) -> int:
+    return min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+
+
+def _with_holes(at: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Adds elements that nobody writes, as NaN: those between two that were written, where there are many.
+
+    Programs of blocks write neighbours: a program fills such a hole, or the next one, and both were chosen.
+    """
+    small = at.diff() == 2
+    if not len(small) or float(small.float().mean()) < 0.1:
+        return at, values
+    holes = at[:-1][small] + 1
+    nothing = torch.full((len(holes),), float("nan")).to(values.dtype)
+    at, order = torch.cat([at, holes]).sort()
+    return at, torch.cat([values, nothing])[order]
 
 
 def _storage(tensor: torch.Tensor) -> int:
