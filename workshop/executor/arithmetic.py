@@ -17,43 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import (
-    bitcast,
-    bits,
-    constant,
-    converted,
-    from_signed,
-    from_unsigned,
-    integer_cast,
-    narrowed,
-    to_signed,
-    to_unsigned,
-    torch_dtype,
-    unsigned,
-    zero_extended,
-)
+from .formats import CONVERSIONS, bits, constant, narrowed, torch_dtype, unsigned, zero_extended
 from .products import dot, dot_scaled
 from .program import Enum, Type
 
-__all__ = [
-    "ATOMICS",
-    "ELEMENTWISE",
-    "constant",
-    "dot",
-    "dot_scaled",
-    "extern",
-    "gather",
-    "histogram",
-    "reduction",
-    "torch_dtype",
-]
-
-ELEMENTWISE: dict[str, Callable] = {}
-
-
-def _up(x: Tensor, ndim: int) -> Tensor:
-    return x.reshape(x.shape + (1,) * (ndim - x.ndim))
-
+__all__ = ["ATOMICS", "ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction",
+           "torch_dtype"]  # fmt: skip
 
 # --- integers ----------------------------------------------------------------------------------------------
 
@@ -89,11 +58,6 @@ def _sdiv(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(y == 0, _by_zero(x), torch.where(y == -1, -x, quotient))
 
 
-def _srem(x: Tensor, y: Tensor) -> Tensor:
-    """With the sign of x."""
-    return x - _sdiv(x, y) * y
-
-
 def _by_zero(x: Tensor) -> Tensor:
     """x / 0 and x % 0 on a card: all bits set, of 64 the lower half where x fits there; PTX leaves it open."""
     if x.dtype != torch.int64:
@@ -125,7 +89,8 @@ def _shift(operation: Callable) -> Callable:
 
 
 _INTEGERS: dict[str, Callable] = {
-    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv, "srem": _unless_by_zero(_srem),
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "sdiv": _sdiv,
+    "srem": _unless_by_zero(lambda x, y: x - _sdiv(x, y) * y),  # with the sign of x
     "and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor,
     "shl": _shift(torch.bitwise_left_shift), "ashr": _shift(torch.bitwise_right_shift),
     "lshr": _shift(_without_sign(np.right_shift)), "udiv": _unless_by_zero(_without_sign(np.floor_divide)),
@@ -133,21 +98,9 @@ _INTEGERS: dict[str, Callable] = {
     "maxsi": torch.maximum, "minsi": torch.minimum, "maxui": _without_sign(np.maximum),
     "minui": _without_sign(np.minimum),
 }  # fmt: skip
-ELEMENTWISE |= {name: _modulo_two(operation) for name, operation in _INTEGERS.items()}
-ELEMENTWISE |= {"add": _modulo_two(torch.add), "iabs": torch.abs}
+ELEMENTWISE: dict[str, Callable] = {name: _modulo_two(operation) for name, operation in _INTEGERS.items()}
 
 # --- floating point ----------------------------------------------------------------------------------------
-
-
-def wide(x: Tensor) -> Tensor:
-    """float8 as float32: torch computes with no float8."""
-    return x.float() if x.dtype.itemsize == 1 else x
-
-
-def _has_zero(x: Tensor) -> bool:
-    if x.dtype.itemsize == 2:
-        return bool((x == 0).any())
-    return np.count_nonzero(x.numpy()) < x.numel()  # four times as fast
 
 
 def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
@@ -160,7 +113,10 @@ def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
     def call(x: Tensor, y: Tensor, *_) -> Tensor:
         result = operation(x, y)
         low, high = torch.aminmax(result)
-        if low > 0 or high < 0 or not _has_zero(result):
+        zeros = not (low > 0 or high < 0)
+        if zeros:  # numpy looks four times as fast as torch, but knows no bfloat16
+            zeros = (result == 0).any() if x.dtype.itemsize == 2 else np.count_nonzero(result.numpy()) < result.numel()
+        if not zeros:
             pass
         elif join is torch.bitwise_and and y.numel() == 1 and not y.signbit():  # such as max(x, 0)
             result += 0.0  # -0 becomes +0
@@ -231,29 +187,27 @@ def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
         high = scaled - (scaled - number)
         return high, number - high
 
+    def moderate(number, least):
+        return (number.abs() > least) & (number.abs() < 1e290)
+
     product = x * y
+    plain = product + z
     (xh, xl), (yh, yl) = halves(x), halves(y)
     rest = xl * yl - (((product - xh * yh) - xl * yh) - xh * yl)
     high, low = _two_sum(z, rest)
     high, middle = _two_sum(product, high)
     result = high + _odd_sum(middle, low)
-    plain = product + z
-
-    def far(number, least, most):
-        return (number != 0) & ((number.abs() < least) | (number.abs() > most))
-
-    awkward = far(x, 1e-290, 1e290) | far(y, 1e-290, 1e290) | far(z, 1e-250, 1e290) | far(product, 1e-250, 1e290)
-    awkward |= (product == 0) & (x != 0) & (y != 0)
+    exact = moderate(x, 1e-290) & moderate(y, 1e-290) & moderate(z, 1e-250) & moderate(product, 1e-250)
+    result = torch.where(exact & (result != 0), result, plain)
+    awkward = ~exact & (x != 0) & (y != 0) & ((z != 0) | (product == 0))
     awkward &= x.isfinite() & y.isfinite() & z.isfinite()
-    result = torch.where(plain.isfinite() & (product != 0) & (result != 0), result, plain)
     if awkward.any():
-        result = result.clone()
-        exact = [_exact(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
-        result[awkward] = torch.tensor(exact, dtype=torch.float64)
+        fractions = [_by_fractions(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
+        result[awkward] = torch.tensor(fractions, dtype=torch.float64)
     return result
 
 
-def _exact(x: float, y: float, z: float) -> float:
+def _by_fractions(x: float, y: float, z: float) -> float:
     total = Fraction(x) * Fraction(y) + Fraction(z)
     try:
         return float(total) if total else x * y + z
@@ -272,9 +226,9 @@ def _frem(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(y.isinf(), x, fma(-torch.trunc(x / y), y, x))
 
 
-ELEMENTWISE |= MAXIMUM
+ELEMENTWISE |= MAXIMUM | CONVERSIONS
 ELEMENTWISE |= {
-    "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fneg": torch.neg, "fdiv": torch.div,
+    "iabs": torch.abs, "fadd": torch.add, "fsub": torch.sub, "fmul": torch.mul, "fneg": torch.neg, "fdiv": torch.div,
     "precise_divf": torch.div, "approx_divf": torch.div, "frem": _frem, "fma": fma, "clampf": _clampf,
     "exp": torch.exp, "exp2": torch.exp2, "log": torch.log,
     "log2": torch.log2, "sin": torch.sin, "cos": torch.cos, "sqrt": _sqrt, "precise_sqrt": _sqrt,
@@ -292,45 +246,35 @@ ATOMICS: dict[str, Callable] = {
 # --- comparisons -------------------------------------------------------------------------------------------
 
 
-def _compared(operation: Callable) -> Callable:
-    return lambda x, y: operation(wide(x), wide(y))
+def _compared(operation: Callable, opposite: bool = False) -> Callable:
+    """Of float8 as float32: torch computes with no float8. opposite: where the operation is not true."""
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        result = operation(x, y) if x.dtype.itemsize > 1 else operation(x.float(), y.float())
+        return result.logical_not_() if opposite else result
+
+    return call
 
 
-def _not(operation: Callable) -> Callable:
-    return lambda x, y: operation(wide(x), wide(y)).logical_not_()
-
-
-def _unlike(x: Tensor, y: Tensor) -> Tensor:
-    return (x < y) | (x > y)
-
-
-def _unordered(x: Tensor, y: Tensor) -> Tensor:
-    return (x != x) | (y != y)
-
-
-_ORDERED = {"EQ": torch.eq, "GT": torch.gt, "GE": torch.ge, "LT": torch.lt, "LE": torch.le, "NE": _unlike}
-_OPPOSITE = {"EQ": "NE", "NE": "EQ", "GT": "LE", "LE": "GT", "LT": "GE", "GE": "LT"}
+_ORDERED = {"EQ": torch.eq, "GT": torch.gt, "GE": torch.ge, "LT": torch.lt, "LE": torch.le,
+            "NE": lambda x, y: (x < y) | (x > y), "RD": lambda x, y: (x == x) & (y == y)}  # fmt: skip
+_OPPOSITE = {"EQ": "NE", "NE": "EQ", "GT": "LE", "LE": "GT", "LT": "GE", "GE": "LT", "NO": "RD"}
 ELEMENTWISE |= {f"fcmpO{how}": _compared(operation) for how, operation in _ORDERED.items()}
-ELEMENTWISE |= {f"fcmpU{how}": _not(_ORDERED[_OPPOSITE[how]]) for how in _ORDERED}
-ELEMENTWISE |= {"fcmpUNE": _compared(torch.ne), "fcmpUNO": _compared(_unordered), "fcmpORD": _not(_unordered)}
-ELEMENTWISE |= {f"icmpS{how}": operation for how, operation in _ORDERED.items()}
-ELEMENTWISE |= {"icmpEQ": torch.eq, "icmpNE": torch.ne}
+ELEMENTWISE |= {f"fcmpU{how}": _compared(_ORDERED[other], opposite=True) for how, other in _OPPOSITE.items()}
+ELEMENTWISE |= {"fcmpUNE": _compared(torch.ne), "icmpEQ": torch.eq, "icmpNE": torch.ne}
+ELEMENTWISE |= {f"icmpS{how}": _ORDERED[how] for how in ("GT", "GE", "LT", "LE")}
 ELEMENTWISE |= {
-    f"icmpU{how}": _without_sign(getattr(np, name))
-    for how, name in {"GT": "greater", "GE": "greater_equal", "LT": "less", "LE": "less_equal"}.items()
+    f"icmpU{how}": _without_sign(operation)
+    for how, operation in {"GT": np.greater, "GE": np.greater_equal, "LT": np.less, "LE": np.less_equal}.items()
 }
 
 
 def _select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """`condition` may be a number where x and y are blocks."""
-    return torch.where(_up(condition, max(x.ndim, y.ndim)), x, y)
+    return torch.where(condition.reshape(condition.shape + (1,) * (max(x.ndim, y.ndim) - condition.ndim)), x, y)
 
 
-ELEMENTWISE |= {
-    "select": _select, "fp_to_fp": converted, "fp_ext": converted, "fp_trunc": converted, "si_to_fp": from_signed,
-    "ui_to_fp": from_unsigned, "fp_to_si": to_signed, "fp_to_ui": to_unsigned, "int_cast": integer_cast,
-    "bitcast": bitcast, "ptr_to_int": bitcast, "int_to_ptr": bitcast,
-}  # fmt: skip
+ELEMENTWISE["select"] = _select
 
 # --- reductions --------------------------------------------------------------------------------------------
 
@@ -366,10 +310,8 @@ def _greatest(sign: int, propagates: bool) -> Callable:
             result = torch.where(unknown.all(dim), float("nan"), pick(torch.where(unknown, ignored, x), dim))
         zero = result == 0
         if zero.any():
-            negative = torch.signbit(x) if sign > 0 else ~torch.signbit(x)
-            other = ((x == 0) & ~negative).any(dim)  # a zero of the sign that wins
-            value = torch.where(other == (sign > 0), 0.0, -0.0).to(x.dtype)
-            result = torch.where(zero, value, result)
+            wins = ((x == 0) & (torch.signbit(x) != (sign > 0))).any(dim)  # a zero of the sign that wins is there
+            result = torch.where(zero, torch.where(wins == (sign > 0), 0.0, -0.0), result)
         return result.to(x.dtype)
 
     return call
@@ -387,10 +329,12 @@ def _flipped(pick: Callable) -> Callable:
     return call
 
 
-def _folded(operation: Callable) -> Callable:
-    """In halves."""
+def _folded(operation: Callable, at_once: Callable | None = None) -> Callable:
+    """In halves; `at_once` for dtypes in which it does the same."""
 
     def call(x: Tensor, dim: int) -> Tensor:
+        if at_once is not None and x.dtype.itemsize > 2:
+            return at_once(x, dim)
         while x.shape[dim] > 1:
             half = x.shape[dim] // 2
             rest = x.narrow(dim, 2 * half, x.shape[dim] - 2 * half)
@@ -401,13 +345,8 @@ def _folded(operation: Callable) -> Callable:
     return call
 
 
-def _in_floats(at_once: Callable, operation: Callable) -> Callable:
-    halves = _folded(operation)
-    return lambda x, dim: at_once(x, dim) if x.dtype.itemsize > 2 else halves(x, dim)
-
-
 _REDUCTIONS: dict[str, Callable] = {
-    "fadd": _in_floats(torch.sum, torch.add), "fmul": _in_floats(torch.prod, torch.mul),
+    "fadd": _folded(torch.add, torch.sum), "fmul": _folded(torch.mul, torch.prod),
     "add": _keeping(torch.sum), "mul": _keeping(torch.prod),
     "maxnumf": _greatest(1, False), "maximumf": _greatest(1, True), "minnumf": _greatest(-1, False),
     "minimumf": _greatest(-1, True), "maxsi": torch.amax, "minsi": torch.amin, "maxui": _flipped(torch.amax),

@@ -5,11 +5,13 @@ Comments that say "a card" mean what an H200 gave (benchmarks/recorded/h200_oper
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
 
-from .program import Enum, Type
+from .program import Type
 
 DTYPES = {
     "i1": torch.bool, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
@@ -18,8 +20,7 @@ DTYPES = {
     "f8E5M2FNUZ": torch.float8_e5m2fnuz, "f8E4M3B11FNUZ": torch.uint8,
 }  # fmt: skip
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-TORCH_UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
-UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
 # Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
            torch.float8_e5m2fnuz: 57344.0}  # fmt: skip
@@ -48,7 +49,7 @@ def bits(x: Tensor) -> Tensor:
 
 def unsigned(x: Tensor) -> np.ndarray:
     """The same bits as unsigned integers. torch has almost no operations for these; numpy has."""
-    return x.numpy().view(UNSIGNED[x.dtype.itemsize])
+    return x.numpy().view(f"u{x.dtype.itemsize}")
 
 
 def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -58,7 +59,7 @@ def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
 
 def zero_extended(x: Tensor) -> Tensor:
     """Integers of at most 32 bits without sign, as int64; int64 as it is."""
-    return x.long() if x.dtype in (torch.bool, torch.int64) else x.view(TORCH_UNSIGNED[x.dtype.itemsize]).long()
+    return x.long() if x.dtype in (torch.bool, torch.int64) else x.view(UNSIGNED[x.dtype.itemsize]).long()
 
 
 # --- between floating point formats ------------------------------------------------------------------------
@@ -78,39 +79,24 @@ def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor
     return result
 
 
-def converted(x: Tensor, type: Type, mode: Enum | None = None) -> Tensor:
-    """fp_to_fp, fp_ext, fp_trunc."""
-    dtype = torch_dtype(type.scalar)
-    if dtype.itemsize > x.dtype.itemsize:
-        return x.to(dtype)
-    return narrowed(x, dtype, mode is not None and mode.name == "RTZ")
-
-
 def tf32(x: Tensor) -> Tensor:
     """float32 with 10 bits after the point: a card's tensor cores leave the other 13 out, and nothing rounds before."""
     return torch.where(x.isnan(), x, (bits(x) & ~0x1FFF).view(torch.float32))
 
 
+def _float(x: Tensor, dtype: torch.dtype, mode=None) -> Tensor:
+    """fp_to_fp, fp_ext, fp_trunc. mode: of program.Enum, or None."""
+    wider = dtype.itemsize > x.dtype.itemsize
+    return x.to(dtype) if wider else narrowed(x, dtype, mode is not None and mode.name == "RTZ")
+
+
 # --- between integers and floating point -------------------------------------------------------------------
 
 
-def from_signed(x: Tensor, type: Type) -> Tensor:
-    """si_to_fp, rounded once."""
-    return _from_integers(-x.to(torch.int8) if x.dtype == torch.bool else x, torch_dtype(type.scalar))
-
-
-def from_unsigned(x: Tensor, type: Type) -> Tensor:
-    """ui_to_fp, rounded once."""
-    dtype = torch_dtype(type.scalar)
-    if dtype.itemsize >= 4 and x.dtype != torch.bool:
-        return x.view(TORCH_UNSIGNED[x.dtype.itemsize]).to(dtype)
-    if x.dtype != torch.int64:
-        return _from_integers(zero_extended(x), dtype)
-    halved = (x >> 1 & torch.iinfo(torch.int64).max) | (x & 1)
-    return torch.where(x < 0, _from_integers(halved, dtype) * 2, _from_integers(x, dtype))
-
-
-def _from_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _from_signed(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Rounded once."""
+    if x.dtype == torch.bool:
+        x = -x.to(torch.int8)
     if dtype != torch.bfloat16 or x.dtype.itemsize < 4:
         return x.to(dtype)  # float16 as well: where float32 would have to round, float16 is infinite
     if x.dtype == torch.int64:  # the low bits into one, so that float64 holds it
@@ -118,60 +104,61 @@ def _from_integers(x: Tensor, dtype: torch.dtype) -> Tensor:
     return narrowed(x.double(), dtype)
 
 
-def to_signed(x: Tensor, type: Type) -> Tensor:
-    """fp_to_si. To i8: by i16, as the card does, so that 300 is 44."""
-    dtype = torch_dtype(type.scalar)
-    return saturated(x, torch.int16).to(dtype) if dtype == torch.int8 else saturated(x, dtype)
+def _from_unsigned(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Rounded once."""
+    if dtype.itemsize >= 4 and x.dtype != torch.bool:
+        return x.view(UNSIGNED[x.dtype.itemsize]).to(dtype)
+    if x.dtype != torch.int64:
+        return _from_signed(zero_extended(x), dtype)
+    halved = (x >> 1 & torch.iinfo(torch.int64).max) | (x & 1)
+    return torch.where(x < 0, _from_signed(halved, dtype) * 2, _from_signed(x, dtype))
 
 
-def to_unsigned(x: Tensor, type: Type) -> Tensor:
-    """fp_to_ui. To i8: by u16."""
-    dtype = torch_dtype(type.scalar)
-    return saturated_unsigned(x, torch.int16).to(dtype) if dtype == torch.int8 else saturated_unsigned(x, dtype)
+def saturated(x: Tensor, dtype: torch.dtype, signed: bool = True) -> Tensor:
+    """Floating point toward zero to integers; what is too large as the largest of them (PTX: cvt.rzi).
 
-
-def saturated(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Floating point toward zero to integers; what is too large as the largest of them (PTX: cvt.rzi)."""
+    NaN is 0, or the highest bit alone where float64 or 64 bits take part (PTX: cvt).
+    """
     least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
-    low, high = torch.aminmax(x)
-    if low >= least and high < -float(least):
-        return x.to(dtype)
-    exact = x.double()
-    inside = torch.where((exact >= least) & (exact < -float(least)), exact, 0).to(dtype)
-    result = torch.where(exact < least, least, torch.where(exact >= -float(least), most, inside))
-    return torch.where(exact.isnan(), _of_nan(x, dtype), result)
-
-
-def saturated_unsigned(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """The same to integers without sign; what is below 0 is 0."""
-    width = 8 * dtype.itemsize
-    exact = x.double()
-    inside = torch.where((exact > -1) & (exact < 2.0**width), exact, 0)
-    if width == 64:
-        upper = inside >= 2.0**63
-        result = torch.where(upper, inside - 2.0**63, inside).long() ^ torch.where(upper, torch.iinfo(dtype).min, 0)
+    above = -float(least) if signed else -2.0 * least
+    if signed:
+        low, high = torch.aminmax(x)
+        if low >= least and high < above:
+            return x.to(dtype)
+    of_nan = least if torch.float64 == x.dtype or dtype == torch.int64 else 0
+    x = x.double()
+    if signed:
+        inside = torch.where((x >= least) & (x < above), x, 0).to(dtype)
+        result = torch.where(x < least, least, torch.where(x >= above, most, inside))
     else:
-        result = inside.long().to(dtype)
-    result = torch.where(exact >= 2.0**width, -1, result)
-    return torch.where(exact.isnan(), _of_nan(x, dtype), result)
+        inside = torch.where((x > -1) & (x < above), x, 0)
+        upper = inside >= above / 2  # by the sign bit, and what is left of it
+        result = torch.where(upper, inside - above / 2, inside).to(dtype) ^ torch.where(upper, least, 0).to(dtype)
+        result = torch.where(x >= above, -1, result)
+    return torch.where(x.isnan(), of_nan, result)
 
 
-def _of_nan(x: Tensor, dtype: torch.dtype) -> int:
-    """NaN as an integer: 0, or the highest bit alone where float64 or 64 bits take part (PTX: cvt)."""
-    return torch.iinfo(dtype).min if torch.float64 == x.dtype or dtype == torch.int64 else 0
+def _to_integers(signed: bool) -> Callable:
+    """To i8 by 16 bits, as a card does, so that 300 is 44."""
+    return lambda x, dtype: saturated(x, torch.int16 if dtype == torch.int8 else dtype, signed).to(dtype)
 
 
-def integer_cast(x: Tensor, type: Type, signed: bool) -> Tensor:
-    """int_cast: the low bits, or more bits: copies of the sign, or 0."""
-    dtype = torch_dtype(type.scalar)
+def _integer_cast(x: Tensor, dtype: torch.dtype, signed: bool) -> Tensor:
+    """The low bits, or more bits: copies of the sign, or 0."""
     if dtype == torch.bool:
         return cut(x, dtype)
     if x.dtype == torch.bool:
         return -x.to(dtype) if signed else x.to(dtype)
-    if signed or dtype.itemsize <= x.dtype.itemsize:
-        return x.to(dtype)
-    return zero_extended(x).to(dtype)
+    return x.to(dtype) if signed or dtype.itemsize <= x.dtype.itemsize else zero_extended(x).to(dtype)
 
 
-def bitcast(x: Tensor, type: Type) -> Tensor:
-    return x.view(torch_dtype(type.scalar))
+def _typed(convert: Callable) -> Callable:
+    """Operations of a Program get a type where the functions of this module get a dtype."""
+    return lambda x, type, *more: convert(x, torch_dtype(type.scalar), *more)
+
+
+CONVERSIONS: dict[str, Callable] = {name: _typed(convert) for name, convert in {
+    "fp_to_fp": _float, "fp_ext": _float, "fp_trunc": _float, "si_to_fp": _from_signed, "ui_to_fp": _from_unsigned,
+    "fp_to_si": _to_integers(True), "fp_to_ui": _to_integers(False), "int_cast": _integer_cast,
+    "bitcast": Tensor.view, "ptr_to_int": Tensor.view, "int_to_ptr": Tensor.view,
+}.items()}  # fmt: skip

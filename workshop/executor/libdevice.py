@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from .arithmetic import ELEMENTWISE, odd_fma
-from .formats import bits, narrowed, saturated, saturated_unsigned, unsigned, zero_extended
+from .formats import bits, narrowed, saturated, unsigned, zero_extended
 from .front_end import Unsupported
 
 
@@ -61,8 +61,7 @@ def _of_turns(x: Tensor, ahead: int) -> Tensor:
 def _round(x: Tensor) -> Tensor:
     """To the nearest integer, halves away from zero."""
     whole = torch.trunc(x)
-    away = torch.where(whole.isinf(), x, whole + torch.copysign(((x - whole).abs() >= 0.5).to(x.dtype), x))
-    return torch.copysign(away, x)
+    return torch.copysign(torch.where((x - whole).abs() >= 0.5, whole + torch.sign(x), whole), x)
 
 
 def _remainder(x: Tensor, y: Tensor) -> Tensor:
@@ -116,14 +115,10 @@ def _byte_perm(x: Tensor, y: Tensor, selector: Tensor) -> Tensor:
     return sum(((both >> (selector.long() >> 4 * i & 7) * 8) & 255) << 8 * i for i in range(4))
 
 
-def _each_bit(bit: Callable) -> Callable:
-    """The sum of bit(the lowest bit of x >> i, i, the number of bits) over all i."""
-
-    def called(x: Tensor) -> Tensor:
-        width = 8 * x.dtype.itemsize
-        return sum((bit(x >> i & 1, i, width) for i in range(width)), torch.zeros_like(x))
-
-    return called
+def _popc(x: Tensor, reverse: bool = False) -> Tensor:
+    """The sum of the bits; reverse: of the bits in the opposite order, each in its place."""
+    places = range(8 * x.dtype.itemsize)
+    return sum(((x >> i & 1) << (places[-1 - i] if reverse else 0) for i in places), torch.zeros_like(x))
 
 
 def _mulhi(x: Tensor, y: Tensor) -> Tensor:
@@ -131,26 +126,21 @@ def _mulhi(x: Tensor, y: Tensor) -> Tensor:
     return ELEMENTWISE["umulhi"](x, y) - torch.where(x < 0, y, 0) - torch.where(y < 0, x, 0)
 
 
-def _bessel(name: str) -> Callable:
-    """torch's modified Bessel functions give NaN for infinity."""
-    function = getattr(torch.special, name)
-    return lambda x: torch.where(x.isinf(), x.abs() if name == "i0" else x, function(x))
-
-
-# Functions of float64 and of integers. Those of one argument first that torch has by the same name.
-FUNCTIONS: dict[str, Callable] = {name: getattr(torch, name, None) or getattr(torch.special, name) for name in """
-    acos acosh asin asinh atan atanh atan2 cos cosh erf erfc erfinv exp exp2 expm1 hypot lgamma log log10 log1p log2 pow
-    rsqrt sin sinh sqrt tan tanh erfcx ceil floor trunc round abs copysign isfinite isinf isnan signbit
-""".split()}  # fmt: skip
+# Functions of float64 and of integers; first those that torch has by the same name.
+_TORCH = """acos acosh asin asinh atan atanh atan2 cos cosh erf erfc erfinv exp exp2 expm1 hypot lgamma log log10 log1p
+log2 pow rsqrt sin sinh tan tanh ceil floor trunc abs copysign isfinite isinf isnan signbit"""
+FUNCTIONS: dict[str, Callable] = {name: getattr(torch, name) for name in _TORCH.split()}
 FUNCTIONS |= {name: getattr(torch.special, f"bessel_{name}") for name in ("j0", "j1", "y0", "y1")}
 FUNCTIONS |= {
-    "i0": _bessel("i0"), "i1": _bessel("i1"), "cyl_bessel_i0": _bessel("i0"), "cyl_bessel_i1": _bessel("i1"),
+    **dict.fromkeys(["i0", "cyl_bessel_i0"], lambda x: torch.where(x.isinf(), math.inf, torch.special.i0(x))),
+    **dict.fromkeys(["i1", "cyl_bessel_i1"], lambda x: torch.where(x.isinf(), x, torch.special.i1(x))),  # torch: NaN
     "llabs": torch.abs, "iabs": torch.abs, "fabs": torch.abs, "nearbyint": torch.round, "rint": torch.round,
     "round": _round, "llrint": lambda x: saturated(torch.round(x), torch.int64), "finite": torch.isfinite,
     "llround": lambda x: saturated(_round(x), torch.int64), "saturate": lambda x: x.nan_to_num(0.0).clamp(0, 1),
-    "cbrt": _cbrt, "rcbrt": lambda x: 1 / _cbrt(x), "fmod": _fmod, "remainder": _remainder, "dividef": torch.div,
+    "cbrt": _cbrt, "rcbrt": lambda x: 1 / _cbrt(x), "fmod": _fmod, "remainder": _remainder, "fdividef": torch.div,
     "sinpi": lambda x: torch.where(x == torch.round(x), 0 * x, _of_turns(x, 0)),
     "cospi": lambda x: _of_turns(x, 1) + 0.0,  # no -0
+    "erfcx": torch.special.erfcx,
     "erfcinv": lambda x: torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5)),
     "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2, "normcdfinv": torch.special.ndtri,
     "exp10": lambda x: torch.pow(10.0, x), "powi": torch.pow, "pown": torch.pow,
@@ -160,7 +150,7 @@ FUNCTIONS |= {
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),
     "ldexp": _by_numpy(np.ldexp), "scalbn": _by_numpy(np.ldexp),
     "clz": lambda x: 8 * x.dtype.itemsize - _bit_length(x), "ffs": lambda x: _bit_length(x & -x),
-    "popc": _each_bit(lambda bit, i, width: bit), "brev": _each_bit(lambda bit, i, width: bit << width - 1 - i),
+    "popc": _popc, "brev": lambda x: _popc(x, reverse=True),
     "byte_perm": _byte_perm, "mul24": lambda x, y: (x.long() << 40 >> 40) * (y.long() << 40 >> 40),
     "umul24": lambda x, y: (x.long() & 0xFFFFFF) * (y.long() & 0xFFFFFF),
     "sad": lambda x, y, z: (x.long() - y.long()).abs() + z,
@@ -175,32 +165,43 @@ FUNCTIONS |= {
 }  # fmt: skip
 # Functions that see a number's own format.
 EXACT: dict[str, Callable] = {
-    "fma": ELEMENTWISE["fma"], "nextafter": torch.nextafter, "mulhi": _mulhi, "mul64hi": _mulhi,
-    "umulhi": ELEMENTWISE["umulhi"], "umul64hi": ELEMENTWISE["umulhi"], "float_as_int": bits, "float_as_uint": bits,
+    "fma": ELEMENTWISE["fma"], "sqrt": ELEMENTWISE["sqrt"], "nextafter": torch.nextafter, "mulhi": _mulhi,
+    "mul64hi": _mulhi, "umulhi": ELEMENTWISE["umulhi"], "umul64hi": ELEMENTWISE["umulhi"], "float_as_int": bits,
+    "float_as_uint": bits,
 }  # fmt: skip
 
 # --- rounding in a direction -------------------------------------------------------------------------------
 
 ROUNDED: dict[str, Callable] = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "sqrt": torch.sqrt,
-    "rcp": torch.reciprocal, "rsqrt": torch.rsqrt,
+    "rcp": torch.reciprocal, "rsqrt": torch.rsqrt, "fma": ELEMENTWISE["fma"],
 }  # fmt: skip
 WHOLE = {"rn": torch.round, "rd": torch.floor, "ru": torch.ceil, "rz": torch.trunc}
 
 
 def _directed(name: str, symbol: str, args: list[Tensor]) -> Tensor:
-    """Arithmetic and conversions whose name ends with the rounding: fadd_rd, float2int_ru, int2float_rz."""
-    x, name, how = args[0], name[:-3], name[-2:]
-    if found := re.fullmatch(r"(?:float|double)2(u?)(int|ll)", name):
-        dtype = torch.int32 if found[2] == "int" else torch.int64
-        return (saturated_unsigned if found[1] else saturated)(WHOLE[how](x), dtype)
+    """Arithmetic and conversions whose name ends with the rounding: fadd_rd, float2int_ru, int2float_rz.
+
+    float64 tells on which side of a float32 the exact result is. float64 itself is rounded to nearest only.
+    """
+    x, name, how, known = args[0], name[:-3], name[-2:], args[0].dtype in (torch.float32, torch.int32)
+    if how in WHOLE and (found := re.fullmatch(r"(?:float|double)2(u?)(int|ll)", name)):
+        return saturated(WHOLE[how](x), torch.int32 if found[2] == "int" else torch.int64, signed=not found[1])
     if found := re.fullmatch(r"(u?)(?:int|ll)2(float|double)", name):
-        dtype = torch.float32 if found[2] == "float" else torch.float64
         values = unsigned(x) if found[1] else x.numpy()
-        exact, nearest = (torch.from_numpy(values.astype(f"f{size}")) for size in (8, dtype.itemsize))
-        known = x.dtype == torch.int32
-    else:
-        ...
-    if how == "rn" : return nearest
-    if not known: raise Unsupported(f"libdevice {symbol}")
-    return _turned(exact, nearest, how)
+        exact = torch.from_numpy(values.astype("f8"))
+        nearest = torch.from_numpy(values.astype("f4")) if found[2] == "float" else exact
+    elif found := re.fullmatch(r"[fd]?(add|sub|mul|div|sqrt|rcp|rsqrt|fma)f?", name):
+        if known and found[1] in ("add", "sub", "fma"):  # a sum of unlike sizes is more than float64 holds
+            y, z = args[1:] if found[1] == "fma" else (torch.ones_like(x), args[1])
+            exact = odd_fma(x, y, -z if found[1] == "sub" else z)
+        else:
+            exact = ROUNDED[found[1]](*(each.double() for each in args))
+        nearest = narrowed(exact, x.dtype)
+    if not found or how not in WHOLE or how != "rn" and not known:
+        raise Unsupported(f"libdevice {symbol}")
+    if how == "rn":
+        return nearest
+    value, toward = nearest.double(), {"rz": 0.0, "rd": -math.inf, "ru": math.inf}[how]
+    beyond = {"rz": value.abs() > exact.abs(), "rd": value > exact, "ru": value < exact}[how]
+    return torch.where(beyond, torch.nextafter(nearest, torch.tensor(toward, dtype=nearest.dtype)), nearest)
