@@ -184,7 +184,7 @@ def _require_entry(path: Path, source: str, exercise):
     wanted = _count(exercise.signature)
     if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
         raise CallError(
-            f"{path.name}: {exercise.entry}({ast.unparse(function.args)[:80]}) cannot be called with {wanted} "
+            f"{path.name}: {exercise.entry}({_shown(function.args)}) cannot be called with {wanted} "
             f"argument{'s' if wanted != 1 else ''}; expected {exercise.signature}"
         )
 
@@ -199,6 +199,13 @@ def _defined(tree: ast.Module, name: str) -> ast.AST | None:
             if name in names or stored:
                 found = inner
     return found
+
+
+def _shown(arguments: ast.arguments) -> str:
+    try:
+        return ast.unparse(arguments)[:80]
+    except RecursionError:
+        return "…"
 
 
 def _names(tree: ast.Module) -> set[str]:

@@ -43,19 +43,17 @@ RACE = {
     "same_value": False,
 }
 RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True, "aliases_input": False}
-SPECIAL = {
-    "kernel": "add_kernel",
-    "parameters": {"x_ptr": {"type": "*fp32"}, "BLOCK": {"constant": 256}, "T": {"constant": {"dtype": "int32"}}},
-    "options": {"num_warps": 4},
-}
-CLEAN = {"launched": ["add_kernel"], "races": [], "damage": [], "specialisations": [SPECIAL]}
+UNDEFINED = {"kind": "read", "kernel": "k", "argument": "x_ptr", "program": [3, 0, 0], "line": 3, "code": "c"}
+CLEAN = {"launched": ["add_kernel"], "races": [], "damage": [], "undefined": []}
 STEPS = [
     {"op": "input", "index": 0, "out": [0]},
     {"op": "empty_like", "overload": "default", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
     {
         "op": "launch",
         "kernel": "add_kernel",
-        "grid": [4],
+        "program": "0" * 64,
+        "grid": [4, 1, 1],
+        "given": [["x_ptr", {"t": 0}, "*fp32"], ["n", 1000, "i32"]],
         "args": {"BLOCK_SIZE": 256, "x_ptr": {"t": 0}},
         "options": {},
     },
@@ -66,20 +64,21 @@ HONEST = [
     {
         "case": 0,
         "result": RESULT,
-        "evidence": {"launched": ["add_kernel"], "races": [RACE], "damage": ["input-modified"]},
+        "evidence": CLEAN | {"races": [RACE], "damage": ["input-modified"], "undefined": [UNDEFINED]},
     },
     {
         "case": 0,
         "error": {
             "kind": "fault",
-            "type": "OutOfBounds",
+            "type": "Fault",
             "message": "m",
             "line": 3,
             "code": "c",
             "fault": FAULT,
         },
     },
-    {"case": 0, "error": {"kind": "not-allowed", "construct": "`break`", "instead": "a mask", "line": 7}},
+    {"case": 0, "error": {"kind": "not-allowed", "construct": "gluon", "line": 7}},
+    {"case": 0, "error": {"kind": "compile", "message": "x is not defined", "instead": "y", "line": 7}},
     {"case": 0, "value": {"torch_read": 3.0, "fused": [1, 2, None, "x"]}},
     {"error": {"kind": "syntax", "line": 1}},
     {"done": True},

@@ -1,13 +1,13 @@
 """A store beside a tensor that the host function made is seen on a GPU, too, where no checker looks at each lane."""
 
-from contextlib import nullcontext
-from types import SimpleNamespace
-
 import pytest
 import torch
+import triton
+import triton.language as tl
 
 from autograder.box.inside.memory import GuardedAllocations
-from autograder.box.inside.replay import _Launcher
+from autograder.box.inside.programs import Known, Programs
+from autograder.box.inside.replay import _Executor
 from autograder.box.inside.trace import Replay
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
@@ -18,12 +18,13 @@ from autograder.tensors import UNWRITTEN
 @pytest.mark.parametrize("beside, damaged", [(0, False), (1, True), (-1, True)])
 def test_guards_lie_around_what_the_host_function_makes(judge, beside, damaged):
     trials = Trials(judge, find("vector_add"), ADD_TEMPLATE, seed=1)
-    trace = trials.plan(ADD_TEMPLATE, trials.cases[:1])[0].trace
+    trace = trials.plan([ADD_TEMPLATE], trials.cases[:1])[0].trace
     inputs = [torch.ones(each.values.shape) for each in trials.cases[0].tensors]
     allocations = GuardedAllocations(guard=64, pattern=UNWRITTEN)
 
-    def store(name, grid, arguments, options):
-        output = next(a for a in arguments.values() if isinstance(a, torch.Tensor) and all(a is not x for x in inputs))
+    def store(launch):
+        tensors = [value for _, value, _ in launch.arguments if isinstance(value, torch.Tensor)]
+        output = next(each for each in tensors if all(each is not x for x in inputs))
         size = (len(output),)
         torch.as_strided(output, size, (1,), output.storage_offset() + beside).fill_(2.0)
 
@@ -31,45 +32,34 @@ def test_guards_lie_around_what_the_host_function_makes(judge, beside, damaged):
     assert allocations.damaged() == damaged
 
 
-class Adds:
-    """A kernel that adds to its output what was there, or what its input holds."""
+@triton.jit
+def overwrites(x_ptr, out_ptr):
+    i = tl.arange(0, 4)
+    tl.store(out_ptr + i, tl.load(x_ptr + i) + 1)
 
-    arg_names = ["x", "out"]
 
-    def __init__(self, to_itself: bool):
-        self.to_itself, self.runs = to_itself, 0
-
-    def fn(x, out): ...
-
-    def __getitem__(self, grid):
-        def launch(x, out):
-            self.runs += 1
-            out.copy_(out + x if self.to_itself else x + 1)
-
-        return launch
-
-    def seen(self):
-        loaded = {"x": 4, "out": 4 * self.to_itself}
-        arguments = {name: SimpleNamespace(bytes_loaded=size) for name, size in loaded.items()}
-        launch = SimpleNamespace(arguments=arguments, races=[], accesses=1)
-        return nullcontext(SimpleNamespace(launches=[launch], poisoned=False))
+@triton.jit
+def adds_to_itself(x_ptr, out_ptr):
+    i = tl.arange(0, 4)
+    tl.store(out_ptr + i, tl.load(out_ptr + i) + tl.load(x_ptr + i))
 
 
 @pytest.mark.parametrize(
-    "to_itself, zeroed, runs, result, accumulates",
-    [(False, [], 1, 4.0, False), (True, [], 2, 6.0, True), (True, ["out"], 2, 3.0, False)],
+    "kernel, zeroed, runs, result, accumulates",
+    [(overwrites, [], 1, 4.0, False), (adds_to_itself, [], 2, 6.0, True), (adds_to_itself, ["out_ptr"], 2, 3.0, False)],
     ids=["overwrites", "accumulates", "zeroed before each run"],
 )
-def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(to_itself, zeroed, runs, result, accumulates):
-    kernel = Adds(to_itself)
-    job = SimpleNamespace(interpreted=True, watched=lambda *how: kernel.seen())
-    copies = SimpleNamespace(count=lambda launches: None)
-    launcher = _Launcher(job, SimpleNamespace(poison="nan", backwards=False), {"adds": kernel}, copies)
-    again = {"restored": [], "zeroed": zeroed}
-    launch = {"op": "launch", "kernel": "adds", "grid": [1], "options": {}, "tuned": {"again": again}}
-    launch["args"] = {"x": {"t": 0}, "out": {"t": 1}}
+def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(kernel, zeroed, runs, result, accumulates):
     inputs = [torch.full((4,), 3.0), torch.zeros(4)]
+    programs = Programs("interpreter")
+    digests = programs.of(kernel, {"x_ptr": inputs[0], "out_ptr": inputs[1]}, {})
+    launch = {"op": "launch", "kernel": "k", "grid": [1, 1, 1], "options": {}, **digests}
+    launch["given"] = [["x_ptr", {"t": 0}, "*fp32"], ["out_ptr", {"t": 1}, "*fp32"]]
+    launch["tuned"] = {"again": {"restored": [], "zeroed": zeroed}}
     steps = [{"op": "input", "index": i, "out": [i]} for i in range(2)] + [launch]
+    launcher, ran = _Executor(Known(programs.texts), inputs), []
+    run = launcher._run
+    launcher._run = lambda given: ran.append(given) or run(given)
     replay = Replay(inputs, torch.device("cpu"), lambda tensor: tensor, launcher, rehearse=launcher.rehearse)
     assert replay.run({"steps": steps, "result": 1}).tolist() == [result] * 4
-    assert (kernel.runs, launcher.accumulates, launcher.rehearsed) == (runs, accumulates, None)
+    assert (len(ran), launcher.accumulates, launcher.rehearsed) == (runs, accumulates, None)

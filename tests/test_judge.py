@@ -11,10 +11,13 @@ import torch
 
 from autograder.box import Box, Outcome
 from autograder.box import wire as messages
-from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, encode, parse
+from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, Undefined, encode, parse
+from autograder.box.wire.answers import digest_of
 from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
+    CompileCase,
+    CompileRequest,
     Decoy,
     Device,
     JaxCall,
@@ -28,7 +31,6 @@ from autograder.box.wire.requests import (
     ReplayRequest,
     Scalar,
     Slot,
-    TemplateRequest,
     TensorSpec,
     Traced,
     TuneCase,
@@ -138,7 +140,7 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = PlanRequest(SLEEPER, "add", (PlanCase((Scalar(1.0), Scalar(1.0))),))
+    asleep = PlanRequest((SLEEPER,), "add", (PlanCase((Scalar(1.0), Scalar(1.0))),))
     judge.seconds_left = 1.6
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
@@ -349,17 +351,15 @@ TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []
 @pytest.mark.parametrize(
     "request_",
     [
-        PlanRequest("source", "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), Scalar(0.5))), PlanCase(()))),
-        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "zero", True),), guard=0),
-        ReplayRequest(
-            "source", (ReplayCase(TRACE, (), Slot(0, 0), blank="x"),), TemplateRequest("source", "k", ("x", "y"))
-        ),
-        TuneRequest("source", (TuneCase(TRACE, (Scalar(3),)),)),
+        PlanRequest(("a", "b"), "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), Scalar(0.5))), PlanCase((), 3, 1))),
+        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "large"),), {"digest": "{}"}, guard=0),
+        CompileRequest("source", (CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
+        TuneRequest((TuneCase(TRACE, (Scalar(3),)),), {"digest": "{}"}),
         ValueRequest("source", "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
         JaxPlanRequest(
             "source", "f", (JaxProgram((DECOY, Scalar(0.5), Traced("int")), DECOY), JaxProgram((Scalar(True),)))
         ),
-        JaxReplayRequest("source", ({"program": TRACE},), (JaxCall(0, (SPEC, Scalar(7)), Slot(64, 48)),)),
+        JaxReplayRequest("source", ({"program": TRACE},), (JaxCall(0, (SPEC, Scalar(7)), Slot(64, 48)),), {"d": "{}"}),
     ],
     ids=lambda request: request.kind,
 )
@@ -387,6 +387,8 @@ def test_tensors_and_results_arrive_as_they_were_packed():
 
 
 FAULT = Fault("load", "kernel", (3, 0, 0), "x_ptr", (1000,), (1,), 24, 24, "24 elements behind the end", 12, "code")
+RESULT = Result((3,), "float32", "cpu", True, False)
+UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
 
 
@@ -394,11 +396,11 @@ RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "rea
     "report",
     [
         Report(None, done=True),
-        Report(2, trace=TRACE),
-        Report(0, result=Result((3,), "float32", "cpu", True, False), evidence=Evidence(("k",), (RACE,), ("x",), "no")),
+        Report(2, trace=TRACE, programs={digest_of("{}"): "{}"}),
+        Report(0, result=RESULT, evidence=Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), 7, True)),
         Report(0, has_value=True, value={"a": [1, None, 2.5]}),
         Report(0, has_value=True, value=None),
-        Report(None, error=Trouble("fault", "OutOfBounds", "m", 3, "code", fault=FAULT)),
+        Report(None, error=Trouble("fault", "Fault", "m", 3, "code", fault=FAULT)),
         Report(1, error=Trouble("report-too-large")),
     ],
 )

@@ -99,7 +99,7 @@ SAID = {
     "wrong/naive_softmax/not-normalised__sum_without_exp": ["adds x - max, and not the exponentials"],
     "wrong/fused_softmax/not-normalised__sum_of_the_row": ["adds x, and not the exponentials"],
     "wrong/naive_softmax/wrong-value__maximum_divided_by_the_sum": ["exp(x - max) / sum"],
-    "wrong/first_kernel/not-allowed__not_called": ["call it: `tl.program_id(…)`", "!more features"],
+    "wrong/first_kernel/compile-error__not_called": ["call it: `tl.program_id(…)`"],
     "wrong/first_kernel/compile-error__thread_id": ["tl.program_id(axis=0)", "!listed"],
     "wrong/wide_softmax/compile-error__empty_block": ["tl.zeros", "!listed"],
     "wrong/bug_hunt/compile-error__other_order_of_arguments": ["the order of the kernel's parameters"],

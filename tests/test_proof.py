@@ -30,7 +30,7 @@ def broken(tmp_path, cache):
     site = tmp_path / "site-packages"
     site.mkdir()
     (site / "sitecustomize.py").write_text(BREAKS)
-    return os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}", "TRITON_INTERPRET": "1"}
+    return os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"}
 
 
 def autograder(*arguments, env):

@@ -31,7 +31,8 @@ def calls(function, times=2, size=100):
 
 
 def launch(recorder, *tensors):
-    recorder.launch("k", (1,), dict(zip("abc", tensors, strict=False)), {}, None)
+    leaves = [(name, tensor, "*fp32") for name, tensor in zip("abc", tensors, strict=False)]
+    recorder.launch("k", (1, 1, 1), {}, leaves, {}, {"program": "digest"}, None)
 
 
 def kept(make, use):
@@ -95,8 +96,9 @@ def test_numbers_may_be_kept():
     grids = {}
 
     def function(x, recorder):
-        grids.setdefault(len(x), (4,))
-        recorder.launch("k", grids[len(x)], {"x": x, "out": (out := torch.empty_like(x))}, {}, None)
+        grids.setdefault(len(x), (4, 1, 1))
+        leaves = [("x", x, "*fp32"), ("out", out := torch.empty_like(x), "*fp32")]
+        recorder.launch("k", grids[len(x)], {}, leaves, {}, {"program": "digest"}, None)
         return out
 
     assert len(calls(function, times=3)) == 3

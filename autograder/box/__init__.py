@@ -154,7 +154,7 @@ class Box:
         here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [here, environment.get("PYTHONPATH")]))
         return environment | {
-            "TRITON_INTERPRET": "0",
+            "TRITON_INTERPRET": "1" if self.backend == "interpreter" else "0",
             "TRITON_DEFAULT_FP_FUSION": "1",
             "HOME": self.scratch,
             "OMP_NUM_THREADS": "1",

@@ -37,10 +37,38 @@ _REWORDED = (
     (r"^answer\.(\w+?)__\w+$", r"it calls itself: \1"),
     (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
     (r"instantiated as constexpr.*", "tl.constexpr"),
+    (r"cannot convert <function (\w+) at \w+> of type <class 'function'> to tensor", r"\1 is a function, not a value"),
+    (r"<class 'triton\.language\.core\.(\w+)'>", r"\1"),
+    (r"triton\.language\.(float|int|uint|bfloat)", r"\1"),
     (r" \(note that this also applies.*", ""),
 )
+COMPARE = "compare the message with the line: which value is not what you expected?"
+_PYTHONS = {"abs", "bool", "sum", "pow", "round", "tuple", "torch", "np", "math"}
+_ADVICE_ON_NAMES = "give {} a value above this line, or pass it as a parameter. Check the spelling."
+_ONLY_ON_THE_HOST = "A kernel gets a pointer, not the tensor."
 # (pattern of the compiler's message, what it means, what to try)
 _MEANINGS = (
+    (r"^(?P<name>\w+) is a function, not a value",
+     "A function does its work when it is called.",
+     "call it: `tl.{name}(…)`."),
+    (r"has no attribute 'thread_id'",
+     "Triton has no threads: a program works on whole blocks.",
+     "tl.program_id(axis=0) is the number of the program, and tl.arange numbers its lanes."),
+    (r"^Cannot access global variable (?P<name>\w+) .*\n.*\b(?P=name)\(",
+     "A kernel calls functions of `tl` and functions under @triton.jit only.",
+     "put @triton.jit above `{name}`."),
+    (r"^Did you forget to add @triton.jit.*\n.*_ptr\[",
+     "A pointer is an address, not a tensor.",
+     "write tl.load(x_ptr + offsets), not x_ptr[offsets]."),
+    (r"^Did you forget to add @triton.jit.*\n.*tl\.(max|min)\(",
+     "tl.max(block, axis=0) is the largest value of one block.",
+     "tl.maximum(a, b) is the larger of two."),
+    (r"^Boolean value of Tensor",
+     "A block has many values, and a condition has one.",
+     "write the line with tl.where."),
+    (r"^Cannot evaluate f-string",
+     "A kernel has no texts that are made when it runs.",
+     'leave it out, or write tl.device_print("name", x).'),
     (r"^Loop-carried variable (?P<name>\w+) has initial type fp32\S* but is re-assigned to fp64",
      "The loop gives a float64 to `{name}`. A number that is too large for float32, whose largest is 3.4028234e38, is "
      "a float64, and makes one of everything that is computed with it.",
@@ -60,6 +88,21 @@ _MEANINGS = (
     (r"^Cannot access global variable (?P<name>\w+)",
      "A kernel sees a global variable only if it is a tl.constexpr, because its value is compiled into the code.",
      "write `{name} = tl.constexpr(…)`, or pass the value as a parameter: {name}: tl.constexpr."),
+    (r"^'tensor' object has no attribute '(stride|size|numel|dim)'",
+     _ONLY_ON_THE_HOST,
+     "pass what you need from the host function as a parameter: x.stride(0), x.size(1), x.numel() or x.dim()."),
+    (r"^'tensor' object has no attribute '(float|half|double|int|long)'",
+     "A block of a kernel is no tensor of torch.",
+     "convert with .to(tl.float32)."),
+    (r"^'tensor' object has no attribute 'mean'",
+     "A block of a kernel is no tensor of torch.",
+     "divide the sum by the number of elements: tl.sum(x, axis=0) / n."),
+    (r"^'tensor' object has no attribute '(values|indices)'",
+     "tl.max gives the largest value itself.",
+     "leave .values out; for the index there is tl.argmax(block, axis=0)."),
+    (r"^'tensor' object has no attribute '(?P<name>\w+)'",
+     "A block of a kernel has no `{name}`.",
+     "use the functions of `tl`."),
     (r"^(?P<name>abs|bool|len|min|max|sum|pow|round|tuple) is not defined",
      "Python's `{name}` does not exist in compiled code.",
      "use the functions of `tl`: tl.abs(x), x != 0, a shape that you know as a constexpr."),
@@ -84,15 +127,27 @@ _MEANINGS = (
     (r"static_range .*not a constexpr|constexpr.*static_range",
      "tl.static_range writes its body once for each step, so its bounds must be known when the kernel is compiled.",
      "use range, or declare the bound as a parameter with tl.constexpr."),
-    (r"^Input shapes should have",
+    (r"^Input shapes should have|^[Dd]ot.* (should|must) have|M >= 16",
      "tl.dot uses the matrix units of a GPU, which multiply tiles of at least these sizes.",
      "make the tiles larger and mask them, or write tl.sum(a[:, None] * b[None, :], axis=…)."),
+    (r"^invalid axis",
+     "A block of one dimension has only axis 0; a matrix has the axes 0 and 1.",
+     "tl.max(block, axis=0) goes over a block of one dimension. axis=1 goes along the rows of a tile."),
+    (r"^Shape element \d+ must have type",
+     "The shape of a block must be known when the kernel is compiled.",
+     "use a tl.constexpr parameter, such as BLOCK_SIZE, and mask the lanes that have no element."),
+    (r"^module 'triton.language' has no attribute '(?P<name>\w+)'",
+     "Triton's language has no `{name}`.",
+     "use the functions of the lessons: tl.zeros and tl.full make blocks, tl.load and tl.store move them."),
     (r"^arange's range must be a power of 2",
      "The number of elements of a block is a power of two.",
      "choose powers of two for every block size, and mask the lanes that have no element."),
     (r"'constexpr' object has no attribute '(?P<name>\w+)'",
      "Triton compiles an integer argument whose value is 1 as a constant, which has no method `{name}`.",
      "use a function of `tl` that takes numbers too: tl.cast(n, tl.int64) for n.to(tl.int64)."),
+    (r"\n.*\b(np|numpy|math|torch|jnp)\.\w+\(",
+     "A kernel calls functions of `tl` only: those of torch, numpy and math do not compute on a GPU's blocks.",
+     "use the function of `tl` with this name: tl.exp, tl.sqrt, tl.where."),
     (r"exceeds triton maximum tensor numel",
      "A block has a largest size, because all its elements are in registers.",
      "go through the data block by block."),
@@ -115,7 +170,7 @@ def refused(t: Trouble) -> Finding:
         "compile-error",
         f"Triton's compiler{target} refuses the kernel: {message}",
         means,
-        advice or "compare the message with the line: which value is not what you expected?",
+        advice or COMPARE,
         t.line,
         t.code,
     )
@@ -156,8 +211,9 @@ def _meaning(message: str, similar: str) -> tuple[str, str]:
     if found := re.search(r"^unsupported AST node type: (\w+)", message):
         name, advice = _CONSTRUCTS.get(found[1], (f"`{found[1]}`", "write it with the functions of `tl`"))
         return f"{name[0].upper()}{name[1:]} cannot be used in a kernel, which is not ordinary Python.", f"{advice}."
-    if similar and re.search(r"^\w+ is not defined", message):
-        return "No line of the kernel and no parameter gives this name a value.", f"did you mean {similar}?"
+    if similar and (found := re.search(r"^(\w+) is not defined", message)) and found[1] not in _PYTHONS:
+        advice = f"did you mean {similar}?" if similar != "-" else _ADVICE_ON_NAMES.format(found[1])
+        return "No line of the kernel and no parameter gives this name a value.", advice
     for pattern, means, advice in _MEANINGS:
         if found := re.search(pattern, message):
             names = found.groupdict()

@@ -36,12 +36,15 @@ def died(o: Observation) -> Finding | None:
     if o.exceeded == "space":
         return _out_of_memory(o, Trouble("memory"))
     if o.exceeded:
-        where = "The host function" if o.stage == "plan" else "A kernel"
+        where, why = "A kernel", ""
+        if o.stage == "plan":
+            where = "The host function, or the compiler's reading of a kernel,"
+            why = " tl.static_range writes its body once for each step."
         return Finding(
             "timeout",
             f"{where} did not end in time ({o.case.name}).",
-            "A loop that never reaches its end runs forever. A grid of very many programs takes too long: they are "
-            "tiny, or there is one for each element where one for each block is enough.",
+            f"A loop that never reaches its end runs forever.{why} A grid of very many programs takes too long: "
+            "they are tiny, or there is one for each element where one for each block is enough.",
             "check that every loop advances towards its end, that BLOCK_SIZE is at least 128, and that the grid counts "
             "blocks: triton.cdiv(n, BLOCK_SIZE).",
         )
@@ -66,7 +69,7 @@ def troubled(o: Observation) -> Finding | None:
         return None
     return {
         "syntax": _syntax,
-        "compile": lambda o, t: refusals.refused(t),
+        "compile": _refused,
         "false-promise": _false_promise,
         "never-ends": _never_ends,
         "device-assert": _device_assert,
@@ -86,6 +89,13 @@ def troubled(o: Observation) -> Finding | None:
 def _syntax(o, t):
     message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
     return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
+
+
+def _refused(o, t):
+    finding = refusals.refused(t)
+    if finding.advice != refusals.COMPARE:
+        return finding
+    return replace(finding, advice=_advice(t.message, t.code, refusals.COMPARE))
 
 
 def _not_allowed(o, t):
@@ -244,7 +254,7 @@ _ADVICE = (
     (r"AssertionError.*\btl\.rand",
      "the seed must be a number, and a pointer is an address: load the seed first, tl.load(seed_ptr)."),
     (r"axis \d+ out of bounds for shape", "a block of one dimension has only axis 0: tl.max(block, axis=0)."),
-    (r"softmax\(\) got an unexpected keyword argument",
+    (r"unexpected keyword argument 'axis'.*tl\.softmax",
      "tl.softmax knows one block only, and its argument is dim. Write the steps yourself: tl.max, tl.exp, tl.sum and "
      "a division."),
     (r"unexpected keyword argument 'dim'", "Triton says axis where torch says dim: axis=0."),

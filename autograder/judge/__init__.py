@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+
+from workshop.backend import interpreting
 
 from ..answer import is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded
@@ -38,7 +39,7 @@ CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-me
 
 def this_backend() -> str:
     """The backend that kernels run on here: "interpreter", "cuda" or "hip"."""
-    if os.environ.get("TRITON_INTERPRET") == "1" or not torch.cuda.is_available():
+    if interpreting() or not torch.cuda.is_available():
         return "interpreter"
     return "hip" if torch.version.hip else "cuda"
 

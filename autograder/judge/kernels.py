@@ -36,7 +36,8 @@ class KernelJudgement:
             finding = about_the_grid(self.trials, finding)
         elif self.exercise.timing_cases:
             finding = about_autotuning(self.trials) or about_the_constants(self.trials)
-        blank_findings = None if finding is None else self._wrong_blanks()
+        refused = {o.trouble.kernel for o in observations if o.trouble}
+        blank_findings = None if finding is None else self._wrong_blanks(refused)
         if blank_findings is not None:
             finding = with_blanks(finding, self.exercise.blanks, blank_findings)
         note = ""
@@ -63,10 +64,10 @@ class KernelJudgement:
             note=note,
         )
 
-    def _wrong_blanks(self) -> dict[str, Finding] | None:
-        """The blanks that are wrong; None if they cannot be judged one by one."""
+    def _wrong_blanks(self, refused: set[str]) -> dict[str, Finding] | None:
+        """The blanks that are wrong; None if they cannot be judged one by one. refused: kernels whose launch failed."""
         blanks = self.exercise.blanks
-        if not blanks or self.trials.traces and blanks.kernel not in self.trials.launched:
+        if not blanks or blanks.kernel not in self.trials.launched | refused:
             return None
         return wrong_blanks(self.trials)
 

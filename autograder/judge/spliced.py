@@ -28,7 +28,8 @@ def spliced(source: str, blanks: Blanks) -> dict[str, str]:
         if name != "store" and len(theirs) != len(ours) or len(theirs) <= position:
             raise Restructured(f"`{name}` is not assigned where the starter assigns it")
         expression = _Names(learner, template).visit(theirs[position].value)
-        if unknown := _loaded(expression) - template.known(before=ours[position]):
+        # a name that nobody defines stays, for the compiler to refuse
+        if unknown := (_loaded(expression) - template.known(before=ours[position])) & learner.defined():
             raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel does not define before it")
         found[name] = template.with_value(ours[position], expression)
     return found
@@ -54,11 +55,10 @@ class _Module:
                 self.imported |= dict(whole)
             elif isinstance(node, ast.ImportFrom):
                 self.imported |= {n.asname or n.name: f"{node.module}.{n.name}" for n in node.names}
-            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
-                if isinstance(target := _target(node), ast.Name):
-                    self.constants.pop(target.id, None)
-                    if (value := _number(node.value)) is not None:
-                        self.constants[target.id] = value
+            elif isinstance(target := _target(node), ast.Name) and node.value:
+                self.constants.pop(target.id, None)
+                if (value := _number(node.value)) is not None:
+                    self.constants[target.id] = value
 
     def places(self, name: str) -> list[ast.stmt]:
         """Statements whose `.value` can fill the blank, in order: assignments to `name`, or calls of tl.store."""
@@ -85,6 +85,12 @@ class _Module:
         stored = (n for n in ast.walk(self.kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         locals_ = {n.id for n in stored if n.lineno < before.lineno}
         return parameters | locals_ | self.imported.keys() | self.constants.keys() | set(dir(builtins))
+
+    def defined(self) -> set[str]:
+        """Every name that the module gives a value anywhere."""
+        found = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        found |= {n.name for n in ast.walk(self.tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        return found | {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)} | self.imported.keys()
 
     def with_value(self, place: ast.stmt, expression: ast.expr) -> str:
         before, place.value = place.value, expression

@@ -143,8 +143,12 @@ class Launches:
         shape = launch.grid_of(grid, bound)
         self.recorder.check_devices(name, bound)
         options = {k: int(v) for k, v in options.items() if k in OPTIONS and isinstance(v, int)}
-        programs = self.programs.of(kernel, bound, options)
-        tuned = self.tuned and self.tuned | {"others": self._others(kernel, bound, options)}
+        try:
+            programs = self.programs.of(kernel, bound, options)
+            tuned = self.tuned and self.tuned | {"others": self._others(kernel, bound, options)}
+        except Exception as error:
+            error.kernel = name
+            raise
         self.recorder.launch(name, shape, bound, self._leaves(kernel, bound), options, programs, tuned)
 
     def _leaves(self, kernel, bound: dict) -> list[tuple[str, object, str]]:

@@ -5,10 +5,13 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import linecache
 import os
+import re
 import sys
+import textwrap
 import traceback
 from types import ModuleType
 
@@ -95,6 +98,7 @@ def describe(error: BaseException) -> Trouble:
         line=line,
         code=_code(line),
         construct=construct[:400],
+        kernel=str(getattr(error, "kernel", ""))[:100],
         fault=fault_record(root) if kind == "fault" else None,
     )
 
@@ -102,7 +106,11 @@ def describe(error: BaseException) -> Trouble:
 def _refused(error: CompilationError) -> Trouble:
     """What Triton's front end refuses."""
     message, line, _ = front_end.message(error)
-    lacking = _lacking_in_triton(_innermost(error))
+    first = _innermost(error)
+    lacking = _lacking_in_triton(first)
+    if message == "AssertionError":  # the name of the function says most
+        frames = traceback.extract_tb(first.__traceback__)
+        message = f"AssertionError in {frames[-1].name if frames else 'the compiler'}"
     return Trouble(
         kind="not-in-triton" if lacking else "compile",
         type=type(error).__name__[:80],
@@ -110,7 +118,22 @@ def _refused(error: CompilationError) -> Trouble:
         line=line,
         code=_code(line),
         construct=lacking[:80],
+        instead=_meant(message, getattr(error, "src", None) or ""),
+        kernel=str(getattr(error, "kernel", ""))[:100],
     )
+
+
+def _meant(message: str, kernel: str) -> str:
+    """Of a name that the kernel uses and never defines: the most similar one in its text, or "-" if none is."""
+    missing = re.match(r"(\w+) is not defined", message)
+    try:
+        names = [n for n in ast.walk(ast.parse(textwrap.dedent(kernel))) if isinstance(n, (ast.Name, ast.arg))]
+    except (SyntaxError, RecursionError):
+        return ""
+    if not missing or any(isinstance(getattr(n, "ctx", None), ast.Store) and n.id == missing[1] for n in names):
+        return ""
+    known = {getattr(n, "id", getattr(n, "arg", "")) for n in names} - {missing[1]}
+    return next(iter(difflib.get_close_matches(missing[1], known, 1, 0.75)), "-")
 
 
 def _innermost(error: BaseException) -> BaseException:

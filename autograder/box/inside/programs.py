@@ -58,7 +58,8 @@ class Programs:
 def _named(trace: dict) -> list[str]:
     """The programs that a trace names, or a program of JAX."""
     found = []
-    for step in trace.get("steps", ()):
+    steps = trace.get("steps")
+    for step in steps if isinstance(steps, list) else ():
         for each in step, step.get("launch") or {}:
             found += [each.get("program"), each.get("hip")]
         found += [digest for _, digest in (step.get("tuned") or {}).get("others", ())]

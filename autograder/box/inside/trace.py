@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from ...tensors import DTYPES, bits, dtype_name
 from .earlier import Earlier, KeptTensor
@@ -214,7 +213,7 @@ class Recorder(TorchDispatchMode):
             return value
         if isinstance(value, str) and len(value) <= 32:
             return {"text": value}
-        if isinstance(value, TensorDescriptor):
+        if hasattr(value, "block_shape") and hasattr(value, "base"):
             sizes = [[int(n) for n in part] for part in (value.shape, value.strides, value.block_shape)]
             return {"descriptor": [self._encode(value.base), *sizes, str(getattr(value, "padding", "zero"))]}
         raise NotReplayable(f"an argument of type {type(value).__name__} cannot be replayed")
@@ -276,6 +275,17 @@ def _tensors(value) -> list[torch.Tensor]:
 
 
 # -- replay ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What a kernel needs of triton.tools.tensor_descriptor.TensorDescriptor."""
+
+    base: torch.Tensor
+    shape: list[int]
+    strides: list[int]
+    block_shape: list[int]
+    padding: str
 
 
 @dataclass(frozen=True)
@@ -405,7 +415,7 @@ class Replay:
     def _argument(self, given) -> tuple[str, Any, str]:
         label, value, kind = _expect(given, list)
         value = self._decode(value)
-        fits = {torch.Tensor: kind.startswith("*"), TensorDescriptor: kind.startswith("tensordesc<")}
+        fits = {torch.Tensor: kind.startswith("*"), Descriptor: kind.startswith("tensordesc<")}
         number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
         if not (fits.get(type(value), number) and len(_expect(label, str)) <= 200):
             raise NotReplayable("an argument of another type than its program has")
@@ -437,11 +447,9 @@ class Replay:
                 return self._descriptor(*content)
         raise NotReplayable("an argument of a kind that cannot be replayed")
 
-    def _descriptor(self, base, *rest) -> TensorDescriptor:
-        *sizes, padding = rest
-        shape, strides, block = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in sizes)
-        more = {"padding": padding} if padding in ("nan",) else {}
-        return TensorDescriptor(self._decode(base), shape, strides, block, **more)
+    def _descriptor(self, base, shape, strides, block, padding) -> Descriptor:
+        sizes = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in (shape, strides, block))
+        return Descriptor(self._decode(base), *sizes, _expect(padding, str))
 
 
 def _numbers(value) -> int:

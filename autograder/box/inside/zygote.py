@@ -31,7 +31,7 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     settings = from_json(Settings, channel.recv(65536))
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    os.environ["TRITON_INTERPRET"] = "0"  # kernels are read by Triton's front end; Triton reads this once
+    os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # workshop reads it once
     from workshop import collector
 
     with collector.paused():

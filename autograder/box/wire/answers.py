@@ -39,9 +39,9 @@ class ProtocolError(Exception):
 #   {"op": "constant", "values": [...], "shape": [...], "dtype": "...", "out"}    a few numbers of the learner's
 #   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
 #   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
-#       "args": {}, "options": {}}  a launch of the program with the arguments `given`, which are no constants;
-#       `args` has all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
-#       "tuned" is added where an autotuner made it: {"space": [configuration, ...], "choice": index, "key": [name, ...],
+#       "args": {}, "options": {}}   a launch of the program; `given` are the arguments that are no constants; `args`
+#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one; where an
+#       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
 #       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
 #
@@ -71,7 +71,11 @@ class Fault:
 
 @dataclass(frozen=True)
 class Trouble:
-    """An exception, or another reason why a case has no result."""
+    """An exception, or another reason why a case has no result.
+
+    construct: what is refused, promised or missing. instead: a name that may have been meant. kernel: the one whose
+    launch was refused.
+    """
 
     kind: str
     type: str = ""
@@ -80,6 +84,7 @@ class Trouble:
     code: str = ""
     construct: str = ""
     instead: str = ""
+    kernel: str = ""
     fault: Fault | None = None
 
 
@@ -215,7 +220,8 @@ def _report(message) -> Report:
     if case is None:
         raise ProtocolError("a report without a case")
     if "trace" in message:
-        return Report(case, trace=_trace(_dict(message["trace"])), programs=_programs(_dict(message["programs"])))
+        programs = _programs(_dict(message.get("programs", {})))
+        return Report(case, trace=_trace(_dict(message["trace"])), programs=programs)
     if "result" in message:
         return Report(case, result=_result(message["result"]), evidence=_evidence(_dict(message["evidence"])))
     if "value" in message:
@@ -265,6 +271,7 @@ def _trouble(error: dict) -> Trouble:
         code=_text(error.get("code", ""), 400),
         construct=_text(error.get("construct", ""), 400),
         instead=_text(error.get("instead", ""), 800),
+        kernel=_text(error.get("kernel", ""), 100),
         fault=_fault(_dict(error["fault"])) if "fault" in error else None,
     )
 

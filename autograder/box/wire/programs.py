@@ -183,7 +183,7 @@ class _Reader:
         return Launch(
             kernel=_name(given["kernel"]),
             program=_name(given["program"]),
-            grid=tuple(_integer(n, 0, 1 << 31) for n in _list(given["grid"], 3)),
+            grid=_grid(given["grid"]),
             given=tuple(self.argument(each, limits) for each in _list(given["given"], 64)),
             options={_name(name): _integer(n, 0, 1 << 10) for name, n in given["options"].items()},
             zeroed=tuple(_integer(n, 0, outputs - 1) for n in _list(given["zeroed"], 64)),
@@ -243,6 +243,11 @@ def _needed(steps: list[Step], outputs: tuple) -> list[Step]:
             needed.update(value for value in step.inputs if type(value) is int)
             kept.append(step)
     return kept[::-1]
+
+
+def _grid(given) -> tuple[int, ...]:
+    _expect(len(_list(given, 3)) == 3, "a grid that is not complete")
+    return tuple(_integer(n, 0, 1 << 31) for n in given)
 
 
 def _list(given, most: int = MAX_VALUES) -> list:
