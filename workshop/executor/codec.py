@@ -12,22 +12,21 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 
 from .front_end import BOOL, CONSTANTS, NUMBERS, OPERATIONS, REGIONS, TERMINATORS, results
 from .program import ENUMERATIONS, NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
 from .program import values as values_of
 
+# What the data can hold is limited where they are received: these are what few words can stand for.
 MAX_OPERATIONS = 20_000
 MAX_EXPANDED = 1_000_000  # operations, with each call counted as what it calls
 MAX_DEPTH = 50  # of regions, and of calls
 MAX_ELEMENTS = 2**20  # of a block, as Triton has it
-MAX_FUNCTIONS = 500
-MAX_ITEMS = 1_000  # of a list
-MAX_TEXT = 5_000
 _FIELDS = {"void": [], "int": ["name"], "float": ["name"], "pointer": ["element", "space"], "function": ["parts"],
            "block": ["element", "shape"], "descriptor": ["element", "shape", "signed"]}  # fmt: skip
 _ATTRIBUTES = {"get_int32_attr", "get_unit_attr", "get_disable_loop_licm_attr"}
-_PROMISES = {"tt.divisibility", "tt.contiguity", "tt.constancy"}
+_OPEN = {"if_op", "map_elementwise"}  # their arguments do not tell the types of their results
 _INFINITE = {"inf", "-inf", "nan"}  # JSON has no numbers for these
 
 
@@ -57,8 +56,8 @@ class _Writer:
         self.shared: dict[Type | Value, int] = {}  # the numbers of types and constants
 
     def function(self, function: Function) -> list:
-        self.numbers = {block: i for i, block in enumerate(function.region.blocks)}
-        self.values = 0
+        self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
+        self.values: dict[Value, int] = {}
         type, is_public = self.data(function.type), function.visibility == "public"
         promises = [[i, name, value] for i, each in function.promises.items() for name, value in each.items()]
         blocks = [[[self.data(v.type) for v in each.arguments], self.block(each)] for each in function.region.blocks]
@@ -66,8 +65,7 @@ class _Writer:
 
     def define(self, values: list[Value]):
         for each in values:
-            self.numbers[each] = self.values
-            self.values += 1
+            self.values[each] = len(self.values)
 
     def block(self, block: Block) -> list[list]:
         self.define(block.arguments)
@@ -78,7 +76,7 @@ class _Writer:
         name, where = operation.name, operation.location
         row = [name, self.data(operation.args), 0 if where == NOWHERE else [where.file, where.line]]
         row.append([self.block(region.blocks[0]) for region in operation.regions])
-        row.append([self.data(each.type) for each in operation.results] if OPERATIONS[name][1] is None else [])
+        row.append([self.data(each.type) for each in operation.results] if name in _OPEN else [])
         row.append(operation.attributes)
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
@@ -86,24 +84,23 @@ class _Writer:
         return row
 
     def data(self, given):
-        """An argument, a type, or a part of one."""
+        """An argument, or a part of a type or constant."""
         if isinstance(given, (list, tuple)):
             return [self.data(each) for each in given]
+        if isinstance(given, Type):
+            return self.share(given, self.types, [given.kind, *(getattr(given, name) for name in _FIELDS[given.kind])])
+        if isinstance(given, Value):
+            return -1 - self.share(given, self.constants, given.constant) if given.constant else self.values[given]
+        if isinstance(given, Block):
+            return self.blocks[given]
         if isinstance(given, Enum):
             return f"{given.kind}.{given.name}"
-        if isinstance(given, float) and not math.isfinite(given):
-            return str(given)
-        if isinstance(given, Type):
-            fields = _FIELDS[given.kind]
-            return self.share(given, self.types, lambda: [given.kind, *(getattr(given, name) for name in fields)])
-        if isinstance(given, Value) and given.constant:
-            return -1 - self.share(given, self.constants, lambda: given.constant)
-        return self.numbers[given] if isinstance(given, (Value, Block)) else given
+        return str(given) if isinstance(given, float) and not math.isfinite(given) else given
 
-    def share(self, given: Type | Value, rows: list, parts) -> int:
+    def share(self, given: Type | Value, rows: list, parts: list | tuple) -> int:
         """The number of a type or constant, which is written once."""
         if given not in self.shared:
-            rows.append(self.data(parts()))
+            rows.append(self.data(parts))
             self.shared[given] = len(rows) - 1
         return self.shared[given]
 
@@ -119,28 +116,18 @@ def from_data(data) -> Program:
         raise error if isinstance(error, BadProgram) else BadProgram(f"{type(error).__name__}: {error}") from error
 
 
-def _text(given) -> str:
-    _need(type(given) is str and len(given) <= MAX_TEXT, "a text is none, or too long")
+def _is(kind: type, given):
+    _need(type(given) is kind, f"{type(given).__name__}, not {kind.__name__}")
     return given
 
 
 def _number(given, low: int = -(2**63), high: int = 2**64 - 1) -> int:
-    _need(type(given) is int and low <= given <= high, "a number is none, or too large")
-    return given
-
-
-def _yes(given) -> bool:
-    _need(type(given) is bool, "neither true nor false")
-    return given
-
-
-def _list(given, most: int = MAX_ITEMS) -> list:
-    _need(type(given) is list and len(given) <= most, "a list is none, or too long")
+    _need(low <= _is(int, given) <= high, "a number is too large")
     return given
 
 
 def _enum(given) -> Enum:
-    kind, _, name = _text(given).partition(".")
+    kind, _, name = given.partition(".")
     _need(name in ENUMERATIONS[kind], f"no {given}")
     return Enum(kind, name)
 
@@ -156,26 +143,28 @@ def _valid(type: Type) -> Type:
         _need(math.prod(type.shape) <= MAX_ELEMENTS, "too large a block")
     elif kind == "pointer":
         _need(element.kind in ("int", "float", "pointer", "block"), "a pointer to nothing")
+    else:
+        _need(all(each.kind not in ("void", "function") for part in type.parts for each in part), "no function")
     return type
 
 
 class _Reader:
     def __init__(self, data):
-        self.program = Program({}, [_text(each) for each in _list(data["files"])])
+        self.program = Program({}, [_is(str, each) for each in data["files"]])
         self.types: list[Type] = []
-        for row in _list(data["types"]):
-            self.types.append(self.new_type(*_list(row)))
-        self.constants = [self.constant(*_list(row)) for row in _list(data["constants"], MAX_OPERATIONS)]
+        for row in data["types"]:
+            self.types.append(self.new_type(*row))
+        self.constants = [self.constant(*row) for row in data["constants"]]
         self.count = 0
         self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
         self.calls: dict[str, list[str]] = {}
         self.arguments = {"v": self.value, "o": self.value, "t": self.type, "x": _enum, "b": self.target, "n": _number,
-                          "y": _yes, "s": _text}  # fmt: skip
-        rows = _list(data["functions"], MAX_FUNCTIONS)
+                          "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
+        rows = data["functions"]
         for row in rows:
-            self.declare(*_list(row))
+            self.declare(*row)
         for row in rows:
-            self.body(self.program.functions[row[0]], _list(row[-1]))
+            self.body(self.program.functions[row[0]], row[-1])
         _need(rows and self.program.kernel.visibility == "public", "no kernel")
         for name in self.program.functions:
             self.size(name)
@@ -187,9 +176,9 @@ class _Reader:
 
     def new_type(self, kind: str, *given) -> Type:
         read = {
-            "name": _text, "element": self.type, "space": _number, "signed": _yes,
-            "shape": lambda shape: tuple(map(_number, _list(shape))),
-            "parts": lambda parts: tuple(tuple(map(self.type, _list(part))) for part in parts),
+            "name": str, "element": self.type, "space": _number, "signed": partial(_is, bool),
+            "shape": lambda shape: tuple(map(_number, shape)),
+            "parts": lambda parts: tuple(tuple(map(self.type, part)) for part in parts),
         }  # fmt: skip
         fields = {name: read[name](each) for name, each in zip(_FIELDS[kind], given, strict=True)}
         return _valid(Type(kind, **fields))
@@ -209,10 +198,10 @@ class _Reader:
     # functions
 
     def declare(self, name, number, is_public, noinline, promises, blocks):
-        function = Function(_text(name), self.type(number), "public" if _yes(is_public) else "private", _yes(noinline))
+        function = Function(_is(str, name), self.type(number), "public" if is_public else "private", bool(noinline))
         _need(function.type.kind == "function" and name not in self.program.functions, "not a function")
-        for number, promise, value in _list(promises):
-            _need(re.fullmatch(r"tt\.\w+", _text(promise)), "not a promise")
+        for number, promise, value in promises:
+            _need(re.fullmatch(r"tt\.\w+", _is(str, promise)), "not a promise")
             _number(number, 0, len(function.type.parts[0]) - 1)
             function.promises.setdefault(number, {})[promise] = _number(value)
         self.program.functions[name] = function
@@ -223,7 +212,7 @@ class _Reader:
         self.blocks = [Block(function.region) for _ in rows]
         before = self.count
         for block, (types, _) in zip(self.blocks, rows):
-            block.arguments = [Value(self.type(n)) for n in _list(types)]
+            block.arguments = [Value(self.type(n)) for n in types]
         _same(function.entry.arguments, function.type.parts[0])
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -256,16 +245,16 @@ class _Reader:
         """Fills a block. Returns its last operation."""
         _need(depth <= MAX_DEPTH, "too deep")
         self.values += block.arguments
-        for row in _list(rows, MAX_OPERATIONS):
+        for row in rows:
             self.count += 1
             _need(self.count <= MAX_OPERATIONS, "too many operations")
-            block.operations.append(self.operation(depth, *_list(row)))
+            block.operations.append(self.operation(depth, *row))
         _need(all(each.name not in TERMINATORS for each in block.operations[:-1]), "an operation after the end")
         return block.operations[-1] if block.operations else Operation("yield_op", [[]], [])
 
     def operation(self, depth: int, name: str, args, where=0, regions=(), types=(), attributes=None) -> Operation:
         _need(name in OPERATIONS, "no operation")
-        letters = next((each for each in OPERATIONS[name][0] if len(each) == len(_list(args))), None)
+        letters = next((each for each in OPERATIONS[name][0] if len(each) == len(args)), None)
         _need(letters is not None, f"{name} of {len(args)} arguments")
         args = [self.argument(letter, each) for letter, each in zip(letters, args)]
         if where != 0:
@@ -276,7 +265,7 @@ class _Reader:
             _same(args[1], callee.type.parts[0])
             found = callee.type.parts[1]
         else:
-            found = results(name, args) if OPERATIONS[name][1] else map(self.type, types)
+            found = map(self.type, types) if name in _OPEN else results(name, args)
         made = Operation(name, args, [Value(_valid(each)) for each in found], where or NOWHERE)
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")
@@ -301,7 +290,7 @@ class _Reader:
 
     def argument(self, letter: str, given):
         if letter.isupper():
-            return [self.argument(letter.lower(), each) for each in _list(given)]
+            return [self.argument(letter.lower(), each) for each in given]
         return None if given is None and letter in "ox" else self.arguments[letter](given)
 
     def value(self, number) -> Value:
