@@ -14,7 +14,7 @@ import math
 import re
 from functools import partial
 
-from .front_end import BOOL, CONSTANTS, NUMBERS, OPERATIONS, REGIONS, TERMINATORS, results
+from .front_end import BOOL, CONSTANTS, OPERATIONS, REGIONS, TERMINATORS, TYPES, results
 from .program import ENUMERATIONS, NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
 from .program import values as values_of
 
@@ -135,8 +135,8 @@ def _enum(given) -> Enum:
 def _valid(type: Type) -> Type:
     """The type, if Triton has it."""
     element, kind = type.element, type.kind
-    if kind in ("int", "float"):
-        _need(type in NUMBERS.values(), "no number")
+    if kind in ("int", "float", "void"):
+        _need(type in TYPES.values(), "no number")
     elif kind in ("block", "descriptor"):
         _need(element.kind in ("int", "float", "pointer") and 0 < len(type.shape) <= 25, "no block")
         _need(all(n > 0 and n & (n - 1) == 0 for n in type.shape), "a block whose lengths are no powers of two")

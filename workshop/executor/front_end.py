@@ -126,11 +126,12 @@ def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
 
 FLOATS = {"half": "f16", "bf16": "bf16", "float": "f32", "double": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2",
           "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
-NUMBERS = {f"int{bits}": Type("int", f"i{bits}") for bits in (1, 8, 16, 32, 64)}  # by the builder's names
-BOOL, INT32 = NUMBERS["int1"], NUMBERS["int32"]
-CONSTANTS = {f"get_{sign}{name}": type for name, type in NUMBERS.items() for sign in ("", "u")}
-NUMBERS |= {name: Type("float", mlir) for name, mlir in FLOATS.items()}
+# The simple types, and those of the constants, by the methods of the builder.
+TYPES = {f"get_int{bits}_ty": Type("int", f"i{bits}") for bits in (1, 8, 16, 32, 64)}
+BOOL, INT32 = TYPES["get_int1_ty"], TYPES["get_int32_ty"]
+CONSTANTS = {f"get_{sign}int{type.bits}": type for type in TYPES.values() for sign in ("", "u")}
 CONSTANTS |= {f"get_{name}": Type("float", name.replace("fp", "f")) for name in ("fp16", "fp32", "fp64", "bf16")}
+TYPES |= {f"get_{name}_ty": Type("float", mlir) for name, mlir in FLOATS.items()} | {"get_void_ty": Type("void")}
 SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
 TERMINATORS = {"ret", "yield_op", "condition_op", "branch", "cond_branch", "reduce_ret", "scan_ret",
                "map_elementwise_ret"}  # fmt: skip
@@ -282,28 +283,22 @@ def _body(number: int) -> Callable:
     return lambda self, *_: self.regions[number].blocks[0]
 
 
-def _true(self):
-    return True
+def _always(result) -> Callable:
+    """A method that has no use here."""
+    return lambda self, *_: result
 
 
 class Handle(ir.Value):
     """A value as the front end handles it. `alias`: the value that replaces this one."""
 
-    __slots__ = ("alias", "location")
+    __slots__ = ("alias",)
+
+    get_type = _attribute("type")
+    get_context = get_loc = set_loc = _always(None)
 
     def __init__(self, type: Type, constant: tuple | None = None):
         super().__init__(type, constant)
         self.alias: Handle | None = None
-        self.location = None
-
-    get_type = _attribute("type")
-    get_loc = _attribute("location")
-
-    def get_context(self):
-        return None
-
-    def set_loc(self, location):
-        self.location = location
 
     def set_attr(self, name, value):
         """A promise of the kernel's about this value, such as `tl.multiple_of`."""
@@ -321,7 +316,7 @@ class Operation(ir.Operation):
     get_before, get_after = (lambda self: self.regions[0]), (lambda self: self.regions[1])
     get_body = get_then_block = _body(0)
     get_else_block = _body(1)
-    verify = _true
+    verify = _always(True)
 
     def get_num_results(self):
         return len(self.results)
@@ -378,7 +373,7 @@ class Function(ir.Function):
         return block
 
     def args(self, number):
-        return self.entry.arguments[number]
+        return self.entry.arg(number)
 
     def get_num_args(self):
         return len(self.type.parts[0])
@@ -389,25 +384,20 @@ class Function(ir.Function):
     def reset_type(self, type):
         self.type = type
 
-    def finalize(self):
-        pass
+    finalize = _always(None)
 
 
 class Module(ir.Program):
     context = None
-    verify = verify_with_diagnostics = _true  # the latter in Triton 3.5
+    verify = verify_with_diagnostics = _always(True)  # the latter in Triton 3.5
+    set_attr = _always(None)
+    get_function = _element("functions")
 
     def push_back(self, function):
         self.functions[function.name] = function
 
     def has_function(self, name):
         return name in self.functions
-
-    def get_function(self, name):
-        return self.functions[name]
-
-    def set_attr(self, *_):
-        pass
 
     def finish(self) -> ir.Program:
         """The program as data: aliases resolved, lines with the files that they belong to."""
@@ -441,9 +431,9 @@ class Line:
 
     file: str
     line: int
+    column: int
 
-    def get_name(self):  # Triton 3.9
-        return ""
+    get_name = _always("")  # Triton 3.9
 
 
 def _located(where, files: list[str]) -> Location:
@@ -463,21 +453,18 @@ class Builder:
     current: Builder  # the one that works: each function has its own
 
     def __init__(self, context):
-        self.block: Block | None = None
-        self.at: Operation | None = None  # the next operation goes before this one; None: to the end
+        self.point: tuple[Block | None, Operation | None] = None, None  # the next operation goes before this one
         self.location = NOWHERE
 
     # where the next operation goes
 
     get_loc = _attribute("location")
-    get_insertion_block = _attribute("block")
+    get_insertion_point = _attribute("point")
+    create_loc = staticmethod(Line)
 
     def set_loc(self, *where):
         Builder.current = self
-        self.location = Line(*where[:2]) if len(where) == 3 else where[0]
-
-    def create_loc(self, file, line, column):
-        return Line(file, line)
+        self.location = Line(*where) if len(where) == 3 else where[0]
 
     def create_name_loc(self, name, location=NOWHERE):
         return location
@@ -485,31 +472,28 @@ class Builder:
     def set_async_task_ids(self, numbers):  # Triton 3.4 and 3.5
         raise Unsupported("async_task")
 
-    def get_insertion_point(self):
-        return self.block, self.at
+    def get_insertion_block(self):
+        return self.point[0]
 
     def restore_insertion_point(self, point):
-        self.block, self.at = point
+        self.point = point
 
     def set_insertion_point_to_start(self, block):
-        self.block, self.at = block, block.operations[0] if block.operations else None
+        self.point = block, block.operations[0] if block.operations else None
 
     def set_insertion_point_to_end(self, block):
-        self.block, self.at = block, None
+        self.point = block, None
 
-    # modules, functions, blocks
+    # functions and blocks
 
-    def create_module(self):
-        return Module()
+    create_module = staticmethod(Module)
+    new_block = staticmethod(Block)
 
     def get_or_insert_function(self, module, name, type, visibility, noinline):
         return Function(name, type, visibility, bool(noinline), Region())
 
-    def new_block(self):
-        return Block()
-
     def create_block(self):
-        return Block(self.block.region if self.block is not None else None)
+        return Block(self.point[0] and self.point[0].region)
 
     def create_block_with_parent(self, region, types):
         block = Block(region)
@@ -520,14 +504,11 @@ class Builder:
 
     # types and constants
 
-    def get_void_ty(self):
-        return Type("void")
-
     def get_ptr_ty(self, element, space=1):
         return Type("pointer", element=element, space=SPACES.get(space, space))
 
     def get_block_ty(self, element, shape):
-        return _block(element, map(int, shape))[0]
+        return Type("block", element=element, shape=tuple(map(int, shape)))
 
     def get_function_ty(self, inputs, outputs):
         return Type("function", parts=(tuple(inputs), tuple(outputs)))
@@ -535,20 +516,16 @@ class Builder:
     def create_tensor_descriptor_type(self, block, signed):
         return Type("descriptor", element=block.element, shape=block.shape, signed=bool(signed))
 
-    def get_null_value(self, type):
-        return Handle(type, ("get_null_value", type))
-
-    def get_all_ones_value(self, type):
-        return Handle(type, ("get_all_ones_value", type))
-
     def __getattr__(self, name: str):
         if name.startswith("create_"):
             return self._recorder(name[7:])
+        if name in TYPES:
+            return lambda: TYPES[name]
         if name in CONSTANTS:
             number = float if CONSTANTS[name].kind == "float" else int
             return lambda value: Handle(CONSTANTS[name], (name, number(value)))
-        if name.startswith("get_") and name.endswith("_ty"):
-            return lambda: NUMBERS[name[4:-3]]
+        if name in ("get_null_value", "get_all_ones_value"):
+            return lambda type: Handle(type, (name, type))
         if name.endswith("_attr") or name == "get_cache_policy":
             return lambda *args: (name, *args)
         raise AttributeError(name)
@@ -564,13 +541,14 @@ class Builder:
             raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 {given}")
         made = [Handle(each) for each in (results(name, args) if types is None else types)]
         operation = Operation(name, args, made, self.location, (Region() for _ in range(REGIONS.get(name, 0))))
-        operations = self.block.operations
-        operations.insert(len(operations) if self.at is None else operations.index(self.at), operation)
+        block, before = self.point
+        block.operations.insert(block.operations.index(before) if before else len(block.operations), operation)
         return operation
 
     def _recorder(self, name: str) -> Callable:
         def create(*args, **named):
-            made = self.record(name, (*args, *named.values()))
+            args = (*args, *named.values())
+            made = self.record(name, [args] if name in ("reduce_ret", "scan_ret") else args)
             if name in REGIONS:
                 return made
             return made.results[0] if len(made.results) == 1 else made.results
@@ -579,12 +557,6 @@ class Builder:
 
     def create_int_cast(self, value, type, signed):
         return value if value.type == type else self.record("int_cast", [value, type, signed]).results[0]
-
-    def create_reduce_ret(self, *values):
-        return self.record("reduce_ret", [values])
-
-    def create_scan_ret(self, *values):
-        return self.record("scan_ret", [values])
 
     def call(self, function, args):
         return self.record("call", [function.name, args], function.type.parts[1])

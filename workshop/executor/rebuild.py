@@ -17,11 +17,11 @@ from triton.language import core
 
 from . import program as ir
 from .codec import to_data
-from .front_end import NUMBERS, SPACES, Unsupported
+from .front_end import SPACES, TYPES, Unsupported
 from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
-_BUILT = {type: f"get_{name}_ty" for name, type in NUMBERS.items()}  # the builder's method for each number
+_SIMPLE = {type: method for method, type in TYPES.items()}
 
 
 def module(program: Program, context):
@@ -167,7 +167,7 @@ class _Replay:
             args[2] = libtriton.ir.value()
         elif name == "fp_to_fp":
             for type in (operation.args[0].type, operation.args[1]):
-                if type.scalar == NUMBERS["fp8e4b15"]:
+                if type.scalar == TYPES["get_fp8e4b15_ty"]:
                     raise Unsupported("float8e4b15")
         return getattr(self.builder, "create_" + name), args
 
@@ -206,10 +206,8 @@ class _Replay:
 
     def type(self, type: Type):
         build = self.builder
-        if type in _BUILT:
-            return getattr(build, _BUILT[type])()
-        if type.kind == "void":
-            return build.get_void_ty()
+        if type in _SIMPLE:
+            return getattr(build, _SIMPLE[type])()
         if type.kind == "function":
             return build.get_function_ty(*([self.type(each) for each in part] for part in type.parts))
         if type.kind == "pointer":
