@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 
 from workshop.executor import codec, launch
-from workshop.executor.program import Program
+from workshop.executor.program import Program, values
 
 from ..wire.answers import digest_of
-from .trace import NotReplayable
+from .trace import NotReplayable, numbers
 
 
 class Programs:
@@ -83,3 +83,9 @@ class Known(dict):
         except (codec.BadProgram, ValueError, RecursionError) as error:
             raise NotReplayable(f"a program cannot be read: {str(error)[:200]}") from None
         return self[digest]
+
+
+def constants(program: Program) -> int:
+    """How many numbers of 31 bits the constants of a program may carry."""
+    given = (value for each in program.operations() for arg in each.args for value in values(arg))
+    return numbers([list(each) for each in {value.constant for value in given if value.constant}])

@@ -21,9 +21,9 @@ from .copies import Copies
 from .job import Job
 from .learner import describe
 from .memory import Guarded, GuardedAllocations
-from .programs import Known
+from .programs import Known, constants
 from .reports import race_records, result_record, undefined_records
-from .trace import Launch, NotReplayable, Replay
+from .trace import MAX_CONSTANT, Launch, NotReplayable, Replay
 
 
 def run(job: Job) -> None:
@@ -44,6 +44,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
     launcher = launcher_of(job)(programs, tensors)
+    launcher.limited = not tensors  # then all numbers of the result could be constants
 
     def fresh(tensor: torch.Tensor) -> torch.Tensor:
         placed = allocations.place(tensor)
@@ -89,6 +90,7 @@ class _Launcher:
 
     def __init__(self, programs: Known, inputs: list[torch.Tensor]):
         self.programs, self.copies = programs, Copies(inputs)
+        self.limited, self.constants = False, 0
         self.races: list = []
         self.undefined: list = []
         self.empty: list[str] = []
@@ -97,6 +99,10 @@ class _Launcher:
 
     def program(self, launch: Launch) -> Program:
         program = self.programs[launch.program]
+        if self.limited:
+            self.constants += constants(program)
+            if self.constants > MAX_CONSTANT:
+                raise NotReplayable(f"the kernels use more than {MAX_CONSTANT} constants")
         if launch.kernel not in self.empty and all(each.name == "ret" for each in program.operations()):
             self.empty.append(launch.kernel)  # its body is `pass`, `...` or a docstring
         return program

@@ -384,7 +384,7 @@ class Replay:
     def _charge(self, op: str, step: dict):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            self.constants += _numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
+            self.constants += numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
         elif op == "constant":
             self.constants += len(_expect(step.get("values"), list))
         elif op != "launch":
@@ -452,12 +452,12 @@ class Replay:
         return Descriptor(self._decode(base), *sizes, _expect(padding, str))
 
 
-def _numbers(value) -> int:
+def numbers(value) -> int:
     """How many numbers of 31 bits an argument of a step may carry."""
     if isinstance(value, list):
-        return sum(map(_numbers, value))
+        return sum(map(numbers, value))
     if isinstance(value, dict):
-        return 1 if set(value) & {"t", "text"} else sum(map(_numbers, value.values()))
+        return 1 if set(value) & {"t", "text"} else sum(map(numbers, value.values()))
     if isinstance(value, int):
         return 1 + (abs(value).bit_length() - 1) // 31
     return 2 * isinstance(value, float)
