@@ -11,7 +11,7 @@ import json
 from datetime import date
 from pathlib import Path
 
-import workshop  # isort: skip  # before triton, which it sets to interpreting where there is no GPU
+import workshop  # isort: skip  # before triton
 
 import torch
 import triton

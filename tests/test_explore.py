@@ -112,7 +112,7 @@ def test_scalars_and_empty_tensors_have_a_picture(shape):
     assert "x, " in explore.memory_traffic({"x": (counts, counts * 0)}).text
 
 
-@pytest.mark.skipif(not interpreting(), reason="accesses are counted on the interpreter")
+@pytest.mark.skipif(not interpreting(), reason="nothing is counted on a GPU")
 def test_memory_traffic_of_a_kernel():
     import torch
     import triton

@@ -1,7 +1,7 @@
 """Where kernels run: on an accelerator, or on the CPU by `workshop.executor`; what torch and Triton call that device.
 
-`choose` decides it. The other functions say what was decided. A machine without a GPU is called "interpreter" in
-everything that is saved: the executor interprets kernels, as Triton's own interpreter did before it.
+`choose` decides it. The other functions say what was decided. What is saved calls a machine without a GPU
+"interpreter": the executor is one.
 """
 
 import functools

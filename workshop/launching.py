@@ -11,6 +11,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
+import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction
@@ -84,12 +85,27 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     arguments = list(executor.leaves(bound, special, kernel.arg_names))
     watch = Watch(counts=any(each.elements for each in _recordings), tell=print)
     try:
-        launch = executor.execute(program, arguments, size, watch, name=kernel.fn.__name__)
+        with _one_thread():
+            launch = executor.execute(program, arguments, size, watch, name=kernel.fn.__name__)
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise
     for recording in _recordings:
         recording.launches.append(launch)
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """torch in one thread: an execution is thousands of short operations, and each would wait for the slowest thread.
+
+    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 @functools.cache

@@ -95,7 +95,7 @@ def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -
     todo = {
         "memory": "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
         "cores": "More cores, or patience: nothing fails, every check takes longer.",
-        "card": "Fewer people for each card (ROOM_PER_CARD), or the interpreter for some: no exercise needs a card.",
+        "card": "Fewer people for each card (ROOM_PER_CARD), or none for some: no exercise needs a card.",
     }
     findings = Findings()
     found = holds(host, needs)
