@@ -178,11 +178,11 @@ class _Replay:
             blocks = [made.get_then_block(), made.get_else_block()]
         else:
             of = [made.get_before(), made.get_after()] if operation.name == "while_op" else [made.get_region(0)]
-            types = [[self.type(each.type) for each in ours.blocks[0].arguments] for ours in operation.regions]
-            blocks = [self.builder.create_block_with_parent(region, each) for region, each in zip(of, types)]
-        for ours, block in zip(operation.regions, blocks):
-            self.stands_for(ours.blocks[0], block)
-            self.body(ours)
+            types = [[self.type(v.type) for v in region.blocks[0].arguments] for region in operation.regions]
+            blocks = map(self.builder.create_block_with_parent, of, types)
+        for region, block in zip(operation.regions, blocks):
+            self.stands_for(region.blocks[0], block)
+            self.body(region)
 
     def argument(self, given):
         if isinstance(given, Value):

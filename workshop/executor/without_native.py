@@ -55,16 +55,6 @@ def native() -> bool:
 class _Anything(type):
     """A class with any attribute: Triton's modules name many when they are loaded, and call none of them."""
 
-    def __getattr__(cls, name: str):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        setattr(cls, name, _Anything(name, (), {}))
-        return vars(cls)[name]
-
-
-class _StandIn(types.ModuleType):
-    __path__: list[str] = []
-
     def __getattr__(self, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
@@ -72,12 +62,15 @@ class _StandIn(types.ModuleType):
         return vars(self)[name]
 
 
+class _StandIn(types.ModuleType):
+    __path__: list[str] = []
+    __getattr__ = _Anything.__getattr__
+
+
 def _scale_factor(left, left_scale, left_format, left_packed, right, right_scale, right_format, right_packed) -> int:
     """How many numbers of a scaled matrix product share a scale (Triton 3.9). The arguments are shapes and formats."""
-    if left_scale:
-        shared = left[-1] * (2 if left_format.name == "E2M1" and left_packed else 1)
-        return shared // left_scale[-1]
-    if right_scale:
-        shared = right[-2] * (2 if right_format.name == "E2M1" and right_packed else 1)
-        return shared // right_scale[-1]
+    sides = (left[-1], left_scale, left_format, left_packed), (right[-2], right_scale, right_format, right_packed)
+    for length, scale, format, packed in sides:
+        if scale:
+            return length * (2 if format.name == "E2M1" and packed else 1) // scale[-1]
     return 32
