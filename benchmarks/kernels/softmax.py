@@ -18,6 +18,8 @@ import torch
 import triton
 import triton.language as tl
 
+from .prepared import Prepared
+
 WORD = 16  # bytes: the most that one load instruction of a thread fetches
 
 
@@ -176,7 +178,7 @@ def combine(mailbox, part_max, part_sum, PROGRAMS: tl.constexpr):
 
 @triton.jit
 def max_of_row(lanes, ends, RAGGED: tl.constexpr):
-    """The maximum of each row, over its lanes and, if RAGGED, its ends. A number, or a column of numbers.
+    """The maximum of each row, over its lanes and, if RAGGED, its ends. A number, or one for each line.
 
     lanes: (stripe,) and ends: (words of a stripe,); or (lines, stripe) and (lines, at least all ends).
     """
@@ -189,7 +191,7 @@ def max_of_row(lanes, ends, RAGGED: tl.constexpr):
         largest = tl.max(lanes, axis=1)
         if RAGGED:
             largest = tl.maximum(largest, tl.max(ends, axis=1))
-        return largest[:, None]
+        return largest
 
 
 @triton.jit
@@ -204,7 +206,16 @@ def sum_of_row(lanes, ends, RAGGED: tl.constexpr):
         total = tl.sum(lanes, axis=1)
         if RAGGED:
             total += tl.sum(ends, axis=1)
-        return total[:, None]
+        return total
+
+
+@triton.jit
+def beside(number, tile):
+    """`number` of `max_of_row`, in a form that broadcasts with the tile's lines."""
+    if len(tile.shape) == 1:
+        return number
+    else:
+        return number[:, None]
 
 
 @triton.jit(do_not_specialize=["x_stride", "y_stride", "n_rows", "n_cols"])
@@ -298,7 +309,7 @@ def stripes_kernel(
         lane_max = tl.maximum(lane_max, beyond_max)
 
     part_max = max_of_row(lane_max, x_ends, RAGGED)
-    shift = part_max
+    shift = beside(part_max, lane_max)
     if PROGRAMS > 1:  # a part of nothing but -inf has the sum 0
         shift = tl.where(shift == -float("inf"), 0.0, shift)
 
@@ -316,6 +327,8 @@ def stripes_kernel(
     row_max = shift
     if PROGRAMS > 1:
         row_max, row_sum = combine(mailbox, part_max, row_sum, PROGRAMS)
+        row_max = beside(row_max, lane_max)
+    row_sum = beside(row_sum, lane_max)
     scale = 1.0 / row_sum
     zero = row_sum.to(tl.int32, bitcast=True) >> 31  # a sum is not negative
 
@@ -481,31 +494,13 @@ def _prepare(x: torch.Tensor) -> Callable:
 
 
 def prepared(launch: Launch, x: torch.Tensor, sizes: tuple) -> Callable:
-    """A function of x and y that launches `launch` on matrices like x, whose strides and sizes are `sizes`.
-
-    `kernel[grid](...)` looks at every argument again in each call, which takes the host longer than the GPU takes for
-    a small matrix. Here the compiled kernel is called itself, with numbers instead of tensors.
-    """
+    """A function of x and y that launches `launch` on matrices like x, whose strides and sizes are `sizes`."""
     grid = (triton.cdiv(x.shape[0], launch.rows), 1, 1)
     if x.device.type == "cpu":
         return lambda x, y: launch.kernel[grid](x, y, *sizes, **launch.constants, **launch.options)
     with torch.cuda.device(x.device):
         compiled = launch.kernel.warmup(x.dtype, x.dtype, *sizes, grid=grid, **launch.constants, **launch.options)
-        compiled._init_handles()
-    run, function, metadata = compiled.run, compiled.function, compiled.packed_metadata
-    rest = (*sizes, *launch.constants.values())
-    index, stream_of = x.device.index, triton.runtime.driver.active.get_current_stream
-    knobs = triton.knobs.runtime
-
-    def call(x: torch.Tensor, y: torch.Tensor) -> None:
-        if torch.cuda.current_device() != index:
-            with torch.cuda.device(index):
-                return call(x, y)
-        if knobs.launch_enter_hook is not None:  # a profiler wants to know of every launch
-            return compiled[grid](x, y, *rest)
-        run(*grid, stream_of(index), function, metadata, None, None, None, x.data_ptr(), y.data_ptr(), *rest)
-
-    return call
+        return Prepared(compiled, grid, x.device.index, 2, sizes, tuple(launch.constants.values()))
 
 
 def persistent_launch(n_cols: int, shared_memory: int, element_size: int) -> dict:
