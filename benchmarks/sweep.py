@@ -61,6 +61,13 @@ def softmax_candidates(dtype: torch.dtype, n: int) -> list[dict]:
                     continue
                 launch = {"lanes": lanes, "rows": rows, "programs": programs}
                 found += [launch | {"registers": limit} for limit in _limits(4 * stripes, threads)]
+    narrow = n & -n
+    if narrow < vector and n * dtype.itemsize < 4096:
+        for lanes in (8, 16, 32, 64, 128, 256):
+            for rows in (1, 2, 4, 8):
+                stripes = -(-n // (narrow * lanes))
+                if stripes <= 16 and 32 <= lanes * rows <= 256 and lanes * stripes * narrow < 1.5 * n:
+                    found.append({"lanes": lanes, "rows": rows, "vector": narrow})
     if words > 60_000:  # rows that no cluster can keep: some of it is read again
         for programs, lanes, stripes in ((1, 512, 12), (8, 256, 16), (8, 512, 8), (8, 512, 16), (16, 256, 16), (16, 512, 8)):
             for again in (2, 4):
@@ -85,7 +92,9 @@ def softmax_launch(dtype: torch.dtype, n: int, candidate: dict | None) -> softma
     vector, ragged = softmax.words(dtype, n, n, 0)
     if candidate is None:
         return softmax.choose(dtype, n, vector, ragged, "cuda", 90)
-    return softmax.stripes_launch(dtype, n, vector, ragged, "cuda", **candidate)
+    candidate = dict(candidate)
+    narrow = candidate.pop("vector", None)  # words so narrow that rows consist of whole ones
+    return softmax.stripes_launch(dtype, n, narrow or vector, ragged and not narrow, "cuda", **candidate)
 
 
 def compile_softmax(job: tuple) -> tuple:

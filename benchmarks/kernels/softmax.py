@@ -177,45 +177,16 @@ def combine(mailbox, part_max, part_sum, PROGRAMS: tl.constexpr):
 
 
 @triton.jit
-def max_of_row(lanes, ends, RAGGED: tl.constexpr):
-    """The maximum of each row, over its lanes and, if RAGGED, its ends. A number, or one for each line.
-
-    lanes: (stripe,) and ends: (words of a stripe,); or (lines, stripe) and (lines, at least all ends).
-    """
-    if len(lanes.shape) == 1:
-        if RAGGED:  # first within each thread, so that there is one reduction over threads, not two
-            lanes = tl.max(lanes.reshape(ends.shape[0], lanes.shape[0] // ends.shape[0]), axis=1)
-            lanes = tl.maximum(lanes, ends)
-        return tl.max(lanes, axis=0)
-    else:
-        largest = tl.max(lanes, axis=1)
-        if RAGGED:
-            largest = tl.maximum(largest, tl.max(ends, axis=1))
-        return largest
+def in_all_lanes(one, VECTOR: tl.constexpr):
+    """(lines, words) to (lines, words * VECTOR): the number of a word in each lane of it. It costs no registers."""
+    wide = tl.broadcast_to(one[:, :, None], (one.shape[0], one.shape[1], VECTOR))
+    return wide.reshape(one.shape[0], one.shape[1] * VECTOR)
 
 
 @triton.jit
-def sum_of_row(lanes, ends, RAGGED: tl.constexpr):
-    """The sum of each row, as in `max_of_row`."""
-    if len(lanes.shape) == 1:
-        if RAGGED:
-            lanes = tl.sum(lanes.reshape(ends.shape[0], lanes.shape[0] // ends.shape[0]), axis=1)
-            lanes += ends
-        return tl.sum(lanes, axis=0)
-    else:
-        total = tl.sum(lanes, axis=1)
-        if RAGGED:
-            total += tl.sum(ends, axis=1)
-        return total
-
-
-@triton.jit
-def beside(number, tile):
-    """`number` of `max_of_row`, in a form that broadcasts with the tile's lines."""
-    if len(tile.shape) == 1:
-        return number
-    else:
-        return number[:, None]
+def from_all_lanes(wide, VECTOR: tl.constexpr):
+    """The opposite of `in_all_lanes`."""
+    return tl.max(wide.reshape(wide.shape[0], wide.shape[1] // VECTOR, VECTOR), axis=2)
 
 
 @triton.jit(do_not_specialize=["x_stride", "y_stride", "n_rows", "n_cols"])
@@ -249,13 +220,9 @@ def stripes_kernel(
     A cluster: launch with num_ctas=PROGRAMS. Triton gives line p of a (PROGRAMS, STRIPE) tile to program p, so that
     all loads, reductions and stores stay inside one program. Only `combine` reaches the others.
     """
+    lines = tl.arange(0, ROWS * PROGRAMS)[:, None]
+    cols = tl.arange(0, STRIPE)[None, :]
     row = tl.program_id(0).to(tl.int64)
-    cols = tl.arange(0, STRIPE)
-    end = tl.arange(0, STRIPE // VECTOR if ROWS * PROGRAMS == 1 else 2 * VECTOR)
-    in_ends = end < 2 * VECTOR
-    if ROWS * PROGRAMS > 1:
-        lines = tl.arange(0, ROWS * PROGRAMS)[:, None]
-        cols, end, in_ends = cols[None, :], lines * 0 + end[None, :], (lines < ROWS) & in_ends[None, :]
     if ROWS > 1:  # the last program computes the last row several times, which needs no mask
         row = tl.minimum(tl.program_id(0) * ROWS + lines, n_rows - 1).to(tl.int64)
     if PROGRAMS > 1:
@@ -270,13 +237,14 @@ def stripes_kernel(
     x_words, y_words = x_ptr + x_words, y_ptr + y_words
 
     # All loads come before the first reduction, because a reduction waits for all threads of the program.
-    if RAGGED:
+    if RAGGED:  # a thread takes at most one of these columns
+        end = lines * 0 + tl.arange(0, STRIPE // VECTOR)[None, :]
+        in_ends = (end < 2 * VECTOR) & (lines < ROWS)
         is_head = end < VECTOR
         end = tl.where(is_head, end, in_words + head - VECTOR + end)
         in_ends = in_ends & (end < tl.where(is_head, head, n_cols))
         x_ends = tl.load(x_ptr + x_row + end, mask=in_ends, other=-float("inf")).to(tl.float32)
-    else:
-        x_ends = None
+        x_ends = in_all_lanes(x_ends, VECTOR)  # like a stripe, so that they meet the other columns in their thread
     kept = ()
     for k in tl.static_range(STRIPES):
         place = k * PROGRAMS * STRIPE + cols
@@ -308,8 +276,10 @@ def stripes_kernel(
             beyond_max = new_max
         lane_max = tl.maximum(lane_max, beyond_max)
 
-    part_max = max_of_row(lane_max, x_ends, RAGGED)
-    shift = beside(part_max, lane_max)
+    if RAGGED:
+        lane_max = tl.maximum(lane_max, x_ends)
+    part_max = tl.max(lane_max, axis=1)
+    shift = part_max[:, None]
     if PROGRAMS > 1:  # a part of nothing but -inf has the sum 0
         shift = tl.where(shift == -float("inf"), 0.0, shift)
 
@@ -322,13 +292,14 @@ def stripes_kernel(
             numerators = numerators + (numerator,)
     if AGAIN:
         lane_sum += beyond_sum * exp(beyond_max - shift, FAST)
-    y_ends = exp(x_ends - shift, FAST) if RAGGED else None
-    row_sum = sum_of_row(lane_sum, y_ends, RAGGED)
+    if RAGGED:
+        lane_sum += exp(x_ends - shift, FAST) * (1 / VECTOR)
+    row_sum = tl.sum(lane_sum, axis=1)
     row_max = shift
     if PROGRAMS > 1:
         row_max, row_sum = combine(mailbox, part_max, row_sum, PROGRAMS)
-        row_max = beside(row_max, lane_max)
-    row_sum = beside(row_sum, lane_max)
+        row_max = row_max[:, None]
+    row_sum = row_sum[:, None]
     scale = 1.0 / row_sum
     zero = row_sum.to(tl.int32, bitcast=True) >> 31  # a sum is not negative
 
@@ -353,7 +324,8 @@ def stripes_kernel(
         else:
             tl.store(y_words + place, y, mask=place < in_words)
     if RAGGED:
-        tl.store(y_ptr + y_row + end, exp(x_ends - row_max, FAST) / row_sum, mask=in_ends)
+        y = from_all_lanes(exp(x_ends - row_max, FAST) / row_sum, VECTOR)
+        tl.store(y_ptr + y_row + end, y, mask=in_ends)
 
 
 @triton.jit
@@ -435,15 +407,64 @@ def stripes_launch(
     return Launch(stripes_kernel, constants, options, rows)
 
 
+# What `choose` knows of the hardware, and of the compiler.
+REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32  # of a multiprocessor, from Ampere to Blackwell
+OVERHEAD = 16  # registers of a thread beside those that hold its words
+# What was measured: sweep.py on one H200. README.md has the reasons and the measurements.
+SHORT_ROW = 2048  # bytes that a program should read at least
+WORDS = 6  # of a row in a thread, while there are threads: more take registers, fewer leave too little under way
+MOST_WORDS = 16  # of a row in a thread, where a row is long
+LANES = (128, 256, 512)  # threads of a program: below, too many programs share a row; above, too few fit
+ROWS_AT_ONCE = {4: 1, 2: 2}  # on a multiprocessor; half precision computes longer for as many bytes
+BIG_CLUSTER = 0.88  # what a cluster of 16 is worth beside smaller ones: it finds its place more rarely
+
+
 @functools.cache
 def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: str, capability: int) -> Launch:
-    need = -(-n_cols // vector)
-    lanes = min(1024, max(32, triton.next_power_of_2(-(-need // 8))))
-    if need > 8 * 1024:
-        if backend == "cuda" and capability >= 90:
-            return stripes_launch(dtype, n_cols, vector, ragged, backend, 256, programs=8, stripes=16, again=4)
-        return stripes_launch(dtype, n_cols, vector, ragged, backend, 512, stripes=8, again=4)
-    return stripes_launch(dtype, n_cols, vector, ragged, backend, lanes, rows=max(1, 128 // lanes))
+    """The launch for rows of n_cols elements. No GPU is asked, so that it can be read and tested anywhere.
+
+    vector, ragged: as `words` says. backend: "cuda", "hip" or "interpreter". capability: of an NVIDIA GPU, such as
+    90; 0 elsewhere.
+    """
+    size, need = dtype.itemsize, -(-n_cols // vector)
+    given = (dtype, n_cols, vector, ragged, backend)
+    lanes = min(LANES[-1], triton.next_power_of_2(-(-need // WORDS)))
+    stripes = -(-need // lanes)
+    if stripes <= MOST_WORDS and on_chip(lanes, stripes) >= ROWS_AT_ONCE[size] * lanes * stripes:
+        rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
+        if ragged:  # the ends of a row want a thread each
+            lanes = max(lanes, triton.next_power_of_2(2 * vector))
+        rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
+        return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes))
+    if backend != "cuda" or capability < 90:
+        return stripes_launch(*given, LANES[-1], stripes=8, again=2)
+    found = []
+    for programs in (2, 4, 8, 16):
+        for lanes in LANES:
+            stripes = -(-need // (lanes * programs))
+            words = on_chip(lanes, stripes)
+            if 2 <= stripes <= MOST_WORDS and words >= 2 * lanes * stripes:
+                found.append((-words * (BIG_CLUSTER if programs == 16 else 1), programs, lanes, stripes))
+    if not found:
+        return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8))
+    _, programs, lanes, stripes = min(found)
+    return stripes_launch(*given, lanes, programs=programs, registers=limit(lanes, stripes))
+
+
+def at_once(threads: int, stripes: int) -> int:
+    """How many programs of so many threads fit a multiprocessor when a thread holds so many words; 0 if none."""
+    registers = -(-(stripes * WORD // 4 + OVERHEAD) // 8) * 8  # they are dealt out by eights
+    return min(PROGRAMS, THREADS // threads, REGISTERS // (threads * registers))
+
+
+def on_chip(lanes: int, stripes: int) -> int:
+    """Words of rows that a multiprocessor holds at once: what memory can be busy with."""
+    return at_once(lanes, stripes) * lanes * stripes
+
+
+def limit(threads: int, stripes: int) -> int:
+    """The most registers of a thread with which `at_once` programs fit; a thread can have 255."""
+    return min(255, REGISTERS // (threads * max(1, at_once(threads, stripes))) // 8 * 8)
 
 
 def words(dtype: torch.dtype, n_cols: int, x_stride: int, address: int) -> tuple[int, bool]:
