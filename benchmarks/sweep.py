@@ -69,7 +69,7 @@ def softmax_candidates(dtype: torch.dtype, n: int) -> list[dict]:
                 if stripes <= 16 and 32 <= lanes * rows <= 256 and lanes * stripes * narrow < 1.5 * n:
                     found.append({"lanes": lanes, "rows": rows, "vector": narrow})
     if words > 60_000:  # rows that no cluster can keep: some of it is read again
-        for programs, lanes, stripes in ((1, 512, 12), (8, 256, 16), (8, 512, 8), (8, 512, 16), (16, 256, 16), (16, 512, 8)):
+        for programs, lanes, stripes in ((1, 512, 8), (8, 256, 16), (8, 512, 8), (16, 256, 16), (16, 512, 8)):
             for again in (2, 4):
                 launch = {"lanes": lanes, "programs": programs, "stripes": stripes, "again": again}
                 if lanes * programs * stripes < words:

@@ -158,13 +158,18 @@ def clocks() -> str:
 
 def write(found: Results, entries: list[dict], name: str, folder: Path) -> None:
     """<gpu>_<name>.csv, .json and .svg in `folder`, and a table of shares of the copy on the terminal."""
+    save(found, entries, name, folder, found.plot())
+
+
+def save(found: Results, entries: list[dict], name: str, folder: Path, figure) -> None:
+    """`write` with another figure."""
     stem = folder / f"{short(found.about['gpu'])}_{name}"
     folder.mkdir(parents=True, exist_ok=True)
     found.save(stem.with_suffix(".csv"))
     listed = [{**entry, "ms": [round(ms, 5) for ms in entry["ms"]]} for entry in entries]
     text = json.dumps({"title": found.title, "about": found.about, "entries": listed}, indent=None)
     stem.with_suffix(".json").write_text(text.replace('{"size"', '\n{"size"') + "\n", encoding="utf-8")
-    found.plot().savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
     print(shares(found))
     print("written:", stem.with_suffix(".csv"), flush=True)
 

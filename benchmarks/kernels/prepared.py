@@ -5,6 +5,7 @@ the kernel is compiled for all that. The host takes longer for it than a GPU for
 """
 
 import ctypes
+from collections.abc import Callable
 
 import torch
 import triton
@@ -32,66 +33,64 @@ class _Config(ctypes.Structure):
     )
 
 
-class Prepared:
-    """`prepared(*tensors)` launches a compiled kernel on the current stream of its device.
+def prepare(compiled, grid: tuple, device: int, tensors: int, sizes: tuple, constants: tuple) -> Callable:
+    """A function of tensors that launches a compiled kernel on the current stream of their device.
 
     compiled: what `kernel.warmup` returned. tensors: how many come first among the kernel's arguments. sizes: the
     integers that follow them. constants: the constexprs, which end the list. Pointers must be as aligned as those
     that the kernel was compiled for.
     """
+    compiled._init_handles()
+    metadata = compiled.metadata
 
-    def __init__(self, compiled, grid: tuple, device: int, tensors: int, sizes: tuple, constants: tuple):
-        compiled._init_handles()
-        self.compiled, self.grid, self.device, self.rest = compiled, grid, device, (*sizes, *constants)
-        self.knobs = triton.knobs.runtime
-        self.stream_of = triton.runtime.driver.active.get_current_stream
-        self.launch = None
-        if not torch.version.hip:
-            self._fill_in(compiled, grid, tensors, sizes)
+    def by_triton(*given: torch.Tensor) -> None:
+        with torch.cuda.device(device):
+            compiled[grid](*given, *sizes, *constants)
 
-    def _fill_in(self, compiled, grid: tuple, tensors: int, sizes: tuple) -> None:
-        """All that CUDA's driver wants to know, in the driver's own form; only addresses and the stream will change."""
-        driver = ctypes.PyDLL("libcuda.so.1")
-        metadata = compiled.metadata
-        programs = metadata.num_ctas
-        self.addresses = [ctypes.c_uint64() for _ in range(tensors)]
-        types = [kind for kind in compiled.src.signature.values() if kind in ("i32", "i64")]
-        numbers = [
-            ctypes.c_int64(size) if kind == "i64" else ctypes.c_int32(size)
-            for kind, size in zip(types, sizes, strict=True)
-        ]
-        # Two more pointers, to memory for scratch work, which these kernels do not need. Older versions of Triton have
-        # fewer of them, and the driver does not look at what the kernel does not have.
-        if getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0):
-            return
-        values = [*self.addresses, *numbers, ctypes.c_uint64(), ctypes.c_uint64()]
-        self.values = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        self.kept = values
-        self.function = ctypes.c_void_p(compiled.function)
-        self.config = _Config(shared=metadata.shared)
-        self.config.grid[:] = (grid[0] * programs, grid[1], grid[2])
-        self.config.block[:] = (32 * metadata.num_warps, 1, 1)
-        if programs > 1:
-            self.attributes = (_Attribute * 2)()
-            self.attributes[0].id, self.attributes[1].id = CLUSTER_DIMENSION, CLUSTER_SCHEDULING_POLICY
-            self.attributes[0].value[:3] = (programs, 1, 1)
-            self.attributes[1].value[0] = SPREAD
-            self.config.attributes, self.config.count = self.attributes, 2
-        if programs > 8:
-            _check(driver.cuFuncSetAttribute(self.function, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1))
-        self.launch = driver.cuLaunchKernelEx
-        self.launch_arguments = (ctypes.byref(self.config), self.function, self.values, None)
+    scratch = getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0)
+    if torch.version.hip or scratch:
+        return by_triton
 
-    def __call__(self, *tensors: torch.Tensor) -> None:
-        if torch.cuda.current_device() != self.device:
-            with torch.cuda.device(self.device):
-                return self(*tensors)
-        if self.launch is None or self.knobs.launch_enter_hook is not None:  # a profiler wants to know of each launch
-            return self.compiled[self.grid](*tensors, *self.rest)
-        for address, tensor in zip(self.addresses, tensors, strict=True):
+    # All that CUDA's driver wants to know, in the driver's own form. Only addresses and the stream will change.
+    driver = ctypes.PyDLL("libcuda.so.1")
+    addresses = [ctypes.c_uint64() for _ in range(tensors)]
+    kinds = [kind for kind in compiled.src.signature.values() if kind in ("i32", "i64")]
+    numbers = [
+        ctypes.c_int64(size) if kind == "i64" else ctypes.c_int32(size)
+        for kind, size in zip(kinds, sizes, strict=True)
+    ]
+    # Two more pointers, to scratch memory, which these kernels do not need. Older versions of Triton have fewer of
+    # them; the driver does not look at what a kernel does not have.
+    values = [*addresses, *numbers, ctypes.c_uint64(), ctypes.c_uint64()]
+    pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+    function = ctypes.c_void_p(compiled.function)
+    config = _Config(shared=metadata.shared)
+    config.grid[:] = (grid[0] * metadata.num_ctas, grid[1], grid[2])
+    config.block[:] = (32 * metadata.num_warps, 1, 1)
+    if metadata.num_ctas > 1:
+        attributes = (_Attribute * 2)()
+        attributes[0].id, attributes[1].id = CLUSTER_DIMENSION, CLUSTER_SCHEDULING_POLICY
+        attributes[0].value[:3] = (metadata.num_ctas, 1, 1)
+        attributes[1].value[0] = SPREAD
+        config.attributes, config.count = attributes, 2
+    if metadata.num_ctas > 8:
+        _check(driver.cuFuncSetAttribute(function, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1))
+    launch, arguments = driver.cuLaunchKernelEx, (ctypes.byref(config), function, pointers, None)
+    knobs, stream_of = triton.knobs.runtime, triton.runtime.driver.active.get_current_stream
+    current_device = torch.cuda.current_device
+
+    def call(*given: torch.Tensor) -> None:
+        if current_device() != device or knobs.launch_enter_hook is not None:  # or a profiler wants to know of it
+            return by_triton(*given)
+        for address, tensor in zip(addresses, given):  # noqa: B905
             address.value = tensor.data_ptr()
-        self.config.stream = self.stream_of(self.device)
-        _check(self.launch(*self.launch_arguments))
+        config.stream = stream_of(device)
+        code = launch(*arguments)
+        if code:
+            _check(code)
+
+    call.values = values  # the driver reads what `pointers` point to, so it must live as long
+    return call
 
 
 def _check(code: int) -> None:

@@ -18,7 +18,7 @@ import torch
 import triton
 import triton.language as tl
 
-from .prepared import Prepared
+from .prepared import prepare
 
 WORD = 16  # bytes: the most that one load instruction of a thread fetches
 
@@ -315,10 +315,7 @@ def stripes_kernel(
         scale *= exp(shift - row_max, FAST)
     for k in tl.static_range(STRIPES):
         place = k * PROGRAMS * STRIPE + cols
-        if PACKED:
-            y = exp(widen_again(kept[k], zero, PACKED) - row_max, FAST) * scale
-        else:
-            y = numerators[k] * scale
+        y = exp(widen_again(kept[k], zero, PACKED) - row_max, FAST) * scale if PACKED else numerators[k] * scale
         if k < FULL:
             tl.store(y_words + place, y)
         else:
@@ -409,14 +406,14 @@ def stripes_launch(
 
 # What `choose` knows of the hardware, and of the compiler.
 REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32  # of a multiprocessor, from Ampere to Blackwell
-OVERHEAD = 16  # registers of a thread beside those that hold its words
+OVERHEAD, RAGGED_OVERHEAD = 16, 4  # registers of a thread beside those that hold its words
 # What was measured: sweep.py on one H200. README.md has the reasons and the measurements.
 SHORT_ROW = 2048  # bytes that a program should read at least
-WORDS = 6  # of a row in a thread, while there are threads: more take registers, fewer leave too little under way
-MOST_WORDS = 16  # of a row in a thread, where a row is long
+NARROW_ROW = 512  # bytes below which a ragged row gets words of half the width
+WORDS = 6  # of 16 bytes of a row in a thread: more take registers, fewer leave too little under way
+MOST_WORDS = 16  # where there are no more threads
 LANES = (128, 256, 512)  # threads of a program: below, too many programs share a row; above, too few fit
 ROWS_AT_ONCE = {4: 1, 2: 2}  # on a multiprocessor; half precision computes longer for as many bytes
-BIG_CLUSTER = 0.88  # what a cluster of 16 is worth beside smaller ones: it finds its place more rarely
 
 
 @functools.cache
@@ -426,58 +423,55 @@ def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: 
     vector, ragged: as `words` says. backend: "cuda", "hip" or "interpreter". capability: of an NVIDIA GPU, such as
     90; 0 elsewhere.
     """
-    size, need = dtype.itemsize, -(-n_cols // vector)
+    size, need = dtype.itemsize, n_cols // vector  # whole words
     given = (dtype, n_cols, vector, ragged, backend)
-    lanes = min(LANES[-1], triton.next_power_of_2(-(-need // WORDS)))
+    lanes = max(-(-n_cols * size // (WORDS * WORD)), -(-need // MOST_WORDS), 2 * vector if ragged else 1)
+    lanes = min(LANES[-1], triton.next_power_of_2(lanes))
     stripes = -(-need // lanes)
-    if stripes <= MOST_WORDS and on_chip(lanes, stripes) >= ROWS_AT_ONCE[size] * lanes * stripes:
+    if stripes <= MOST_WORDS and at_once(lanes, stripes, ragged) >= ROWS_AT_ONCE[size]:
         rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
-        if ragged:  # the ends of a row want a thread each
-            lanes = max(lanes, triton.next_power_of_2(2 * vector))
         rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
-        return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes))
+        return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes, ragged))
     if backend != "cuda" or capability < 90:
         return stripes_launch(*given, LANES[-1], stripes=8, again=2)
     found = []
     for programs in (2, 4, 8, 16):
         for lanes in LANES:
             stripes = -(-need // (lanes * programs))
-            words = on_chip(lanes, stripes)
-            if 2 <= stripes <= MOST_WORDS and words >= 2 * lanes * stripes:
-                found.append((-words * (BIG_CLUSTER if programs == 16 else 1), programs, lanes, stripes))
+            fit = at_once(lanes, stripes, ragged)
+            if 2 <= stripes <= MOST_WORDS and fit >= 2:
+                found.append((fit * lanes * stripes, programs, lanes, stripes))
     if not found:
-        return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8))
-    _, programs, lanes, stripes = min(found)
-    return stripes_launch(*given, lanes, programs=programs, registers=limit(lanes, stripes))
+        return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8, False))
+    _, programs, lanes, stripes = max(found)  # most words on the chip; of equals, the smallest programs
+    return stripes_launch(*given, lanes, programs=programs, registers=limit(lanes, stripes, ragged))
 
 
-def at_once(threads: int, stripes: int) -> int:
+def at_once(threads: int, stripes: int, ragged: bool) -> int:
     """How many programs of so many threads fit a multiprocessor when a thread holds so many words; 0 if none."""
-    registers = -(-(stripes * WORD // 4 + OVERHEAD) // 8) * 8  # they are dealt out by eights
+    registers = stripes * WORD // 4 + OVERHEAD + RAGGED_OVERHEAD * ragged
+    registers = -(-registers // 8) * 8  # they are dealt out by eights
     return min(PROGRAMS, THREADS // threads, REGISTERS // (threads * registers))
 
 
-def on_chip(lanes: int, stripes: int) -> int:
-    """Words of rows that a multiprocessor holds at once: what memory can be busy with."""
-    return at_once(lanes, stripes) * lanes * stripes
-
-
-def limit(threads: int, stripes: int) -> int:
+def limit(threads: int, stripes: int, ragged: bool) -> int:
     """The most registers of a thread with which `at_once` programs fit; a thread can have 255."""
-    return min(255, REGISTERS // (threads * max(1, at_once(threads, stripes))) // 8 * 8)
+    return min(255, REGISTERS // (threads * max(1, at_once(threads, stripes, ragged))) // 8 * 8)
 
 
 def words(dtype: torch.dtype, n_cols: int, x_stride: int, address: int) -> tuple[int, bool]:
     """(elements in a word, whether rows begin within a word) for a matrix at `address` and a contiguous result.
 
-    A word has 16 bytes where rows of both begin at the same place within 16 bytes. Otherwise it is as many bytes as
-    divide the address and the length of a row of both.
+    A word has 16 bytes where rows of both begin at the same place within 16 bytes, and 8 in short rows that begin
+    within a word. Otherwise it is as many bytes as divide the address and the length of a row of both.
     """
     size = dtype.itemsize
     vector = WORD // size
-    alike = address % WORD == 0 and (x_stride - n_cols) % vector == 0
-    if alike and n_cols % vector and n_cols >= 4 * vector:
-        return vector, True
+    if address % WORD == 0 and (x_stride - n_cols) % vector == 0:
+        if n_cols % vector and n_cols * size < NARROW_ROW:
+            vector //= 2
+        if n_cols % vector and n_cols >= 4 * vector:
+            return vector, True
     shared = address // size | x_stride | n_cols | vector
     return shared & -shared, False
 
@@ -492,26 +486,33 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     call = _calls.get(key)
     if call is None:
         call = _calls[key] = _prepare(x)
-    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    call(x, y)
-    return y
+    return call(x)
 
 
 _calls: dict = {}  # what `_prepare` returned, for each key of `softmax`
 
 
 def _prepare(x: torch.Tensor) -> Callable:
-    """A function of matrices x and y of one shape and kind that launches the kernel: what they decide, done once."""
+    """`softmax` for matrices like x: what their shape and kind decide is done here, once."""
     if x.dim() != 2 or x.stride(1) != 1:
         raise ValueError(f"expected a matrix whose columns lie side by side, got {tuple(x.shape)} {x.stride()}")
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise TypeError(f"expected float32, float16 or bfloat16, got {x.dtype}")
+    # empty_like keeps strides, and asks for less of the host's time.
+    like = torch.empty_like if x.is_contiguous() else lambda x: torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if x.numel() == 0:
-        return lambda x, y: None
+        return like
     n_rows, n_cols = x.shape
     vector, ragged = words(x.dtype, n_cols, x.stride(0), x.data_ptr())
     launch = choose(x.dtype, n_cols, vector, ragged, *_target(x.device))
-    return prepared(launch, x, (x.stride(0), n_cols, n_rows, n_cols))
+    launch = prepared(launch, x, (x.stride(0), n_cols, n_rows, n_cols))
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        y = like(x)
+        launch(x, y)
+        return y
+
+    return call
 
 
 def prepared(launch: Launch, x: torch.Tensor, sizes: tuple) -> Callable:
@@ -521,7 +522,7 @@ def prepared(launch: Launch, x: torch.Tensor, sizes: tuple) -> Callable:
         return lambda x, y: launch.kernel[grid](x, y, *sizes, **launch.constants, **launch.options)
     with torch.cuda.device(x.device):
         compiled = launch.kernel.warmup(x.dtype, x.dtype, *sizes, grid=grid, **launch.constants, **launch.options)
-        return Prepared(compiled, grid, x.device.index, 2, sizes, tuple(launch.constants.values()))
+        return prepare(compiled, grid, x.device.index, 2, sizes, tuple(launch.constants.values()))
 
 
 def persistent_launch(n_cols: int, shared_memory: int, element_size: int) -> dict:
