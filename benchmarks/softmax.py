@@ -94,10 +94,11 @@ def scatter(found: Results, named: int = 6):
             points = [row.size for row in rows], [row.of_copy for row in rows]
             axes.scatter(*points, color=look["color"], s=26 if name == OURS else 12, label=name, zorder=3 - number / 9)
         for row in worst_rows(found, named):
-            axes.annotate(f"{row.size:,}", (row.size, row.of_copy), (0, -14), textcoords="offset points", ha="center")
+            place = {"textcoords": "offset points", "ha": "right", "va": "top", "rotation": 45, "fontsize": 9}
+            axes.annotate(f"{row.size:,}", (row.size, row.of_copy), (2, -6), **place)
         style.size_ticks(axes, [row.size for row in found.rows])
         axes.set_ylim(0, 1.1)
-        axes.legend(loc="lower left")
+        figure.legend(loc="outside upper right", ncols=5)
         figure.supxlabel(found.caption(), fontsize=10, color=style.INK)
         return figure
 

@@ -411,7 +411,7 @@ OVERHEAD, RAGGED_OVERHEAD = 16, 4  # registers of a thread beside those that hol
 SHORT_ROW = 2048  # bytes that a program should read at least
 NARROW_ROW = 512  # bytes below which a ragged row gets words of half the width
 WORDS = 6  # of 16 bytes of a row in a thread: more take registers, fewer leave too little under way
-MOST_WORDS = 16  # where there are no more threads
+MOST_WORDS = {1: 22, 2: 16}  # by the programs that share a row, two or more, where there are no more threads
 LANES = (128, 256, 512)  # threads of a program: below, too many programs share a row; above, too few fit
 ROWS_AT_ONCE = {4: 1, 2: 2}  # on a multiprocessor; half precision computes longer for as many bytes
 
@@ -425,10 +425,10 @@ def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: 
     """
     size, need = dtype.itemsize, n_cols // vector  # whole words
     given = (dtype, n_cols, vector, ragged, backend)
-    lanes = max(-(-n_cols * size // (WORDS * WORD)), -(-need // MOST_WORDS), 2 * vector if ragged else 1)
+    lanes = max(-(-n_cols * size // (WORDS * WORD)), -(-need // MOST_WORDS[1]), 2 * vector if ragged else 1)
     lanes = min(LANES[-1], triton.next_power_of_2(lanes))
     stripes = -(-need // lanes)
-    if stripes <= MOST_WORDS and at_once(lanes, stripes, ragged) >= ROWS_AT_ONCE[size]:
+    if stripes <= MOST_WORDS[1] and at_once(lanes, stripes, ragged) >= ROWS_AT_ONCE[size]:
         rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
         rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
         return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes, ragged))
@@ -439,7 +439,7 @@ def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: 
         for lanes in LANES:
             stripes = -(-need // (lanes * programs))
             fit = at_once(lanes, stripes, ragged)
-            if 2 <= stripes <= MOST_WORDS and fit >= 2:
+            if 2 <= stripes <= MOST_WORDS[2] and fit >= 2:
                 found.append((fit * lanes * stripes, programs, lanes, stripes))
     if not found:
         return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8, False))
