@@ -33,19 +33,18 @@ class _Config(ctypes.Structure):
     )
 
 
-def prepare(compiled, grid: tuple, device: int, tensors: int, sizes: tuple, constants: tuple) -> Callable:
-    """A function of tensors that launches a compiled kernel on the current stream of their device.
+def prepare(compiled, grid: tuple, device: int, sizes: tuple, constants: tuple) -> Callable:
+    """A function of two tensors, x and y, that launches a compiled kernel on the current stream of their device.
 
-    compiled: what `kernel.warmup` returned. tensors: how many come first among the kernel's arguments. sizes: the
-    integers that follow them. constants: the constexprs, which end the list. Pointers must be as aligned as those
-    that the kernel was compiled for.
+    compiled: what `kernel.warmup` returned; its arguments are the two tensors, then integers, `sizes`, then the
+    constexprs, `constants`. Pointers must be as aligned as those that the kernel was compiled for.
     """
     compiled._init_handles()
     metadata = compiled.metadata
 
-    def by_triton(*given: torch.Tensor) -> None:
+    def by_triton(x: torch.Tensor, y: torch.Tensor) -> None:
         with torch.cuda.device(device):
-            compiled[grid](*given, *sizes, *constants)
+            compiled[grid](x, y, *sizes, *constants)
 
     scratch = getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0)
     if torch.version.hip or scratch:
@@ -53,7 +52,7 @@ def prepare(compiled, grid: tuple, device: int, tensors: int, sizes: tuple, cons
 
     # All that CUDA's driver wants to know, in the driver's own form. Only addresses and the stream will change.
     driver = ctypes.PyDLL("libcuda.so.1")
-    addresses = [ctypes.c_uint64() for _ in range(tensors)]
+    x_address, y_address = ctypes.c_uint64(), ctypes.c_uint64()
     kinds = [kind for kind in compiled.src.signature.values() if kind in ("i32", "i64")]
     numbers = [
         ctypes.c_int64(size) if kind == "i64" else ctypes.c_int32(size)
@@ -61,7 +60,7 @@ def prepare(compiled, grid: tuple, device: int, tensors: int, sizes: tuple, cons
     ]
     # Two more pointers, to scratch memory, which these kernels do not need. Older versions of Triton have fewer of
     # them; the driver does not look at what a kernel does not have.
-    values = [*addresses, *numbers, ctypes.c_uint64(), ctypes.c_uint64()]
+    values = [x_address, y_address, *numbers, ctypes.c_uint64(), ctypes.c_uint64()]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
     function = ctypes.c_void_p(compiled.function)
     config = _Config(shared=metadata.shared)
@@ -77,17 +76,16 @@ def prepare(compiled, grid: tuple, device: int, tensors: int, sizes: tuple, cons
         _check(driver.cuFuncSetAttribute(function, NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1))
     launch, arguments = driver.cuLaunchKernelEx, (ctypes.byref(config), function, pointers, None)
     knobs, stream_of = triton.knobs.runtime, triton.runtime.driver.active.get_current_stream
-    current_device = torch.cuda.current_device
+    several, current_device = torch.cuda.device_count() > 1, torch.cuda.current_device
 
-    def call(*given: torch.Tensor) -> None:
+    def call(x: torch.Tensor, y: torch.Tensor) -> None:
         hook = knobs.launch_enter_hook  # of a profiler. Newer versions of Triton have a list of them, mostly empty
-        if current_device() != device or hook is not None and getattr(hook, "calls", True):
-            return by_triton(*given)
-        for address, tensor in zip(addresses, given):  # noqa: B905
-            address.value = tensor.data_ptr()
+        if (hook is not None and getattr(hook, "calls", True)) or (several and current_device() != device):
+            return by_triton(x, y)
+        x_address.value = x.data_ptr()
+        y_address.value = y.data_ptr()
         config.stream = stream_of(device)
-        code = launch(*arguments)
-        if code:
+        if code := launch(*arguments):
             _check(code)
 
     call.values = values  # the driver reads what `pointers` point to, so it must live as long
