@@ -407,6 +407,7 @@ def stripes_launch(
 # What `choose` knows of the hardware, and of the compiler.
 REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32  # of a multiprocessor, from Ampere to Blackwell
 OVERHEAD, RAGGED_OVERHEAD = 16, 4  # registers of a thread beside those that hold its words
+RAGGED_CLUSTERS = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 6)  # older versions fail to compile them
 # What was measured: sweep.py on one H200. README.md has the reasons and the measurements.
 SHORT_ROW = 2048  # bytes that a program should read at least
 NARROW_ROW = 512  # bytes below which a ragged row gets words of half the width
@@ -432,7 +433,7 @@ def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: 
         rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
         rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
         return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes, ragged))
-    if backend != "cuda" or capability < 90:
+    if backend != "cuda" or capability < 90 or (ragged and not RAGGED_CLUSTERS):
         return stripes_launch(*given, LANES[-1], stripes=8, again=2)
     found = []
     for programs in (2, 4, 8, 16):
