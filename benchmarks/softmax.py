@@ -85,7 +85,7 @@ def summary(found: Results) -> str:
 
 
 def scatter(found: Results, named: int = 6):
-    """Share of the copy over the width: a dot for each width and function; our worst widths are named."""
+    """Share of the copy over the width: a dot for each width and function; our worst widths are ringed and listed."""
     with style.figure(found.title, "columns", "share of the copy's speed", found.alt()) as (figure, axes):
         names = [name for name in found.providers if name not in ("copy", OURS)]
         for number, name in enumerate((OURS, *names)):
@@ -93,9 +93,11 @@ def scatter(found: Results, named: int = 6):
             look = style.look(number)
             points = [row.size for row in rows], [row.of_copy for row in rows]
             axes.scatter(*points, color=look["color"], s=26 if name == OURS else 12, label=name, zorder=3 - number / 9)
-        for row in worst_rows(found, named):
-            place = {"textcoords": "offset points", "ha": "right", "va": "top", "rotation": 45, "fontsize": 9}
-            axes.annotate(f"{row.size:,}", (row.size, row.of_copy), (2, -6), **place)
+        worst = worst_rows(found, named)
+        ringed = [row.size for row in worst], [row.of_copy for row in worst]
+        axes.scatter(*ringed, s=70, facecolors="none", edgecolors=style.INK, zorder=4)
+        listed = "\n".join(f"{row.size:,}: {row.of_copy:.2f}" for row in worst)
+        axes.text(0.02, 0.04, f"worst widths of ours\n{listed}", transform=axes.transAxes, fontsize=9, color=style.INK)
         style.size_ticks(axes, [row.size for row in found.rows])
         axes.set_ylim(0, 1.1)
         figure.legend(loc="outside upper right", ncols=5)
