@@ -1,9 +1,10 @@
-"""What the chosen launches become for AMD's MI300X (gfx942) and MI355X (gfx950), and for Hopper: no GPU is needed.
+"""What the chosen launches become for AMD's MI300X (gfx942) and MI355X (gfx950), and for NVIDIA's A100 (sm_80), H200
+(sm_90) and B200 (sm_100): no GPU is needed.
 
     python benchmarks/compiled.py
 
 Registers, spills, widths of global loads and stores, and how many programs fit on a compute unit or multiprocessor,
-as the compiler says. No AMD card ran these kernels: nothing here is a speed.
+as the compiler says. Of these cards, only the H200 ran the kernels: nothing here is a speed.
 """
 
 import argparse
@@ -16,12 +17,20 @@ import workshop  # isort: skip  # before triton
 import torch
 import triton
 from kernels import dropout
-from kernels.softmax import Launch, choose, tile_kernel
+from kernels.softmax import Launch, choose, words
 
+from workshop.device import DeviceFacts
 from workshop.results import RECORDED
 
-COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
-TARGETS = {"gfx942": "AMD Instinct MI300X", "gfx950": "AMD Instinct MI355X", "sm_90": "NVIDIA H200"}
+COLUMNS = (256, 781, 4096, 12672, 32768, 50257, 131072, 1048576)
+_KNOWN = workshop.KNOWN_DEVICES
+TARGETS = {
+    "gfx942": _KNOWN["AMD Instinct MI300X"],
+    "gfx950": _KNOWN["AMD Instinct MI355X"],
+    "sm_80": _KNOWN["NVIDIA A100"],
+    "sm_90": _KNOWN["NVIDIA H200"],
+    "sm_100": DeviceFacts("NVIDIA B200", "cuda", "sm_100", 148, 65536, 227 * 1024, 32, 2048),
+}
 TYPES = {torch.float32: "*fp32", torch.bfloat16: "*bf16"}
 
 
@@ -31,11 +40,10 @@ def softmax_lines() -> list[dict]:
     for dtype, pointer in TYPES.items():
         for columns in COLUMNS:
             for target in TARGETS:
-                backend, capability = ("cuda", 90) if target == "sm_90" else ("hip", 0)
-                ragged = columns * dtype.itemsize % 16 != 0
-                launch = choose(dtype, columns, ragged, backend, capability)
-                sizes = (16384, columns) if launch.kernel is tile_kernel else (columns,)
-                line = compiled(launch.kernel, (pointer, pointer, columns, columns, *sizes), launch, target)
+                backend, _, capability = target.partition("_")
+                backend, capability = ("cuda", int(capability)) if backend == "sm" else ("hip", 0)
+                launch = choose(dtype, columns, *words(dtype, columns, columns, 0), backend, capability)
+                line = compiled(launch.kernel, (pointer, pointer, columns, columns, 16384, columns), launch, target)
                 name = launch.kernel.fn.__name__
                 lines.append({"dtype": str(dtype)[6:], "columns": columns, "kernel": name} | line)
     return lines
@@ -50,7 +58,7 @@ def dropout_lines() -> list[dict]:
     ):
         for target in TARGETS:
             arguments = ["*fp32"] * arrays + ["*fp32", "*i32", "*fp32"]
-            backend = "cuda" if target == "sm_90" else "hip"
+            backend = TARGETS[target].backend
             launch = Launch(kernel, {"n": 1 << 27, "QUARTER": dropout.QUARTER}, {"num_warps": warps[backend]})
             line = compiled(kernel, arguments, launch, target)
             lines.append({"dtype": "float32", "columns": "any", "kernel": kernel.fn.__name__} | line)
@@ -61,7 +69,7 @@ def compiled(kernel, arguments, launch, target: str) -> dict:
     """What one kernel becomes for one target; `programs` fit on a compute unit or multiprocessor at once."""
     constants, options = dict(launch.constants), dict(launch.options)
     found = workshop.xray(kernel, *arguments, **constants, **options, targets=(target,))[target]
-    facts = workshop.KNOWN_DEVICES[TARGETS[target]]
+    facts = TARGETS[target]
     registers = found.vgprs or found.registers
     programs = workshop.num_programs(registers, found.shared, options["num_warps"], facts) // facts.multiprocessors
     return {
@@ -102,7 +110,7 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"about": about, "lines": lines}).replace('{"dtype"', '\n{"dtype"')
     (chosen.out / "compiled.json").write_text(text + "\n", encoding="utf-8")
-    heading = f"Compiled by Triton {about['triton']} on {about['date']}; no AMD card ran it."
+    heading = f"Compiled by Triton {about['triton']} on {about['date']}; only the H200 ran it."
     (chosen.out / "compiled.md").write_text(f"{heading}\n\n{table(lines)}\n", encoding="utf-8")
     print(table(lines))
 

@@ -1,16 +1,18 @@
 """GB/s of leaky ReLU and dropout through JAX, forward and backward: by XLA with two generators, and by Triton.
 
     python benchmarks/dropout.py
-    python benchmarks/dropout.py --backward
+    python benchmarks/dropout.py --backward --drawn 12 --seed 1
 
 JAX's calls return before the work is done and run on a stream of JAX's own, which torch's events do not see. So a
 queue of calls is timed from its first call until its last result is there. Every call has another seed, which is on
 the GPU before the clock starts; every repeat has fresh inputs. What is timed is checked: which elements are kept is
-read off the result, their share must be binomial, and their values must agree with float64.
+read off the result, their share must be binomial, and their values must agree with float64. With --drawn, the numbers
+of elements are drawn log-uniformly from 2**24 to 2**28; half of them are odd.
 """
 
 import argparse
 import os
+import random
 import time
 from pathlib import Path
 
@@ -116,19 +118,32 @@ def fate(result: jax.Array, x: jax.Array, incoming: jax.Array) -> tuple[float, f
     return 1 - kept.sum().item() / kept.numel(), error if error == error else float("inf")
 
 
-def measure(columns: int, backward: bool, repeats: int) -> list[dict]:
-    """One entry per function, the copy first: milliseconds of one call in every repeat."""
-    nbytes = ROWS * columns * (12 if backward else 8)
+def drawn_shapes(count: int, seed: int) -> list[tuple[int, int]]:
+    """(rows, columns), with an odd number of elements in every second of them."""
+    generator = random.Random(seed)
+    found = []
+    for number in range(count):
+        elements = 2 ** generator.uniform(24, 28)
+        columns = round(2 ** generator.uniform(8, 17))
+        rows = round(elements / columns) + 1
+        found.append((rows | 1, columns | 1) if number % 2 == 0 else (rows, columns))
+    return sorted(found, key=lambda shape: shape[0] * shape[1])
+
+
+def measure(shape: tuple[int, int], size: int, backward: bool, repeats: int, only: list[str] | None) -> list[dict]:
+    """One entry per function, the copy first: milliseconds of one call in every repeat. size: what to call it."""
+    elements = shape[0] * shape[1]
+    nbytes = elements * (12 if backward else 8)
     entries = {}
-    found = functions(backward)
+    found = {name: function for name, function in functions(backward).items() if not only or name in (*only, "copy")}
     for name in found:
         # A copy moves 8 bytes for each element, whichever pass it is beside.
-        moved = ROWS * columns * 8 if name == "copy" else nbytes
-        entries[name] = {"size": columns, "provider": name, "ms": [], "error": 0.0, "note": "", "bytes": moved}
+        moved = elements * 8 if name == "copy" else nbytes
+        entries[name] = {"size": size, "provider": name, "ms": [], "error": 0.0, "note": "", "bytes": moved}
     for repeat in range(repeats + 1):  # the first compiles
         key = jax.random.key(1000 + repeat)
-        x = jax.random.normal(key, (ROWS, columns))
-        inputs = (x, jax.random.normal(jax.random.fold_in(key, 1), (ROWS, columns))) if backward else (x,)
+        x = jax.random.normal(key, shape)
+        inputs = (x, jax.random.normal(jax.random.fold_in(key, 1), shape)) if backward else (x,)
         seeds = [jax.device_put(jnp.int32(repeat * CALLS + number)) for number in range(CALLS)]
         jax.block_until_ready((inputs, seeds))
         for name, function in found.items():
@@ -155,21 +170,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--columns", type=int, nargs="*", default=COLUMNS)
+    parser.add_argument("--drawn", type=int, metavar="N", help="draw N shapes instead")
+    parser.add_argument("--seed", type=int, default=1, help="of the drawn shapes")
+    parser.add_argument("--only", nargs="*", help="these lines only")
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--out", type=Path, default=RECORDED, help="folder for CSV, JSON and SVG")
     parser.add_argument("--against", type=Path, help="folder of an earlier run, to say how far this one is from it")
     chosen = parser.parse_args()
     need_gpu()
     entries = []
-    for columns in chosen.columns:
-        entries += measure(columns, chosen.backward, chosen.repeats)
-        print("measured", columns, flush=True)
+    shapes = {columns: (ROWS, columns) for columns in chosen.columns}
+    if chosen.drawn:
+        shapes = {rows * columns: (rows, columns) for rows, columns in drawn_shapes(chosen.drawn, chosen.seed)}
+    for size, shape in shapes.items():
+        entries += measure(shape, size, chosen.backward, chosen.repeats, chosen.only)
+        print("measured", *shape, flush=True)
+    rows = "drawn shapes" if chosen.drawn else f"{ROWS} rows"
     facts = about("jax", "jax-triton") | {
-        "how": f"{ROWS} rows; {CALLS} calls queued, then waited for; median of {chosen.repeats}"
+        "how": f"{rows}; {CALLS} calls queued, then waited for; median of {chosen.repeats}"
     }
     name = "leaky_dropout_backward_float32" if chosen.backward else "leaky_dropout_float32"
+    name += f"_drawn_{chosen.seed}" if chosen.drawn else ""
     title = f"Leaky ReLU and dropout through JAX, float32{', gradient' if chosen.backward else ''}"
-    found = results(entries, facts, title)
+    found = results(entries, facts, title, "elements" if chosen.drawn else "N")
     if chosen.against:
         print(compare_with(chosen.against / f"{short(facts['gpu'])}_{name}.csv", found))
     write(found, entries, name, chosen.out)

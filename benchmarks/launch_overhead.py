@@ -1,9 +1,11 @@
 """What the host does for one call of a small kernel: microseconds per call, and where they go.
 
     python benchmarks/launch_overhead.py
+    python benchmarks/launch_overhead.py --few
 
 The kernels are tiny, so the GPU is idle and only the host counts. A queue of 300 calls is timed by the host's clock
-and emptied afterwards. "called" is the time until the call returns.
+and emptied afterwards. "done" is the time of one call until its result is there. With --few: softmax of 64 rows, this
+course's and torch's.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from timing import about, first_line, need_gpu, short
 from workshop.backend import torch_device
 from workshop.results import RECORDED
 
+FEW_ROWS = (781, 4096, 12672, 32768)  # columns of 64 rows
 CALLS = 300  # the driver's queue holds about a thousand launches
 REPEATS = 15
 
@@ -37,6 +40,29 @@ def microseconds(function) -> list[float]:
         times.append((time.perf_counter() - begin) / CALLS * 1e6)
         torch.cuda.synchronize()
     return times
+
+
+def microseconds_done(function) -> float:
+    """Time of one call until its result is there, the median."""
+    times = []
+    for _ in range(CALLS):
+        begin = time.perf_counter()
+        function()
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) * 1e6)
+    return statistics.median(times)
+
+
+def few_rows() -> dict:
+    """Softmax of 64 rows: name -> function without arguments."""
+    found = {}
+    for columns in FEW_ROWS:
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.rand(64, columns, device=torch_device()).to(dtype)
+            name = f"64 × {columns}, {str(dtype).removeprefix('torch.')}"
+            found[f"softmax of {name}"] = lambda x=x: kernels.softmax(x)
+            found[f"torch.softmax of {name}"] = lambda x=x: torch.softmax(x, dim=1)
+    return found
 
 
 def calls() -> dict:
@@ -85,11 +111,12 @@ class _Replay:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--few", action="store_true", help="softmax of 64 rows instead")
     parser.add_argument("--out", type=Path, default=RECORDED, help="folder for the JSON")
     chosen = parser.parse_args()
     need_gpu()
     entries = []
-    for name, function in calls().items():
+    for name, function in (few_rows() if chosen.few else calls()).items():
         try:
             times = microseconds(function)
         except Exception as error:
@@ -97,17 +124,17 @@ def main() -> None:
             continue
         fifths = statistics.quantiles(times, n=5, method="inclusive")
         middle = statistics.median(times)
-        numbers = {"us": middle, "us_20": fifths[0], "us_80": fifths[3]}
+        numbers = {"us": middle, "us_20": fifths[0], "us_80": fifths[3], "us_done": microseconds_done(function)}
         entries.append({"call": name, **{key: round(value, 2) for key, value in numbers.items()}})
     facts = about()
     print(f"{facts['gpu']}, microseconds of the host for one call\n")
-    print("| call | median | 20 % | 80 % |\n|---|---|---|---|")
+    print("| call | median | 20 % | 80 % | done |\n|---|---|---|---|---|")
     for entry in entries:
-        numbers = [f"{entry[key]:.1f}" for key in ("us", "us_20", "us_80") if key in entry]
-        cells = numbers or [entry["note"], "", ""]
+        numbers = [f"{entry[key]:.1f}" for key in ("us", "us_20", "us_80", "us_done") if key in entry]
+        cells = numbers or [entry["note"], "", "", ""]
         print(f"| {entry['call']} | {' | '.join(cells)} |")
     chosen.out.mkdir(parents=True, exist_ok=True)
-    path = chosen.out / f"{short(facts['gpu'])}_launch_overhead.json"
+    path = chosen.out / f"{short(facts['gpu'])}_{'few_rows' if chosen.few else 'launch_overhead'}.json"
     path.write_text(json.dumps({"about": facts, "entries": entries}, indent=1) + "\n", encoding="utf-8")
 
 

@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
+import triton
+import triton.language as tl
 
 from workshop import device
 from workshop.backend import device_interface, torch_device
@@ -85,16 +87,30 @@ class Contest:
         return [{**entry, "bytes": nbytes} for entry in (copy, *found.values())]
 
 
+@triton.jit
+def error_kernel(result_ptr, expected_ptr, largest_ptr, n, smallest, BLOCK_SIZE: tl.constexpr):
+    """Raises the number at largest_ptr, float32, to the largest relative error; result, expected: (n,)."""
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    result = tl.load(result_ptr + offsets, mask=offsets < n, other=0).to(tl.float64)
+    expected = tl.load(expected_ptr + offsets, mask=offsets < n, other=0)
+    error = tl.abs(result - expected) / tl.maximum(tl.abs(expected), smallest)
+    error = tl.where(error == error, error, float("inf"))
+    tl.atomic_max(largest_ptr, tl.max(error, axis=0).to(tl.float32))
+
+
 def relative_error(result: torch.Tensor, expected: torch.Tensor) -> float:
-    """The largest relative error of an element; infinite where something is not a number.
+    """The largest relative error of an element; infinite where something is not a number. expected: float64.
 
     Expected values below the smallest normal number of the result's dtype are compared with that number.
     """
-    if result.shape != expected.shape:
+    if result.shape != expected.shape or expected.dtype != torch.float64:
         return float("inf")
+    result, expected = result.contiguous(), expected.contiguous()
+    largest = torch.zeros(1, device=result.device)
     smallest = torch.finfo(result.dtype).tiny
-    error = result.double().sub_(expected).abs_().div_(expected.abs().clamp_(min=smallest)).max().item()
-    return error if error == error else float("inf")
+    grid = (triton.cdiv(result.numel(), 4096),)
+    error_kernel[grid](result, expected, largest, result.numel(), smallest, BLOCK_SIZE=4096, num_warps=8)
+    return largest.item()
 
 
 def results(entries: list[dict], about: dict, title: str, x_label: str = "N") -> Results:
@@ -142,13 +158,18 @@ def clocks() -> str:
 
 def write(found: Results, entries: list[dict], name: str, folder: Path) -> None:
     """<gpu>_<name>.csv, .json and .svg in `folder`, and a table of shares of the copy on the terminal."""
+    save(found, entries, name, folder, found.plot())
+
+
+def save(found: Results, entries: list[dict], name: str, folder: Path, figure) -> None:
+    """`write` with another figure."""
     stem = folder / f"{short(found.about['gpu'])}_{name}"
     folder.mkdir(parents=True, exist_ok=True)
     found.save(stem.with_suffix(".csv"))
     listed = [{**entry, "ms": [round(ms, 5) for ms in entry["ms"]]} for entry in entries]
     text = json.dumps({"title": found.title, "about": found.about, "entries": listed}, indent=None)
     stem.with_suffix(".json").write_text(text.replace('{"size"', '\n{"size"') + "\n", encoding="utf-8")
-    found.plot().savefig(stem.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})
     print(shares(found))
     print("written:", stem.with_suffix(".csv"), flush=True)
 

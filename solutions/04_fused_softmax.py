@@ -593,34 +593,83 @@ for block_size in (1024, 2048):
 #
 # ### To the limit
 #
-# The fastest kernel of this course is called "fused, pieces and clusters". On the H200 it is at {{h200_softmax_bfloat16; 12672; fused, pieces and clusters; of copy}} of
-# the copy or more at every size up to 32,768 columns in both dtypes. At 131,072 columns it is at
-# {{h200_softmax_float32; 131072; fused, pieces and clusters; of copy}} in float32, where the persistent kernel is at
-# {{h200_softmax_float32; 131072; fused, persistent; of copy}}. It is faster and no longer easy to read. In the course's
-# repository its code is `benchmarks/kernels/softmax.py`, and `benchmarks/README.md` says how it was found: each idea with
-# its prediction, its result and the reason. (A workshop's room has neither, because the code holds answers.)
-
-# %% [markdown]
-# Here it is in bfloat16, beside two published libraries of fast kernels: Liger, written in Triton, and QuACK, written in
-# NVIDIA's CuTe DSL, which is closer to the hardware.
+# Your kernels were measured at eleven widths, most of them powers of two. Nobody's vocabulary is that kind. Here are 70
+# widths in bfloat16, 60 of them drawn at random and ten that people use, such as 50,257 (GPT-2's vocabulary) and 128,256
+# (Llama 3's): torch, Liger, a published library of fast Triton kernels, and "fused, stripes", the fastest kernel of this
+# course.
 
 # %%
-half_curves = recorded("h200_softmax_bfloat16")
-half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").plot()
+widths = recorded("h200_softmax_drawn_1_bfloat16")
+widths.rows.sort(key=lambda row: row.size)
+figure = widths.only("torch", "Liger", "fused, stripes").plot()
+axes = figure.axes[0]
+grey = axes.title.get_color()  # it becomes the page's text colour
+for columns, height, side, name in (
+    (4_136, 550, "right", "a power of two, just missed"),
+    (5_418, 150, "left", "not a multiple of 16 bytes"),
+    (32_974, 550, "left", "a row that no longer fits"),
+):
+    axes.axvline(columns, color=grey, linewidth=0.9, linestyle=":")
+    gap = (4 if side == "left" else -4, 0)
+    axes.annotate(name, (columns, height), gap, textcoords="offset points", ha=side, fontsize=9, color=grey)
+figure
 
 # %% [markdown]
-# Four steps, each of which you can try on your own kernel:
+# Liger's kernel is `rows` of this lesson: one padded block for each row. It goes from cliff to cliff:
+# {{h200_softmax_drawn_1_bfloat16; 4096; Liger; of copy}} at 4,096 columns, {{h200_softmax_drawn_1_bfloat16; 4136; Liger; of copy}}
+# at 4,136; {{h200_softmax_drawn_1_bfloat16; 5120; Liger; of copy}} at 5,120, {{h200_softmax_drawn_1_bfloat16; 5418; Liger; of copy}}
+# at 5,418; {{h200_softmax_drawn_1_bfloat16; 32000; Liger; of copy}} at 32,000, {{h200_softmax_drawn_1_bfloat16; 32974; Liger; of copy}}
+# at 32,974.
 #
-# - **Pieces.** 781 columns are 512 + 256 + 13: two blocks without a mask and a short rest. Load all pieces before
-#   the first `tl.max`, since a reduction waits for all warps.
-# - **Alignment.** A row of 781 bfloat16 may begin at any multiple of 2 bytes, so its loads are 2 bytes wide. Begin the first
-#   piece at the row's first address that is a multiple of 16, and let the rest hold the columns before it, too.
-#   With the pieces: from {{h200_softmax_bfloat16; 781; fused, rows; of copy}} to
-#   {{h200_softmax_bfloat16; 781; fused, pieces and clusters; of copy}}.
-# - **Packing.** Two bfloat16 fit into one register. The kernel computes each exponential twice instead of
-#   keeping it, so that two rows of 32,768 fit a multiprocessor: from
-#   {{h200_softmax_bfloat16; 32768; fused, rows; of copy}} to
-#   {{h200_softmax_bfloat16; 32768; fused, pieces and clusters; of copy}}.
+# Where are yours? With a GPU, the next cell measures both of your kernels at pairs of neighbours.
+
+# %%
+NEIGHBOURS = (1000, 1001, 1024, 1025, 4096, 4104, 4105, 8192, 8200, 16384, 16400)
+if interpreting():
+    print("This needs a GPU.")
+else:
+    measure({"fused": fused_softmax, "rows": rows_softmax}, torch.bfloat16, sizes=NEIGHBOURS).plot()
+
+# %% [markdown]
+# **Why?** Think of an explanation for each of the three cliffs before you read on: a row that is no multiple of 16 bytes, a
+# power of two just missed, a row that no longer fits.
+#
+# <details><summary>Answer</summary>
+#
+# - **Not a multiple of 16 bytes.** A thread fetches up to 16 bytes with one instruction, but only from an address that is a
+#   multiple of 16. When a row has 5,418 bfloat16, the next one begins at another place within 16 bytes, so the compiler takes
+#   2 bytes at a time: eight times as many instructions. (Triton looks whether a row's length is a multiple of 16
+#   *elements*. If it is not, it gives up, also where the bytes would allow more: 4,136 columns are a multiple of 16 bytes.)
+# - **A power of two just missed.** 4,136 columns in a block of 8,192: half of the lanes are idle, and they have registers
+#   all the same. So fewer rows are on a multiprocessor, and fewer bytes under way.
+# - **A row that no longer fits.** 32,974 columns in a block of 65,536, with 32 warps: 64 numbers for each thread and
+#   64 registers. The row spills to memory. Beyond 65,536 columns Liger refuses.
+#
+# </details>
+#
+# "fused, stripes" has no table of good widths. It follows one rule for all, and its smallest share of the copy up to 32,768
+# columns is {{h200_softmax_drawn_2_bfloat16; 244; fused, stripes; of copy}}, at 244 columns. In the course's repository its code is
+# `benchmarks/kernels/softmax.py`, and `benchmarks/README.md` says how it was found: each idea with its prediction, its
+# result and the reason. (A workshop's room has neither, because the code holds answers.) Its ideas, each of which you can
+# try on your own kernel:
+#
+# - **Stripes.** The threads of a program take 16 bytes each, side by side: that is a stripe of the row. A row is as many
+#   stripes as it needs, and only the last one has a mask. 4,136 columns are nine stripes of 512, not a block of 8,192. Load
+#   all stripes before the first `tl.max`, since a reduction waits for all warps, and combine them element by element, so that
+#   there is one reduction over threads and not nine.
+#
+#   ```python
+#   kept = ()
+#   for k in tl.static_range(STRIPES):  # unrolled by the compiler; a tuple may hold as many tiles as you like
+#       kept = kept + (tl.load(row_start + k * STRIPE + tl.arange(0, STRIPE)),)
+#   ```
+#
+# - **Whole words.** The first stripe begins at the row's first address that is a multiple of 16. The columns before it and
+#   after the last whole word, up to 14, are loaded by 14 threads, one each. At 50,257 columns:
+#   {{h200_softmax_drawn_1_bfloat16; 50257; Liger; of copy}} for Liger,
+#   {{h200_softmax_drawn_1_bfloat16; 50257; fused, stripes; of copy}} for stripes.
+# - **Packing.** Two bfloat16 fit into one register. The kernel computes each exponential twice instead of keeping it, so that
+#   two rows of 32,768 fit a multiprocessor.
 # - **Clusters.** On NVIDIA's Hopper, programs of a *cluster* can write into each other's shared memory. Launched
 #   with `num_ctas=8`, a tile of 8 × 16,384 is one row: Triton gives each line to a program of the cluster.
 #
@@ -632,10 +681,13 @@ half_curves.only("fused, rows", "fused, pieces and clusters", "Liger", "QuACK").
 #   ```
 #
 #   Triton has no word for `combine`; it is 30 lines of NVIDIA's assembly. Every number is read once, and a row of
-#   131,072 reaches {{h200_softmax_float32; 131072; fused, pieces and clusters; of copy}} in float32 and
-#   {{h200_softmax_bfloat16; 131072; fused, pieces and clusters; of copy}} in bfloat16. QuACK
-#   reaches {{h200_softmax_float32; 131072; QuACK; of copy}} and
-#   {{h200_softmax_bfloat16; 131072; QuACK; of copy}} ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
+#   128,256 reaches {{h200_softmax_drawn_1_float32; 128256; fused, stripes; of copy}} in float32 and
+#   {{h200_softmax_drawn_1_bfloat16; 128256; fused, stripes; of copy}} in bfloat16. QuACK, written in NVIDIA's CuTe DSL, which is
+#   closer to the hardware, reached {{h200_softmax_float32; 131072; QuACK; of copy}} and
+#   {{h200_softmax_bfloat16; 131072; QuACK; of copy}} at 131,072 columns ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
+# - **A launch from what fits.** Registers decide how many rows are on a multiprocessor at once, and that decides how busy
+#   memory is. Six words in each thread are enough while there are threads; a longer row gets more words in each thread, and
+#   when fewer than two programs would fit, a cluster.
 #
 # ### Read next
 #

@@ -1,5 +1,6 @@
-"""The kernels of benchmarks/: right on every shape, and each launch of the tables fits the row it is for."""
+"""The kernels of benchmarks/: right on every shape, and each launch fits the row it is for."""
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import workshop
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from kernels import dropout, softmax  # noqa: E402
 
+timing = importlib.import_module("timing")
+measuring = importlib.import_module("softmax")  # benchmarks/softmax.py
+
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
-BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 8e-3}
+BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 8e-3, torch.float16: 1e-3}
 interpreted = pytest.mark.skipif(not workshop.device().interpreting, reason="small shapes, for the interpreter")
 
 
@@ -21,16 +25,47 @@ def error(y, x):
     return ((y.double() - expected).abs() / expected.clamp(min=torch.finfo(x.dtype).tiny)).max().item()
 
 
+def views(rows, columns, dtype, device="cpu"):
+    """Matrices of one shape: contiguous, rows that are apart by a whole number of words or not, a shifted beginning."""
+    whole = torch.randn(rows, columns + 16, device=device).to(dtype)
+    shifted = torch.randn(rows * columns + 1, device=device).to(dtype)[1:].view(rows, columns)
+    return whole[:, :columns].contiguous(), whole[:, :columns], whole[:, 3 : columns + 3], shifted
+
+
 @interpreted
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
-@pytest.mark.parametrize("columns", (1, 7, 17, 256, 781, 1025, 3000, 12672, 33000))
+@pytest.mark.parametrize("columns", (1, 7, 17, 203, 256, 781, 1025, 3000, 12672, 33000))
 def test_softmax_is_right_for_any_row(columns, dtype):
-    x = torch.randn(5, columns).to(dtype)
-    strided = torch.randn(5, columns + 3).to(dtype)[:, :columns]
-    for given in (x, strided):
-        assert error(softmax.softmax(given), given) < BOUNDS[dtype]
-    if columns <= softmax.WIDE:
+    for x in views(5, columns, dtype):
+        assert error(softmax.softmax(x), x) < BOUNDS[dtype]
+    if columns <= 32768:
         assert error(softmax.rows_softmax(x), x) < BOUNDS[dtype]
+
+
+@interpreted
+@pytest.mark.parametrize("columns", (5000, 5003))
+@pytest.mark.parametrize("launch", ({"lanes": 32, "stripes": 2, "again": 2}, {"lanes": 64, "stripes": 1, "again": 3}))
+def test_softmax_of_rows_that_are_read_twice(columns, launch):
+    x = torch.randn(3, columns)
+    y = torch.full_like(x, float("nan"))
+    given = softmax.stripes_launch(x.dtype, columns, 4, columns % 4 != 0, "interpreter", **launch)
+    assert given.constants["AGAIN"]
+    softmax.prepared(given, x, (columns, columns, 3, columns))(x, y)
+    assert error(y, x) < BOUNDS[x.dtype]
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(workshop.device().interpreting, reason="needs a GPU")
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_softmax_on_a_gpu(dtype):
+    """In clusters too, and launched without Triton."""
+    for columns in (1, 203, 781, 12672, 40001, 50257, 151936, 300001, 600001):
+        for x in views(37, columns, dtype, "cuda"):
+            assert error(softmax.softmax(x), x) < BOUNDS[dtype], columns
+    x = torch.full((2, 100_000), -float("inf"), device="cuda").to(dtype)
+    x[1, 3] = 0
+    y = softmax.softmax(x)
+    assert y[0].isnan().all() and y[1, 3] == 1 and y[1].sum() == 1
 
 
 @interpreted
@@ -49,28 +84,69 @@ def test_softmax_refuses_what_it_cannot_take():
         softmax.softmax(torch.ones(2, 2, dtype=torch.int64))
 
 
-@pytest.mark.parametrize("backend, capability", (("cuda", 90), ("cuda", 80), ("hip", 0), ("interpreter", 0)))
-@pytest.mark.parametrize("dtype", (torch.float32, torch.float16, torch.bfloat16), ids=str)
+@pytest.mark.parametrize(
+    "backend, capability", (("cuda", 100), ("cuda", 90), ("cuda", 80), ("hip", 0), ("interpreter", 0))
+)
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
 def test_every_launch_covers_its_row(dtype, backend, capability):
-    for columns in (*range(1, 300), *COLUMNS, 781 * 3, 100_000, 200_000):
-        for ragged in (False, True):
-            launch = softmax.choose(dtype, columns, ragged, backend, capability)
+    wide = [round(300 * 1.07**power) for power in range(121)]  # to a million
+    for columns in (*range(1, 300), *COLUMNS, *wide):
+        for stride, address in ((columns, 0), (columns + 16, 0), (columns + 1, 0), (columns, dtype.itemsize)):
+            vector, ragged = softmax.words(dtype, columns, stride, address)
+            launch = softmax.choose(dtype, columns, vector, ragged, backend, capability)
             sizes = launch.constants
-            if launch.kernel is softmax.tile_kernel:
-                full = sizes["A"] + sizes["B"]
-                assert full <= columns <= full + sizes["REST"]
-                assert sizes["VECTOR"] == 1 or full + sizes["VECTOR"] - 1 <= columns
-            elif launch.kernel is softmax.cluster_kernel:
-                assert backend == "cuda" and capability >= 90
-                assert sizes["MASKED"] or sizes["PROGRAMS"] * sizes["PART"] == columns
-                assert sizes["PROGRAMS"] * sizes["PART"] >= columns
+            width = sizes["PROGRAMS"] * sizes["STRIPE"]
+            whole = columns // vector * vector  # columns in whole words, at most
+            assert sizes["AGAIN"] or sizes["STRIPES"] * width >= whole
+            assert sizes["FULL"] * width <= (whole if not ragged else columns - vector + 1)
+            assert not sizes["AGAIN"] or sizes["FULL"] == sizes["STRIPES"]
+            assert sizes["ROWS"] == 1 or sizes["PROGRAMS"] == 1 and not sizes["AGAIN"]
+            threads = sizes["ROWS"] * sizes["STRIPE"] // vector
+            warp = 64 if backend == "hip" else 32
+            assert threads == launch.options["num_warps"] * warp <= 1024
+            if ragged:  # a thread for each of the row's ends, and room for them
+                assert sizes["STRIPE"] // vector >= 2 * vector and columns >= 4 * vector
             if backend != "cuda":
-                assert not sizes.get("PACKED") and "maxnreg" not in launch.options
+                assert not sizes["PACKED"] and "maxnreg" not in launch.options
+            if capability < 90:
+                assert sizes["PROGRAMS"] == 1
+
+
+def test_words_are_as_wide_as_the_rows_allow():
+    assert softmax.words(torch.float32, 1024, 1024, 0) == (4, False)
+    assert softmax.words(torch.bfloat16, 50257, 50257, 0) == (8, True)
+    assert softmax.words(torch.bfloat16, 203, 203, 0) == (4, True)  # short rows: half a word
+    assert softmax.words(torch.bfloat16, 204, 204, 0) == (4, False)
+    assert softmax.words(torch.bfloat16, 1000, 1004, 0) == (4, False)  # x and y begin at other places
+    assert softmax.words(torch.float32, 1024, 1024, 4) == (1, False)
+    assert softmax.words(torch.float16, 7, 7, 0) == (1, False)
+
+
+def test_drawn_widths():
+    for seed in (1, 2, 3):
+        drawn = measuring.drawn_columns(60, seed)
+        assert drawn == measuring.drawn_columns(60, seed) and len(set(drawn)) == 70
+        assert set(measuring.BEST_KNOWN) < set(drawn)
+        assert min(drawn) >= 200 and max(drawn) <= 262_144 + 1
+        assert sum(columns % 2 == 1 or columns % 16 == 8 for columns in drawn) >= 30
 
 
 @interpreted
-def test_dropout_draws_the_same_mask_in_both_passes():
-    n, p = 5000, torch.tensor([0.3])
+def test_one_wrong_element_is_seen():
+    expected = torch.rand(100, 77).double() + 0.1
+    result = expected.float()
+    assert timing.relative_error(result, expected) < 1e-7
+    result[3, 4] *= 1.01
+    assert timing.relative_error(result, expected) == pytest.approx(0.01, rel=1e-3)
+    result[99, 76] = float("nan")
+    assert timing.relative_error(result, expected) == float("inf")
+    assert timing.relative_error(result[:50], expected) == float("inf")
+
+
+@interpreted
+@pytest.mark.parametrize("n", (4096, 5000, 5001))
+def test_dropout_draws_the_same_mask_in_both_passes(n):
+    p = torch.tensor([0.3])
     x, dy, seed = torch.randn(n), torch.randn(n), torch.tensor([5], dtype=torch.int32)
     y, dx = torch.full_like(x, float("nan")), torch.full_like(x, float("nan"))
     grid = (-(-n // (4 * dropout.QUARTER)),)

@@ -1,30 +1,26 @@
 """Softmax of each row, with one read and one write of memory wherever the hardware allows it.
 
-The kernels, from the one to learn from to the fastest:
-
 - `rows_kernel`: one or several whole rows per program, in one padded block. Lesson 4 compares its exercise with it.
-- `tile_kernel`: the same, with a row cut into full powers of two and a short rest.
-- `cluster_kernel`: a row is shared by a cluster of programs. They exchange maxima and sums through distributed
-  shared memory. It needs an NVIDIA GPU of compute capability 9.0 or newer.
-- `two_pass_kernel`: any row, on any GPU. It reads the row twice, the second time backwards.
+- `stripes_kernel`: the fastest one, for every width. README.md says what a stripe is and how a launch is chosen.
+- `persistent_kernel` is here to be compared with.
 
-`persistent_kernel` and `group_kernel` are here to be compared with. `softmax` and `rows_softmax` are the functions to
-call; `choose` says which kernel a shape gets and with which launch, and README.md says why.
+`softmax` and `rows_softmax` are the functions to call; `choose` says which launch a shape gets, and why.
 
 All kernels take a matrix whose columns lie side by side, in float32, float16 or bfloat16. They compute in float32 and
 store in the dtype of the output. A row of nothing but -inf gives NaN, as in torch.
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
 import triton
 import triton.language as tl
 
-VECTOR_BYTES = 16  # the most that one load instruction of a thread fetches
-SHORT_ROW = 2048  # bytes that a program should read at least
-WIDE = 32768  # columns up to which one program can hold a row
+from .prepared import prepare
+
+WORD = 16  # bytes: the most that one load instruction of a thread fetches
 
 
 @triton.jit
@@ -42,25 +38,6 @@ def rows_kernel(
 
 
 @triton.jit
-def widen(x, use: tl.constexpr, PACKED: tl.constexpr):
-    """x in float32. PACKED, for bfloat16 only: the compiler is kept from sharing this copy between the three uses.
-
-    Two bfloat16 fit into one register, and a float32 takes one of its own. The compiler sees that x is widened three
-    times, does it once, and keeps the wide copy: twice the registers, so fewer rows are in flight. The three uses
-    below compute the same bits with different instructions, so that it finds nothing to share.
-    """
-    if PACKED and use == 0:
-        low_high: tl.constexpr = "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;"
-    elif PACKED and use == 1:
-        low_high: tl.constexpr = "prmt.b32 $0, $2, 0, 0x1044; prmt.b32 $1, $2, 0, 0x3244;"
-    else:
-        low_high: tl.constexpr = "shf.l.clamp.b32 $0, 0, $2, 16; prmt.b32 $1, $2, 0, 0x3266;"
-    if PACKED:
-        return tl.inline_asm_elementwise(low_high, "=r,=r,r", [x], dtype=tl.float32, is_pure=True, pack=2)
-    return x.to(tl.float32)
-
-
-@triton.jit
 def exp(x, FAST: tl.constexpr):
     """e to the power of x. FAST, on NVIDIA only: results below 2**-126 become 0, which saves half the instructions.
 
@@ -71,72 +48,46 @@ def exp(x, FAST: tl.constexpr):
         return tl.inline_asm_elementwise(
             "ex2.approx.ftz.f32 $0, $1;", "=r,r", [x * 1.4426950408889634], tl.float32, is_pure=True, pack=1
         )
-    return tl.exp(x)
+    else:
+        return tl.exp(x)
 
 
 @triton.jit
-def tile_kernel(
-    x_ptr,
-    y_ptr,
-    x_stride,
-    y_stride,
-    n_rows,
-    n_cols,
-    ROWS: tl.constexpr,
-    A: tl.constexpr,
-    B: tl.constexpr,
-    REST: tl.constexpr,
-    VECTOR: tl.constexpr,
-    PACKED: tl.constexpr,
-):
-    """Softmax of ROWS rows per program: (n_rows, n_cols) to (n_rows, n_cols).
+def larger(a, b, PACKED: tl.constexpr):
+    """The larger of a and b. PACKED, half precision on NVIDIA: two at a time, without widening them."""
+    if PACKED:
+        if a.dtype == tl.bfloat16:
+            both: tl.constexpr = "max.bf16x2 $0, $1, $2;"
+        else:
+            both: tl.constexpr = "max.f16x2 $0, $1, $2;"
+        return tl.inline_asm_elementwise(both, "=r,r,r", [a, b], dtype=a.dtype, is_pure=True, pack=2)
+    else:
+        return tl.maximum(a, b)
 
-    A row is A columns, then B columns, then at most REST columns. All three are powers of two or 0, and only the
-    rest is masked: 781 columns as 512 + 256 + 16 waste 3 lanes, as one block of 1024 they waste 243.
 
-    VECTOR is 1 where every row begins at an address that is a multiple of 16 bytes. Otherwise it is the number of
-    elements in 16 bytes. Then A begins at the row's first aligned element, so that its loads stay 16 bytes wide,
-    and the rest holds the few columns before A as well as those after B. A + B + VECTOR - 1 columns must exist,
-    and x_stride and y_stride must be equal.
+@triton.jit
+def widen_again(x, zero, PACKED: tl.constexpr):
+    """x in float32, a second time. PACKED, half precision on NVIDIA: so that the first copy need not be kept.
+
+    Two half-precision numbers fit into one register, and a float32 takes one of its own. A compiler that sees x
+    widened twice does it once and keeps the wide copy: twice the registers, so fewer rows are on the chip. Here the
+    second copy depends on `zero`, int32, which is 0, as only we know, and which is computed late.
     """
-    rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
-    in_rows = rows < n_rows if ROWS > 1 else None
-    x_row, y_row = rows * x_stride, rows * y_stride
-    c_cols = A + B + tl.arange(0, REST if REST else 1)[None, :]
-    in_rest = c_cols < n_cols if ROWS == 1 else (c_cols < n_cols) & (rows < n_rows)
-    if VECTOR > 1:
-        aligned = (x_row + VECTOR - 1) // VECTOR * VECTOR
-        lead = (aligned - x_row).to(tl.int32)
-        c_cols = tl.where(c_cols < A + B + lead, c_cols - A - B - lead, c_cols - lead)
-        x_row, y_row = aligned, aligned
-    a_cols = tl.arange(0, A)[None, :]
-    b_cols = A + tl.arange(0, B if B else 1)[None, :]
-
-    # All loads come before the first reduction, because a reduction waits for all threads of the program.
-    a = tl.load(x_ptr + x_row + a_cols, mask=in_rows)
-    if B:
-        b = tl.load(x_ptr + x_row + b_cols, mask=in_rows)
-    if REST:
-        c = tl.load(x_ptr + x_row + c_cols, mask=in_rest, other=-float("inf")).to(tl.float32)
-
-    row_max = tl.max(widen(a, 0, PACKED), axis=1)[:, None]
-    if B:
-        row_max = tl.maximum(row_max, tl.max(widen(b, 0, PACKED), axis=1)[:, None])
-    if REST:
-        row_max = tl.maximum(row_max, tl.max(c, axis=1)[:, None])
-
-    row_sum = tl.sum(exp(widen(a, 1, PACKED) - row_max, PACKED), axis=1)[:, None]
-    if B:
-        row_sum += tl.sum(exp(widen(b, 1, PACKED) - row_max, PACKED), axis=1)[:, None]
-    if REST:
-        row_sum += tl.sum(exp(c - row_max, PACKED), axis=1)[:, None]
-
-    scale = 1.0 / row_sum
-    tl.store(y_ptr + y_row + a_cols, exp(widen(a, 2, PACKED) - row_max, PACKED) * scale, mask=in_rows)
-    if B:
-        tl.store(y_ptr + y_row + b_cols, exp(widen(b, 2, PACKED) - row_max, PACKED) * scale, mask=in_rows)
-    if REST:
-        tl.store(y_ptr + y_row + c_cols, exp(c - row_max, PACKED) * scale, mask=in_rest)
+    if PACKED:
+        if x.dtype == tl.bfloat16:
+            low_high: tl.constexpr = "prmt.b32 $0, $2, $3, 0x1044; prmt.b32 $1, $2, $3, 0x3244;"
+        else:
+            low_high: tl.constexpr = """{
+                .reg .b32 pair;
+                .reg .b16 low, high;
+                xor.b32 pair, $2, $3;
+                mov.b32 {low, high}, pair;
+                cvt.f32.f16 $0, low;
+                cvt.f32.f16 $1, high;
+                }"""
+        return tl.inline_asm_elementwise(low_high, "=r,=r,r,r,r", [x, zero], dtype=tl.float32, is_pure=True, pack=2)
+    else:
+        return x.to(tl.float32)
 
 
 @triton.jit
@@ -226,102 +177,152 @@ def combine(mailbox, part_max, part_sum, PROGRAMS: tl.constexpr):
 
 
 @triton.jit
-def cluster_kernel(
+def in_all_lanes(one, VECTOR: tl.constexpr):
+    """(lines, words) to (lines, words * VECTOR): the number of a word in each lane of it. It costs no registers."""
+    wide = tl.broadcast_to(one[:, :, None], (one.shape[0], one.shape[1], VECTOR))
+    return wide.reshape(one.shape[0], one.shape[1] * VECTOR)
+
+
+@triton.jit
+def from_all_lanes(wide, VECTOR: tl.constexpr):
+    """The opposite of `in_all_lanes`."""
+    return tl.max(wide.reshape(wide.shape[0], wide.shape[1] // VECTOR, VECTOR), axis=2)
+
+
+@triton.jit(do_not_specialize=["x_stride", "y_stride", "n_rows", "n_cols"])
+def stripes_kernel(
     x_ptr,
     y_ptr,
     x_stride,
     y_stride,
+    n_rows,
     n_cols,
+    ROWS: tl.constexpr,
     PROGRAMS: tl.constexpr,
-    PART: tl.constexpr,
-    MASKED: tl.constexpr,
+    STRIPE: tl.constexpr,
+    STRIPES: tl.constexpr,
+    FULL: tl.constexpr,
+    VECTOR: tl.constexpr,
+    RAGGED: tl.constexpr,
+    AGAIN: tl.constexpr,
     PACKED: tl.constexpr,
+    FAST: tl.constexpr,
 ):
-    """Softmax of one row per cluster of PROGRAMS programs: (rows, n_cols) to (rows, n_cols).
+    """Softmax of ROWS rows per program, or of one row per cluster of PROGRAMS: (n_rows, n_cols) to (n_rows, n_cols).
 
-    Launch with num_ctas=PROGRAMS. Triton gives line p of the (PROGRAMS, PART) tile to program p of the cluster, so
-    all loads, reductions and stores below stay inside one program. Only `combine` reaches the others.
-    MASKED is false where n_cols is PROGRAMS * PART.
+    A row is cut into stripes. In each of them a program has STRIPE columns, and a thread one word of VECTOR columns,
+    which it loads at once. STRIPES stripes stay in registers. The first FULL of them need no mask. AGAIN > 0: the
+    columns beyond them are read twice, AGAIN stripes at a time, and nothing limits the length of a row.
+
+    RAGGED: rows begin anywhere, but x and y at the same place within a word. Then the stripes begin at the row's
+    first whole word, and the columns before it and after the last whole word, up to 2 * VECTOR - 2, go by themselves.
+
+    A cluster: launch with num_ctas=PROGRAMS. Triton gives line p of a (PROGRAMS, STRIPE) tile to program p, so that
+    all loads, reductions and stores stay inside one program. Only `combine` reaches the others.
     """
+    lines = tl.arange(0, ROWS * PROGRAMS)[:, None]
+    cols = tl.arange(0, STRIPE)[None, :]
     row = tl.program_id(0).to(tl.int64)
-    ranks = tl.arange(0, PROGRAMS)
-    starts, lanes = ranks[:, None] * PART, tl.arange(0, PART)[None, :]
-    mask = starts + lanes < n_cols if MASKED else None
-    other = -float("inf") if MASKED else None
-    mailbox = open_mailbox(PROGRAMS)
-    x = tl.load((x_ptr + row * x_stride + starts) + lanes, mask=mask, other=other)
-    part_max = tl.max(widen(x, 0, PACKED), axis=1)
-    shift = tl.where(part_max == -float("inf"), 0.0, part_max)  # a part of nothing but -inf has the sum 0
-    numerator = exp(widen(x, 1, PACKED) - shift[:, None], FAST=True)
-    part_sum = tl.sum(numerator, axis=1)
+    if ROWS > 1:  # the last program computes the last row several times, which needs no mask
+        row = tl.minimum(tl.program_id(0) * ROWS + lines, n_rows - 1).to(tl.int64)
+    if PROGRAMS > 1:
+        cols = lines * STRIPE + cols
+        mailbox = open_mailbox(PROGRAMS)
+    x_row, y_row = row * x_stride, row * y_stride
+    # Division and multiplication tell the compiler that every word begins at a multiple of VECTOR.
+    x_words = (x_row + VECTOR - 1) // VECTOR * VECTOR
+    y_words = (y_row + VECTOR - 1) // VECTOR * VECTOR
+    head = (x_words - x_row).to(tl.int32)  # 0 unless RAGGED
+    in_words = (n_cols - head) // VECTOR * VECTOR
+    x_words, y_words = x_ptr + x_words, y_ptr + y_words
 
-    row_max, row_sum = combine(mailbox, part_max, part_sum, PROGRAMS)
+    # All loads come before the first reduction, because a reduction waits for all threads of the program.
+    if RAGGED:  # a thread takes at most one of these columns
+        end = lines * 0 + tl.arange(0, STRIPE // VECTOR)[None, :]
+        in_ends = (end < 2 * VECTOR) & (lines < ROWS)
+        is_head = end < VECTOR
+        end = tl.where(is_head, end, in_words + head - VECTOR + end)
+        in_ends = in_ends & (end < tl.where(is_head, head, n_cols))
+        x_ends = tl.load(x_ptr + x_row + end, mask=in_ends, other=-float("inf")).to(tl.float32)
+        x_ends = in_all_lanes(x_ends, VECTOR)  # like a stripe, so that they meet the other columns in their thread
+    kept = ()
+    for k in tl.static_range(STRIPES):
+        place = k * PROGRAMS * STRIPE + cols
+        if k < FULL:
+            kept = kept + (tl.load(x_words + place),)
+        else:
+            kept = kept + (tl.load(x_words + place, mask=place < in_words, other=-float("inf")),)
+    lane_max = kept[0]
+    for k in tl.static_range(1, STRIPES):
+        lane_max = larger(lane_max, kept[k], PACKED)
+    lane_max = lane_max.to(tl.float32)
+
+    if AGAIN:  # a running maximum and sum for each lane (Milakov and Gimelshein, arXiv:1805.02867)
+        beyond_max = tl.full(lane_max.shape, -float("inf"), tl.float32)
+        beyond_sum = tl.zeros_like(lane_max)
+        for start in range(STRIPES * PROGRAMS * STRIPE, in_words, AGAIN * PROGRAMS * STRIPE):
+            some = ()
+            for k in tl.static_range(AGAIN):
+                place = start + k * PROGRAMS * STRIPE + cols
+                x = tl.load(x_words + place, mask=place < in_words, other=-float("inf"))
+                some = some + (x.to(tl.float32),)
+            new_max = beyond_max
+            for k in tl.static_range(AGAIN):
+                new_max = tl.maximum(new_max, some[k])
+            shift = tl.where(new_max == -float("inf"), 0.0, new_max)
+            beyond_sum *= exp(beyond_max - shift, FAST)
+            for k in tl.static_range(AGAIN):
+                beyond_sum += exp(some[k] - shift, FAST)
+            beyond_max = new_max
+        lane_max = tl.maximum(lane_max, beyond_max)
+
+    if RAGGED:
+        lane_max = tl.maximum(lane_max, x_ends)
+    part_max = tl.max(lane_max, axis=1)
+    shift = part_max[:, None]
+    if PROGRAMS > 1:  # a part of nothing but -inf has the sum 0
+        shift = tl.where(shift == -float("inf"), 0.0, shift)
+
+    lane_sum = tl.zeros_like(lane_max)
+    numerators = ()
+    for k in tl.static_range(STRIPES):
+        numerator = exp(kept[k].to(tl.float32) - shift, FAST)
+        lane_sum += numerator
+        if not PACKED:
+            numerators = numerators + (numerator,)
+    if AGAIN:
+        lane_sum += beyond_sum * exp(beyond_max - shift, FAST)
+    if RAGGED:
+        lane_sum += exp(x_ends - shift, FAST) * (1 / VECTOR)
+    row_sum = tl.sum(lane_sum, axis=1)
+    row_max = shift
+    if PROGRAMS > 1:
+        row_max, row_sum = combine(mailbox, part_max, row_sum, PROGRAMS)
+        row_max = row_max[:, None]
+    row_sum = row_sum[:, None]
     scale = 1.0 / row_sum
-    if PACKED:  # computing the exponentials again takes no registers meanwhile
-        y = exp(widen(x, 2, PACKED) - row_max[:, None], FAST=True) * scale[:, None]
-    else:
-        y = numerator * (exp(shift - row_max, FAST=True) * scale)[:, None]
-    tl.store((y_ptr + row * y_stride + starts) + lanes, y, mask=mask)
+    zero = row_sum.to(tl.int32, bitcast=True) >> 31  # a sum is not negative
 
-
-@triton.jit
-def two_pass_kernel(x_ptr, y_ptr, x_stride, y_stride, n_cols, BLOCK_SIZE: tl.constexpr):
-    """Softmax of one row per program, for rows of any length: (rows, n_cols) to (rows, n_cols).
-
-    The first pass keeps a running maximum and sum for each lane (the online recurrence of Milakov and Gimelshein,
-    arXiv:1805.02867). The second pass goes backwards, so that it begins with what the cache still holds.
-    """
-    row = tl.program_id(0).to(tl.int64)
-    x_row, y_row = x_ptr + row * x_stride, y_ptr + row * y_stride
-    lanes = tl.arange(0, BLOCK_SIZE)
-    lane_max = tl.full((BLOCK_SIZE,), -float("inf"), tl.float32)
-    lane_sum = tl.zeros((BLOCK_SIZE,), tl.float32)
-    for start in range(0, n_cols, BLOCK_SIZE):
-        x = tl.load(x_row + start + lanes, mask=start + lanes < n_cols, other=-float("inf")).to(tl.float32)
-        new_max = tl.maximum(lane_max, x)
-        shift = tl.where(new_max == -float("inf"), 0.0, new_max)
-        lane_sum = lane_sum * tl.exp(lane_max - shift) + tl.exp(x - shift)
-        lane_max = new_max
-    row_max = tl.max(lane_max, axis=0)
-    scale = 1.0 / tl.sum(lane_sum * tl.exp(lane_max - row_max), axis=0)
-    blocks = tl.cdiv(n_cols, BLOCK_SIZE)
-    for block in range(0, blocks):
-        cols = (blocks - 1 - block) * BLOCK_SIZE + lanes
-        x = tl.load(x_row + cols, mask=cols < n_cols).to(tl.float32)
-        tl.store(y_row + cols, tl.exp(x - row_max) * scale, mask=cols < n_cols)
-
-
-@triton.jit
-def group_kernel(
-    x_ptr, y_ptr, max_ptr, sum_ptr, arrived_ptr, x_stride, y_stride, n_rows, n_cols,
-    PROGRAMS: tl.constexpr, PART: tl.constexpr,
-):  # fmt: skip
-    """Softmax with each row shared by a group of PROGRAMS programs that meet in global memory.
-
-    Launch with launch_cooperative_grid=True, so that all programs run at once; otherwise the loop that waits may
-    never end. max_ptr and sum_ptr: (n_rows, PROGRAMS) float32. arrived_ptr: (n_rows,) int32, all 0 at the start.
-    PROGRAMS and PART are powers of two. It needs no clusters, and it is slower than `cluster_kernel`.
-    """
-    member, group = tl.program_id(0) % PROGRAMS, tl.program_id(0) // PROGRAMS
-    groups = tl.num_programs(0) // PROGRAMS
-    cols, members = member * PART + tl.arange(0, PART), tl.arange(0, PROGRAMS)
-    for row in range(group, n_rows, groups):
-        row = tl.cast(row, tl.int64)
-        x = tl.load(x_ptr + row * x_stride + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
-        part_max = tl.max(x, axis=0)
-        safe_max = tl.where(part_max == -float("inf"), 0.0, part_max)
-        numerator = tl.exp(x - safe_max)
-        tl.store(max_ptr + row * PROGRAMS + member, part_max)
-        tl.store(sum_ptr + row * PROGRAMS + member, tl.sum(numerator, axis=0))
-        tl.debug_barrier()
-        tl.atomic_add(arrived_ptr + row, 1, sem="acq_rel")
-        while tl.atomic_add(arrived_ptr + row, 0, sem="acquire") < PROGRAMS:
-            pass
-        maxima = tl.load(max_ptr + row * PROGRAMS + members, volatile=True)
-        sums = tl.load(sum_ptr + row * PROGRAMS + members, volatile=True)
-        row_max = tl.max(maxima, axis=0)
-        row_sum = tl.sum(sums * tl.exp(maxima - row_max), axis=0)
-        tl.store(y_ptr + row * y_stride + cols, numerator * (tl.exp(safe_max - row_max) / row_sum), mask=cols < n_cols)
+    if AGAIN:  # backwards: what was read last is still in the cache
+        step = AGAIN * PROGRAMS * STRIPE
+        rounds = tl.cdiv(in_words - STRIPES * PROGRAMS * STRIPE, step)
+        for number in range(rounds):
+            for k in tl.static_range(AGAIN):
+                place = (rounds - number) * step + ((STRIPES - 1 - k) * PROGRAMS * STRIPE + cols)
+                x = tl.load(x_words + place, mask=place < in_words, other=-float("inf")).to(tl.float32)
+                tl.store(y_words + place, exp(x - row_max, FAST) * scale, mask=place < in_words)
+    if PROGRAMS > 1 and not PACKED:
+        scale *= exp(shift - row_max, FAST)
+    for k in tl.static_range(STRIPES):
+        place = k * PROGRAMS * STRIPE + cols
+        y = exp(widen_again(kept[k], zero, PACKED) - row_max, FAST) * scale if PACKED else numerators[k] * scale
+        if k < FULL:
+            tl.store(y_words + place, y)
+        else:
+            tl.store(y_words + place, y, mask=place < in_words)
+    if RAGGED:
+        y = from_all_lanes(exp(x_ends - row_max, FAST) / row_sum, VECTOR)
+        tl.store(y_ptr + y_row + end, y, mask=in_ends)
 
 
 @triton.jit
@@ -345,7 +346,7 @@ def rows_launch(n_cols: int, element_size: int) -> dict:
     - About 16 numbers per thread, so that its 16-byte loads are two to four, all under way at once. A program
       has at most 32 warps; in half precision 16, since a thread must read as many *bytes*.
     """
-    rows = max(1, SHORT_ROW // triton.next_power_of_2(n_cols * element_size))
+    rows = max(1, 2048 // triton.next_power_of_2(n_cols * element_size))
     warps = _power_below(max(1, rows * n_cols // 512))
     most = 32 if element_size == 4 else 16
     return {"ROWS": rows, "BLOCK_SIZE": triton.next_power_of_2(n_cols), "num_warps": min(most, warps)}
@@ -370,104 +371,164 @@ class Launch:
     rows: int = 1
 
 
-# Launches of tile_kernel on NVIDIA: rows are taken by the first line whose columns they do not exceed.
-# (columns, rows per program, warps, most registers per thread or None, packed, cut the row into pieces)
-# Measured by sweep.py on one H200 at 256, 781, 1024, 2048, 4096, 8192, 12672, 16384 and 32768 columns; what lies
-# between takes the launch of the next larger one.
-TILES = {
-    4: (  # float32: 8 to 32 numbers per thread, which is two to eight 16-byte loads
-        (256, 2, 1, None, False, True),
-        (1000, 1, 1, None, False, True),  # 781 = 512 + 256 + 13: one warp needs no barrier
-        (1024, 1, 2, None, False, True),
-        (2048, 2, 16, None, False, True),
-        (8192, 1, 16, None, False, True),
-        (WIDE, 1, 32, None, False, False),  # two pieces would be two reductions over 32 warps: padding is cheaper
-    ),
-    2: (  # bfloat16: as many bytes per thread as float32, so twice the numbers
-        (256, 4, 2, None, False, True),
-        (1000, 1, 1, None, False, True),
-        (1024, 2, 4, None, False, True),
-        (2048, 1, 4, None, False, True),
-        (4096, 1, 8, None, False, True),
-        (8192, 1, 16, None, False, True),
-        (13000, 1, 8, 64, False, True),  # 12672 = 8192 + 4096 + 384; 64 registers: four programs fit, not three
-        (16384, 1, 16, 40, True, True),  # packed: 32 registers hold 64 numbers, so three programs fit
-        (WIDE, 1, 16, 64, True, True),  # packed: two rows of 64 KiB are on the chip at once, not one
-    ),
-}
-# Launches of cluster_kernel: (columns, programs per row, warps, most registers or None, masked, packed).
-CLUSTERS = {
-    4: ((65536, 4, 8, None, False, False), (131072, 8, 8, None, False, False)),
-    # The mask is not needed; with it the compiler's schedule needs 48 registers instead of 64, without spilling.
-    2: ((65536, 2, 16, 48, True, True), (131072, 8, 8, 48, True, True)),
-}
+def stripes_launch(
+    dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: str,
+    lanes: int, rows: int = 1, programs: int = 1, stripes: int = 0, again: int = 0, registers: int | None = None,
+) -> Launch:  # fmt: skip
+    """A launch of `stripes_kernel` in which `lanes` threads of a program share a row.
+
+    stripes: how many to keep in registers; 0 means all. registers: the most that a thread may use.
+    """
+    nvidia = backend == "cuda"
+    width = lanes * vector * programs
+    needed = -(-(n_cols // vector * vector) // width)
+    least = (n_cols - vector + 1 if ragged else n_cols) // vector * vector
+    stripes = min(stripes, needed) or needed
+    constants = {
+        "ROWS": rows,
+        "PROGRAMS": programs,
+        "STRIPE": lanes * vector,
+        "STRIPES": stripes,
+        "FULL": min(stripes, least // width),
+        "VECTOR": vector,
+        "RAGGED": ragged,
+        "AGAIN": again if stripes < needed else 0,
+        "PACKED": nvidia and dtype.itemsize == 2 and vector > 1,
+        "FAST": nvidia,
+    }
+    options = {"num_warps": max(1, lanes * rows // (64 if backend == "hip" else 32))}
+    if programs > 1:
+        options["num_ctas"] = programs
+    if registers and nvidia:
+        options["maxnreg"] = registers
+    return Launch(stripes_kernel, constants, options, rows)
+
+
+# What `choose` knows of the hardware, and of the compiler.
+REGISTERS, THREADS, PROGRAMS = 65536, 2048, 32  # of a multiprocessor, from Ampere to Blackwell
+OVERHEAD, RAGGED_OVERHEAD = 16, 4  # registers of a thread beside those that hold its words
+RAGGED_CLUSTERS = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 6)  # older versions fail to compile them
+# What was measured: sweep.py on one H200. README.md has the reasons and the measurements.
+SHORT_ROW = 2048  # bytes that a program should read at least
+NARROW_ROW = 512  # bytes below which a ragged row gets words of half the width
+WORDS = 6  # of 16 bytes of a row in a thread: more take registers, fewer leave too little under way
+MOST_WORDS = {1: 22, 2: 16}  # by the programs that share a row, two or more, where there are no more threads
+LANES = (128, 256, 512)  # threads of a program: below, too many programs share a row; above, too few fit
+ROWS_AT_ONCE = {4: 1, 2: 2}  # on a multiprocessor; half precision computes longer for as many bytes
 
 
 @functools.cache
-def choose(dtype: torch.dtype, n_cols: int, ragged: bool, backend: str, capability: int) -> Launch:
+def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: str, capability: int) -> Launch:
     """The launch for rows of n_cols elements. No GPU is asked, so that it can be read and tested anywhere.
 
-    ragged: input and output are contiguous, and not every row begins at a multiple of 16 bytes. backend: "cuda",
-    "hip" or "interpreter". capability: of an NVIDIA GPU, such as 90; 0 elsewhere. Limits on registers, packing and
-    clusters are NVIDIA's, so other GPUs get the same tiles without them.
+    vector, ragged: as `words` says. backend: "cuda", "hip" or "interpreter". capability: of an NVIDIA GPU, such as
+    90; 0 elsewhere.
+    """
+    size, need = dtype.itemsize, n_cols // vector  # whole words
+    given = (dtype, n_cols, vector, ragged, backend)
+    lanes = max(-(-n_cols * size // (WORDS * WORD)), -(-need // MOST_WORDS[1]), 2 * vector if ragged else 1)
+    lanes = min(LANES[-1], triton.next_power_of_2(lanes))
+    stripes = -(-need // lanes)
+    if stripes <= MOST_WORDS[1] and at_once(lanes, stripes, ragged) >= ROWS_AT_ONCE[size]:
+        rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
+        rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
+        return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes, ragged))
+    if backend != "cuda" or capability < 90 or (ragged and not RAGGED_CLUSTERS):
+        return stripes_launch(*given, LANES[-1], stripes=8, again=2)
+    found = []
+    for programs in (2, 4, 8, 16):
+        for lanes in LANES:
+            stripes = -(-need // (lanes * programs))
+            fit = at_once(lanes, stripes, ragged)
+            if 2 <= stripes <= MOST_WORDS[2] and fit >= 2:
+                found.append((fit * lanes * stripes, -lanes, programs, stripes))
+    if not found:
+        return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8, False))
+    _, lanes, programs, stripes = max(found)  # most words on the chip; of equals, the smallest programs
+    return stripes_launch(*given, -lanes, programs=programs, registers=limit(-lanes, stripes, ragged))
+
+
+def at_once(threads: int, stripes: int, ragged: bool) -> int:
+    """How many programs of so many threads fit a multiprocessor when a thread holds so many words; 0 if none.
+
+    A ragged row would like a few registers more. It gets them where they cost at most an eighth of the programs.
+    """
+    fits = []
+    for overhead in (OVERHEAD, OVERHEAD + RAGGED_OVERHEAD * ragged):
+        registers = -(-(stripes * WORD // 4 + overhead) // 8) * 8  # they are dealt out by eights
+        fits.append(min(PROGRAMS, THREADS // threads, REGISTERS // (threads * registers)))
+    return fits[1] if 8 * fits[1] >= 7 * fits[0] else fits[0]
+
+
+def limit(threads: int, stripes: int, ragged: bool) -> int:
+    """The most registers of a thread with which `at_once` programs fit; a thread can have 255."""
+    return min(255, REGISTERS // (threads * max(1, at_once(threads, stripes, ragged))) // 8 * 8)
+
+
+def words(dtype: torch.dtype, n_cols: int, x_stride: int, address: int) -> tuple[int, bool]:
+    """(elements in a word, whether rows begin within a word) for a matrix at `address` and a contiguous result.
+
+    A word has 16 bytes where rows of both begin at the same place within 16 bytes, and 8 in short rows that begin
+    within a word. Otherwise it is as many bytes as divide the address and the length of a row of both.
     """
     size = dtype.itemsize
-    nvidia = backend == "cuda"
-    bfloat16 = dtype == torch.bfloat16
-    if n_cols > WIDE:
-        lines = CLUSTERS[size] if nvidia and capability >= 90 else ()
-        for most, programs, warps, registers, masked, packed in lines:
-            if n_cols <= most:
-                part = triton.next_power_of_2(triton.cdiv(n_cols, programs))
-                constants = {"PROGRAMS": programs, "PART": part, "MASKED": masked or n_cols != programs * part}
-                constants["PACKED"] = packed and bfloat16
-                options = {"num_warps": warps, "num_ctas": programs}
-                if registers and bfloat16:  # float16 cannot be packed and would spill
-                    options["maxnreg"] = registers
-                return Launch(cluster_kernel, constants, options)
-        return Launch(two_pass_kernel, {"BLOCK_SIZE": 8192}, {"num_warps": 16})
-    lines = TILES[size]
-    _, rows, warps, registers, packed, cut = next(line for line in lines if n_cols <= line[0])
-    a, b, rest = pieces(n_cols) if cut else (_power_below(n_cols), 0, n_cols - _power_below(n_cols))
-    vector = VECTOR_BYTES // size
-    if not ragged or size == 4 or n_cols - a - b < vector:  # float32 gains nothing from wider loads here
-        vector = 1
-    constants = {"ROWS": rows, "A": a, "B": b, "REST": triton.next_power_of_2(rest) if rest else 0}
-    constants |= {"VECTOR": vector, "PACKED": packed and bfloat16 and nvidia}
-    options = {"num_warps": warps if nvidia else min(warps, 16)}  # 16 wavefronts are 1024 threads
-    if nvidia and registers and bfloat16:
-        options["maxnreg"] = registers
-    return Launch(tile_kernel, constants, options, rows)
-
-
-def pieces(n_cols: int) -> tuple[int, int, int]:
-    """n_cols as a power of two, a smaller one or 0, and what is left: 781 = 512 + 256 + 13."""
-    a = _power_below(n_cols)
-    b = _power_below(n_cols - a) if n_cols - a >= max(1, a // 4) else 0
-    return a, b, n_cols - a - b
+    vector = WORD // size
+    if address % WORD == 0 and (x_stride - n_cols) % vector == 0:
+        if n_cols % vector and n_cols * size < NARROW_ROW:
+            vector //= 2
+        if n_cols % vector and n_cols >= 4 * vector:
+            return vector, True
+    shared = address // size | x_stride | n_cols | vector
+    return shared & -shared, False
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:
-    """Softmax over the last dimension of a matrix, by the fastest kernel that we know for its shape.
+    """Softmax over the last dimension of a matrix, by the fastest launch that we know for its shape.
 
     x: (n_rows, n_cols), float32, float16 or bfloat16, columns side by side, any row stride. Returns a contiguous
     tensor of the same shape and dtype. Raises ValueError or TypeError for what it cannot take.
     """
+    key = (x.shape, x.stride(), x.dtype, x.device, x.data_ptr() & 15)
+    call = _calls.get(key)
+    if call is None:
+        call = _calls[key] = _prepare(x)
+    return call(x)
+
+
+_calls: dict = {}  # what `_prepare` returned, for each key of `softmax`
+
+
+def _prepare(x: torch.Tensor) -> Callable:
+    """`softmax` for matrices like x: what their shape and kind decide is done here, once."""
     if x.dim() != 2 or x.stride(1) != 1:
         raise ValueError(f"expected a matrix whose columns lie side by side, got {tuple(x.shape)} {x.stride()}")
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
         raise TypeError(f"expected float32, float16 or bfloat16, got {x.dtype}")
-    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-    if y.numel() == 0:
-        return y
+    # empty_like keeps strides, and asks for less of the host's time.
+    like = torch.empty_like if x.is_contiguous() else lambda x: torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if x.numel() == 0:
+        return like
     n_rows, n_cols = x.shape
-    in_one_piece = x.stride(0) == n_cols and x.data_ptr() % VECTOR_BYTES == 0
-    ragged = in_one_piece and n_cols * x.element_size() % VECTOR_BYTES != 0
-    launch = choose(x.dtype, n_cols, ragged, *_target(x.device))
-    sizes = (n_rows, n_cols) if launch.kernel is tile_kernel else (n_cols,)
-    grid = (triton.cdiv(n_rows, launch.rows),)
-    launch.kernel[grid](x, y, x.stride(0), y.stride(0), *sizes, **launch.constants, **launch.options)
-    return y
+    vector, ragged = words(x.dtype, n_cols, x.stride(0), x.data_ptr())
+    launch = choose(x.dtype, n_cols, vector, ragged, *_target(x.device))
+    launch = prepared(launch, x, (x.stride(0), n_cols, n_rows, n_cols))
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        y = like(x)
+        launch(x, y)
+        return y
+
+    return call
+
+
+def prepared(launch: Launch, x: torch.Tensor, sizes: tuple) -> Callable:
+    """A function of x and y that launches `launch` on matrices like x, whose strides and sizes are `sizes`."""
+    grid = (triton.cdiv(x.shape[0], launch.rows), 1, 1)
+    if x.device.type == "cpu":
+        return lambda x, y: launch.kernel[grid](x, y, *sizes, **launch.constants, **launch.options)
+    with torch.cuda.device(x.device):
+        compiled = launch.kernel.warmup(x.dtype, x.dtype, *sizes, grid=grid, **launch.constants, **launch.options)
+        return prepare(compiled, grid, x.device.index, sizes, tuple(launch.constants.values()))
 
 
 def persistent_launch(n_cols: int, shared_memory: int, element_size: int) -> dict:
