@@ -848,10 +848,19 @@ class Machine:
             if len(printed) >= MAX_PRINTED:
                 return
             parts = [self.whole(v)[program if self.get(v).shape[0] > 1 else 0] for v in given]
-            text = ", ".join(str(part.tolist()) for part in parts)
+            text = ", ".join(_printed(part) for part in parts)
             printed.append(f"pid {self.memory.program_at(program)} {prefix}{text}")
+            if len(printed) == MAX_PRINTED:
+                printed[-1] += "\n… (what the kernel prints from here on is not shown)"
             if self.memory.watch.tell:
                 self.memory.watch.tell(printed[-1])
+
+
+def _printed(x: torch.Tensor) -> str:
+    """A number, or the numbers of a block; of many, those at the ends."""
+    if x.ndim == 1 and x.numel() > MAX_PRINTED:
+        return f"{str(x[:8].tolist())[:-1]}, …, {str(x[-4:].tolist())[1:]}"
+    return str(x.tolist())
 
 
 def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int) -> torch.Tensor | None:
