@@ -10,6 +10,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
+from workshop.executor import front_end
+
 VERSION = tuple(int(part) for part in triton.__version__.split(".")[:2])
 POINTERS = {"f": "*fp32", "h": "*fp16", "b": "*bf16", "i": "*i32", "l": "*i64", "u": "*u32", "c": "*i8", "q": "*u8"}
 Pair = namedtuple("Pair", ["left", "right"])
@@ -27,6 +29,9 @@ class Case:
     @property
     def name(self) -> str:
         return self.kernel.__name__
+
+    def lower(self, target: str):
+        return front_end.lower(self.kernel, self.signature, self.constants, self.attributes, self.options, target)
 
 
 CASES: list[Case] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.abc
 import importlib.util
-import inspect
+import itertools
 import json
 import os
 import random
@@ -129,24 +129,22 @@ def program(mode: str) -> dict:
     answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}
     answer |= {"refused": 0, "accepted": 0, "messages": {}, "too_much": {}}
     read = {}
-    for case in CASES:
-        for target in ("cuda", "hip"):
-            if target == "hip" and case.cuda_only:
-                continue
-            name = f"{case.name} {target}"
-            given = case.signature, case.constants, case.attributes, case.options, target
-            try:
-                read[name] = front_end.lower(case.kernel, *given)
-            except Exception as error:
-                answer["troubles"][name] = f"{type(error).__name__}: {front_end.message(error)}"
-                continue
-            text = json.dumps(codec.to_data(read[name]), allow_nan=False)
-            answer["programs"][name] = hashlib.sha256(text.encode()).hexdigest()
-            back = codec.from_data(json.loads(text))
-            if json.dumps(codec.to_data(back)) != text or shape(back) != shape(read[name]):
-                answer["changed"].append(name)
-            if target == "cuda" and mode == "hidden":
-                corrupt(text, answer, codec)
+    for case, target in itertools.product(CASES, ("cuda", "hip")):
+        if target == "hip" and case.cuda_only:
+            continue
+        name = f"{case.name} {target}"
+        try:
+            read[name] = case.lower(target)
+        except Exception as error:
+            answer["troubles"][name] = f"{type(error).__name__}: {front_end.message(error)}"
+            continue
+        text = json.dumps(codec.to_data(read[name]), allow_nan=False)
+        answer["programs"][name] = hashlib.sha256(text.encode()).hexdigest()
+        back = codec.from_data(json.loads(text))
+        if json.dumps(codec.to_data(back)) != text or shape(back) != shape(read[name]):
+            answer["changed"].append(name)
+        if target == "cuda" and mode == "hidden":
+            corrupt(text, answer, codec)
     if mode == "native":
         compare(read, CASES, answer)
     else:
@@ -229,48 +227,30 @@ def messages(answer: dict, front_end):
 
 
 def compare(read: dict, cases: list, answer: dict):
-    from triton._C.libtriton import ir
-    from triton.compiler import ASTSource, make_backend
+    from triton.compiler import ASTSource
     from triton.language import semantic
 
     from workshop.executor import front_end, rebuild
 
     answer |= {"built": 0, "built_otherwise": [], "compiled": 0, "compiled_otherwise": []}
-    for case in cases:
-        for target in ("cuda", "hip"):
-            name, gpu = f"{case.name} {target}", front_end.TARGETS[target]
-            if name not in read or case.name == "float8_custom":
-                continue
-            last = "llir" if case.name in TO_LLVM else "ttir"
-            backend = make_backend(gpu)
-            version = {"ptx_version": rebuild.PTX_VERSION} if target == "cuda" else {}
-            options = backend.parse_options({"sanitize_overflow": False, **version, **case.options})
-            context = ir.context()
-            ir.load_dialects(context)
-            backend.load_dialects(context)
-            semantic.driver = types.SimpleNamespace(
-                active=types.SimpleNamespace(get_current_target=lambda gpu=gpu: gpu)
-            )
-            source = ASTSource(case.kernel, case.signature, case.constants, case.attributes)
-            given = [gpu, options, backend.get_codegen_implementation(options), backend.get_module_map(), context]
-            expected = source.make_ir(*given[-len(inspect.signature(source.make_ir).parameters) :])
-            stages, metadata = {}, {"target": gpu, **vars(options)}
-            backend.add_stages(stages, options, source.language)
-            for stage, lower in stages.items():
-                expected = lower(expected, metadata)
-                if stage == "ttir":
-                    intermediate = str(expected)
-                if stage == last:
-                    break
-            ours, _ = rebuild.compile_program(read[name], gpu, case.options, "ttir")
-            answer["built"] += 1
-            if lines(str(ours)) != lines(intermediate):
-                answer["built_otherwise"].append(name)
-            if last == "llir":
-                ours, facts = rebuild.compile_program(read[name], gpu, case.options, "llir")
-                answer["compiled"] += 1
-                if facts["shared"] != metadata["shared"] or instructions(ours) != instructions(expected):
-                    answer["compiled_otherwise"].append(name)
+    for case, target in itertools.product(cases, ("cuda", "hip")):
+        name, gpu = f"{case.name} {target}", front_end.TARGETS[target]
+        if name not in read or case.name == "float8_custom":
+            continue
+        driver = types.SimpleNamespace(get_current_target=lambda gpu=gpu: gpu)
+        semantic.driver = types.SimpleNamespace(active=driver)
+        source = ASTSource(case.kernel, case.signature, case.constants, case.attributes)
+        expected, _ = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "ttir")
+        ours, _ = rebuild.compile_program(read[name], gpu, case.options, "ttir")
+        answer["built"] += 1
+        if lines(str(ours)) != lines(str(expected)):
+            answer["built_otherwise"].append(name)
+        if case.name in TO_LLVM:
+            expected, theirs = rebuild.stages(source, gpu, {"sanitize_overflow": False, **case.options}, "llir")
+            ours, facts = rebuild.compile_program(read[name], gpu, case.options, "llir")
+            answer["compiled"] += 1
+            if facts["shared"] != theirs["shared"] or instructions(ours) != instructions(expected):
+                answer["compiled_otherwise"].append(name)
 
 
 def lines(text: str) -> list[str]:

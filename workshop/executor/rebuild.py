@@ -6,6 +6,7 @@ So a record of a launch compiles to what the learner wrote, and the learner's Py
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 from types import SimpleNamespace
 
@@ -35,19 +36,23 @@ def compile_program(program: Program, target: GPUTarget, options: dict | None = 
     stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". None: all; those after "llir" start other programs.
     Raises what the compiler raises, and Unsupported for a float8 that it does not know.
     """
+    return stages(_Source(program, {}, {}), target, options, stop)
+
+
+def stages(source: ASTSource, target: GPUTarget, options: dict | None, stop: str | None):
+    """`compile_program` of what Triton compiles: its own sources, or a `_Source`."""
     backend = make_backend(target)
     version = {"ptx_version": PTX_VERSION} if target.backend == "cuda" and stop else {}
-    source = _Source(program, {}, {})
     parsed = backend.parse_options({**version, **(options or {})})
     context = libtriton.ir.context()
     libtriton.ir.load_dialects(context)
     backend.load_dialects(context)
-    stages: dict = {}
-    backend.add_stages(stages, parsed, source.language)
-    metadata = {"target": target, **vars(parsed)}
-    made = source.make_ir(context)
-    for name, stage in stages.items():
-        made = stage(made, metadata)
+    given = [target, parsed, backend.get_codegen_implementation(parsed), backend.get_module_map(), context]
+    made = source.make_ir(*given[-len(inspect.signature(source.make_ir).parameters) :])
+    steps, metadata = {}, {"target": target, **vars(parsed)}
+    backend.add_stages(steps, parsed, source.language)
+    for name, step in steps.items():
+        made = step(made, metadata)
         if name == stop:
             break
     return made, metadata
