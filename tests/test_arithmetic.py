@@ -12,13 +12,13 @@ import pytest
 import torch
 
 from workshop.executor import arithmetic, libdevice
-from workshop.executor.formats import narrowed, saturated
 from workshop.executor.front_end import Unsupported
 from workshop.executor.program import Enum, Type
 
 ROOT = Path(__file__).resolve().parents[1]
 E = arithmetic.ELEMENTWISE
 inf, nan = float("inf"), float("nan")
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
 
 def number(name):
@@ -69,20 +69,17 @@ def test_a_wrong_operation_is_found(monkeypatch):
 # --- by numbers worked out here ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_fma_rounds_once(dtype):
     """Beside fractions, on numbers of all sizes."""
     generator = torch.Generator().manual_seed(22)
-    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
-    info = torch.iinfo(bits)
-    x, y, z = (
-        torch.randint(info.min, info.max, (3000,), generator=generator, dtype=bits).view(dtype) for _ in range(3)
-    )
-    small = torch.randn(3, 3000, generator=generator, dtype=torch.float64).to(dtype)
-    x, y = torch.cat([x, small[0]]), torch.cat([y, small[1]])
-    z = torch.cat([z, (-small[0].double() * small[1].double()).to(dtype)])
-    found = E["fma"](x, y, z)
-    for a, b, c, result in zip(x.tolist(), y.tolist(), z.tolist(), found.tolist()):
+    raw = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    info = torch.iinfo(raw)
+    drawn = torch.randint(info.min, info.max, (3, 3000), generator=generator, dtype=raw).view(dtype)
+    x, y = torch.randn(2, 3000, generator=generator, dtype=torch.float64).to(dtype)
+    small = torch.stack([x, y, (-x.double() * y.double()).to(dtype)])
+    x, y, z = torch.cat([drawn, small], 1)
+    for a, b, c, result in zip(x.tolist(), y.tolist(), z.tolist(), E["fma"](x, y, z).tolist()):
         if not all(abs(each) < inf for each in (a, b, c)):
             continue
         exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -95,22 +92,41 @@ def test_fma_rounds_once(dtype):
 
 
 def test_fma_of_what_is_not_finite():
-    x, y, z = tensor(torch.float64, inf, 0.0, 1.0, nan, -0.0), tensor(torch.float64, 0, inf, 2, 1, 1), torch.zeros(5)
-    z = z.double()
+    x, y, z = (tensor(torch.float64, *v) for v in ([inf, 0, 1, nan, -0.0], [0, inf, 2, 1, 1], [0, 0, 0, 0, 0]))
     same(E["fma"](x, y, z), x * y + z)
 
 
-def test_integers_wrap_around_and_divide_by_zero():
-    low = -(1 << 31)
-    x, y = tensor(torch.int32, 7, -7, low, low, 0), tensor(torch.int32, 2, 2, -1, 0, 0)
-    assert E["sdiv"](x, y).tolist() == [3, -3, low, -1, -1]
-    assert E["srem"](x, y).tolist() == [1, -1, 0, -1, -1]
-    for name in ("sdiv", "udiv", "srem", "urem"):  # 64 bits: by 32 where the number fits
-        found = E[name](tensor(torch.int64, 5, -5, 1 << 40), tensor(torch.int64, 0))
-        assert found.tolist() == [0xFFFFFFFF, -1, -1]
-    assert E["udiv"](tensor(torch.int32, -1), tensor(torch.int32, 2)).tolist() == [(1 << 31) - 1]
-    assert E["urem"](tensor(torch.int64, -1), tensor(torch.int64, 10)).tolist() == [(2**64 - 1) % 10]
-    assert E["iabs"](tensor(torch.int32, low)).item() == low
+LOW = -(1 << 31)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "x", "y", "expected"),
+    [
+        ("sdiv", 32, [7, -7, LOW, LOW, 0], [2, 2, -1, 0, 0], [3, -3, LOW, -1, -1]),
+        ("srem", 32, [7, -7, LOW, LOW, 0], [2, 2, -1, 0, 0], [1, -1, 0, -1, -1]),
+        *((name, 64, [5, -5, 1 << 40], [0], [0xFFFFFFFF, -1, -1]) for name in ("sdiv", "udiv", "srem", "urem")),
+        ("udiv", 32, [-1], [2], [(1 << 31) - 1]),
+        ("urem", 64, [-1], [10], [(2**64 - 1) % 10]),
+        # shifts by the width or more; an amount of 64 bits counts with 32
+        *(("shl", bits, [-1, 5, -1, 5], [bits, bits, -1, -1], [0, 0, 0, 0]) for bits in (8, 16, 32, 64)),
+        *(("lshr", bits, [-1, 5, -1, 5], [bits, bits, -1, -1], [0, 0, 0, 0]) for bits in (8, 16, 32, 64)),
+        *(("ashr", bits, [-1, 5, -1, 5], [bits, bits, -1, -1], [-1, 0, -1, 0]) for bits in (8, 16, 32, 64)),
+        ("shl", 64, [5], [(1 << 40) + 1], [10]),
+        ("icmpULT", 32, [-1, 1], [1, -1], [False, True]),
+        ("icmpSLT", 32, [-1, 1], [1, -1], [True, False]),
+        # truth values, modulo two
+        ("add", 1, [1, 1, 0], [1, 0, 0], [False, True, False]),
+        ("sub", 1, [1, 1, 0], [1, 0, 0], [False, True, False]),
+        ("mul", 1, [1, 1, 0], [1, 0, 0], [True, False, False]),
+    ],
+)
+def test_integers(name, bits, x, y, expected):
+    dtype = arithmetic.torch_dtype(number(f"i{bits}"))
+    assert E[name](tensor(dtype, *x), tensor(dtype, *y)).tolist() == expected
+
+
+def test_the_size_of_the_lowest_integer():
+    assert E["iabs"](tensor(torch.int32, LOW)).item() == LOW
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
@@ -123,33 +139,13 @@ def test_the_upper_half_of_a_product(dtype):
         assert libdevice.EXACT["mulhi"](tensor(dtype, x), tensor(dtype, y)).item() == x * y >> width
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
-def test_shifts_by_the_width_or_more(dtype):
-    width = 8 * dtype.itemsize
-    x, by = tensor(dtype, -1, 5, -1, 5), tensor(dtype, width, width, -1, -1)
-    assert E["shl"](x, by).tolist() == [0] * 4
-    assert E["lshr"](x, by).tolist() == [0] * 4
-    assert E["ashr"](x, by).tolist() == [-1, 0, -1, 0]
-
-
-def test_an_amount_of_64_bits_counts_with_32():
-    assert E["shl"](tensor(torch.int64, 5), tensor(torch.int64, (1 << 40) + 1)).item() == 10
-
-
-def test_truth_values_are_added_modulo_two():
-    x, y = torch.tensor([True, True, False]), torch.tensor([True, False, False])
-    assert E["add"](x, y).tolist() == E["sub"](x, y).tolist() == [False, True, False]
-    assert E["mul"](x, y).tolist() == [True, False, False]
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_zeros_and_nan_in_maxima(dtype):
     x, y = tensor(dtype, -0.0, 0.0, nan, 1.0, -0.0), tensor(dtype, 0.0, -0.0, 2.0, nan, -0.0)
-    same(E["maxnumf"](x, y), tensor(dtype, 0.0, 0.0, 2.0, 1.0, -0.0))
-    same(E["minnumf"](x, y), tensor(dtype, -0.0, -0.0, 2.0, 1.0, -0.0))
-    same(E["maximumf"](x, y), tensor(dtype, 0.0, 0.0, nan, nan, -0.0))
-    same(E["minimumf"](x, y), tensor(dtype, -0.0, -0.0, nan, nan, -0.0))
-    for name in ("maxnumf", "minnumf", "maximumf", "minimumf"):
+    wanted = {"maxnumf": [0.0, 0.0, 2.0, 1.0, -0.0], "minnumf": [-0.0, -0.0, 2.0, 1.0, -0.0],
+              "maximumf": [0.0, 0.0, nan, nan, -0.0], "minimumf": [-0.0, -0.0, nan, nan, -0.0]}  # fmt: skip
+    for name, expected in wanted.items():
+        same(E[name](x, y), tensor(dtype, *expected))
         same(arithmetic.reduction(name)(torch.stack([x, y]), 0), E[name](x, y))
 
 
@@ -161,50 +157,43 @@ def test_comparisons_with_nan():
         assert E[f"fcmp{how}"](x, y).tolist() == [bool(each) for each in expected], how
 
 
-def test_unsigned_comparisons():
-    x, y = tensor(torch.int32, -1, 1), tensor(torch.int32, 1, -1)
-    assert E["icmpULT"](x, y).tolist() == [False, True]
-    assert E["icmpSLT"](x, y).tolist() == [True, False]
+# A number of 64 bits just above a tie of float16; by float32, it would be one.
+ABOVE_A_TIE = 1 + 2.0**-11 + 2.0**-40
+TO_ZERO = Enum("ROUNDING_MODE", "RTZ")
 
 
-def test_conversions_round_once():
-    just_above_a_tie = 1 + 2.0**-11 + 2.0**-40  # float16 and, by float32, a tie
-    assert narrowed(tensor(torch.float64, just_above_a_tie), torch.float16).item() == 1 + 2.0**-10
-    assert narrowed(tensor(torch.float64, 2.0**-150 * 1.1), torch.bfloat16).item() == 0
-    assert E["si_to_fp"](tensor(torch.int64, (1 << 62) + (1 << 54) + 1), number("bf16")).item() == 2.0**62 + 2.0**55
-    assert E["ui_to_fp"](tensor(torch.int64, -1), number("bf16")).item() == 2.0**64
-    assert E["ui_to_fp"](tensor(torch.int64, -1), number("f32")).item() == 2.0**64
-    assert E["ui_to_fp"](tensor(torch.int8, -1), number("f16")).item() == 255
-
-
-def test_toward_zero():
-    mode = Enum("ROUNDING_MODE", "RTZ")
-    x = tensor(torch.float32, 1 + 2.0**-8, -1 - 2.0**-8, 1e38, inf, -1e-45)
-    same(E["fp_to_fp"](x, number("bf16"), mode)[:2], tensor(torch.bfloat16, 1.0, -1.0))
-    same(E["fp_to_fp"](x, number("f16"), mode), tensor(torch.float16, 1.00390625, -1.00390625, 65504, inf, -0.0))
-
-
-def test_integers_of_what_is_too_large():
-    x = tensor(torch.float32, nan, inf, -inf, 3e9, -3e9, 1.9, -1.9)
-    assert saturated(x, torch.int32).tolist() == [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 1, -1]
-    assert E["fp_to_ui"](x, number("i32")).tolist() == [0, -1, 0, 3000000000 - 2**32, 0, 1, 0]
-
-
-def test_float8_saturates():
-    x = tensor(torch.float32, 1e6, -inf, nan, 464.0, 17.0)
-    same(E["fp_to_fp"](x, number("f8E4M3FN")).float(), tensor(torch.float32, 448, -448, nan, 448, 16))
-    same(E["fp_to_fp"](x, number("f8E5M2")).float(), tensor(torch.float32, 57344, -57344, nan, 448, 16))
+@pytest.mark.parametrize(
+    ("name", "given", "x", "to", "expected"),
+    [
+        ("fp_trunc", "f64", [ABOVE_A_TIE], ["f16"], [1 + 2.0**-10]),
+        ("fp_trunc", "f64", [2.0**-150 * 1.1], ["bf16"], [0.0]),
+        ("si_to_fp", "i64", [(1 << 62) + (1 << 54) + 1], ["bf16"], [2.0**62 + 2.0**55]),
+        ("ui_to_fp", "i64", [-1], ["bf16"], [2.0**64]),
+        ("ui_to_fp", "i64", [-1], ["f32"], [2.0**64]),
+        ("ui_to_fp", "i8", [-1], ["f16"], [255.0]),
+        ("fp_to_fp", "f32", [1 + 2.0**-8, -1 - 2.0**-8], ["bf16", TO_ZERO], [1.0, -1.0]),
+        ("fp_to_fp", "f32", [1 + 2.0**-8, 1e38, inf, -1e-45], ["f16", TO_ZERO], [1.00390625, 65504, inf, -0.0]),
+        ("fp_to_si", "f32", [nan, inf, -inf, 3e9, -3e9, 1.9, -1.9], ["i32"], [0, -LOW - 1, LOW, -LOW - 1, LOW, 1, -1]),
+        ("fp_to_ui", "f32", [nan, inf, -inf, 3e9, -3e9, 1.9, -1.9], ["i32"], [0, -1, 0, 3000000000 - 2**32, 0, 1, 0]),
+        ("fp_to_fp", "f32", [1e6, -inf, nan, 464.0, 17.0], ["f8E4M3FN"], [448, -448, nan, 448, 16]),
+        ("fp_to_fp", "f32", [1e6, -inf, nan, 464.0, 17.0], ["f8E5M2"], [57344, -57344, nan, 448, 16]),
+    ],
+)
+def test_conversions(name, given, x, to, expected):
+    found = E[name](tensor(arithmetic.torch_dtype(number(given)), *x), number(to[0]), *to[1:])
+    assert found.dtype == arithmetic.torch_dtype(number(to[0]))
+    same(found.double(), tensor(torch.float64, *expected))
 
 
 def test_constants():
-    assert arithmetic.constant("get_uint32", (2**32 - 1,), number("i32")).tolist() == [-1]
-    assert arithmetic.constant("get_uint64", (2**64 - 1,), number("i64")).tolist() == [-1]
-    assert arithmetic.constant("get_int1", (1,), number("i1")).tolist() == [True]
+    for method, argument, type, expected in (
+        ("get_uint32", 2**32 - 1, number("i32"), -1), ("get_uint64", 2**64 - 1, number("i64"), -1),
+        ("get_int1", 1, number("i1"), True), ("get_all_ones_value", number("i1"), number("i1"), True),
+        ("get_all_ones_value", number("i16"), number("i16"), -1), ("get_fp32", 1e300, number("f32"), inf),
+    ):  # fmt: skip
+        assert arithmetic.constant(method, (argument,), type).tolist() == [expected]
     block = Type("block", element=number("bf16"), shape=(4, 2))
     assert arithmetic.constant("get_null_value", (block,), block).shape == (1, 1, 1)
-    assert arithmetic.constant("get_all_ones_value", (number("i1"),), number("i1")).tolist() == [True]
-    assert arithmetic.constant("get_all_ones_value", (number("i16"),), number("i16")).tolist() == [-1]
-    assert arithmetic.constant("get_fp32", (1e300,), number("f32")).tolist() == [inf]
 
 
 def test_a_number_chooses_blocks():
