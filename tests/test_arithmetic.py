@@ -244,3 +244,6 @@ def test_libdevice():
     assert np.array_equal(arithmetic.extern("__nv_sinpi", [tensor(torch.float64, 1.0, 0.5)], number("f64")), [0.0, 1.0])
     with pytest.raises(Unsupported, match="__nv_jnf"):
         arithmetic.extern("__nv_jnf", [one, one], number("f32"))
+    x = torch.ones(1, 2)
+    with pytest.raises(TypeError):  # a third operand would be written into
+        arithmetic.extern("__nv_fmodf", [one, one, x], number("f32"))

@@ -103,6 +103,21 @@ ELEMENTWISE: dict[str, Callable] = {name: _modulo_two(operation) for name, opera
 # --- floating point ----------------------------------------------------------------------------------------
 
 
+def by_numpy(operation: Callable, count: int = 1) -> Callable:
+    """numpy's operation of `count` arguments, where torch's is not exact, or is not there."""
+
+    def call(*args: Tensor | float) -> Tensor:
+        if len(args) != count:  # numpy would write into one more
+            raise TypeError(f"{len(args)} arguments, not {count}")
+        with np.errstate(all="ignore"):
+            return torch.from_numpy(np.asarray(operation(*(x.numpy() if isinstance(x, Tensor) else x for x in args))))
+
+    return call
+
+
+_sqrt = by_numpy(np.sqrt)  # torch's is a unit in the last place off where MKL computes it
+
+
 def _extreme(operation: Callable, join: Callable, propagates: bool) -> Callable:
     """A maximum or minimum where +0 is greater than -0. torch gives either; `join` of their bits is the right one.
 
@@ -213,12 +228,6 @@ def _by_fractions(x: float, y: float, z: float) -> float:
         return float(total) if total else x * y + z
     except OverflowError:
         return float("inf") if total > 0 else float("-inf")
-
-
-def _sqrt(x: Tensor) -> Tensor:
-    """Rounded to nearest. torch's is a unit in the last place off where MKL computes it."""
-    with np.errstate(all="ignore"):
-        return torch.from_numpy(np.sqrt(x.numpy()))
 
 
 def _frem(x: Tensor, y: Tensor) -> Tensor:

@@ -274,31 +274,27 @@ def _attribute(name: str) -> Callable:
 
 
 def _element(name: str) -> Callable:
-    """A method that gives an element of this attribute, by its number."""
-    return lambda self, number: getattr(self, name)[number]
+    """A method that gives an element of this attribute, by its number or name."""
+    return lambda self, key: getattr(self, name)[key]
 
 
 def _body(number: int) -> Callable:
-    """A method that gives the block of a region."""
+    """A method that gives the only block of a region."""
     return lambda self, *_: self.regions[number].blocks[0]
 
 
 def _always(result) -> Callable:
-    """A method that has no use here."""
+    """A method of which nothing depends here."""
     return lambda self, *_: result
 
 
 class Handle(ir.Value):
-    """A value as the front end handles it. `alias`: the value that replaces this one."""
+    """A value as the front end handles it. `alias`: the value that replaces this one, if one does."""
 
     __slots__ = ("alias",)
 
     get_type = _attribute("type")
     get_context = get_loc = set_loc = _always(None)
-
-    def __init__(self, type: Type, constant: tuple | None = None):
-        super().__init__(type, constant)
-        self.alias: Handle | None = None
 
     def set_attr(self, name, value):
         """A promise of the kernel's about this value, such as `tl.multiple_of`."""
@@ -345,6 +341,10 @@ class Block(ir.Block):
     arg = _element("arguments")
     get_parent = _attribute("region")
 
+    def __init__(self, region: Region | None = None, types=()):
+        super().__init__(region)
+        self.arguments = [Handle(each) for each in types]
+
     def add_argument(self, type):
         self.arguments.append(Handle(type))
         return self.arguments[-1]
@@ -367,10 +367,7 @@ class Block(ir.Block):
 
 class Function(ir.Function):
     def add_entry_block(self):
-        block = Block(self.region)
-        for each in self.type.parts[0]:
-            block.add_argument(each)
-        return block
+        return Block(self.region, self.type.parts[0])
 
     def args(self, number):
         return self.entry.arg(number)
@@ -420,7 +417,7 @@ def _remove_unreached(region: Region) -> None:
 
 
 def _resolved(arg):
-    while isinstance(arg, Handle) and arg.alias is not None:
+    while hasattr(arg, "alias"):
         arg = arg.alias
     return [_resolved(each) for each in arg] if isinstance(arg, list) else arg
 
@@ -496,9 +493,7 @@ class Builder:
         return Block(self.point[0] and self.point[0].region)
 
     def create_block_with_parent(self, region, types):
-        block = Block(region)
-        for each in types:
-            block.add_argument(each)
+        block = Block(region, types)
         self.set_insertion_point_to_start(block)
         return block
 
@@ -566,9 +561,7 @@ class Builder:
 
     def create_for_op(self, low, high, step, initial):
         loop = self.record("for_op", [low, high, step, initial])
-        body = Block(loop.regions[0])
-        for each in (low, *initial):
-            body.add_argument(each.type)
+        Block(loop.regions[0], [each.type for each in (low, *initial)])
         return loop
 
     def create_if_op(self, types, condition, has_else):

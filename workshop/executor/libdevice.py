@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arithmetic import ELEMENTWISE, odd_fma
+from .arithmetic import ELEMENTWISE, by_numpy, odd_fma
 from .formats import bits, narrowed, saturated, unsigned, zero_extended
 from .front_end import Unsupported
 
@@ -35,17 +35,8 @@ def call(symbol: str, args: list[Tensor], dtype: torch.dtype) -> Tensor:
     return narrowed(result, dtype) if result.dtype == torch.float64 and dtype.is_floating_point else result.to(dtype)
 
 
-def _by_numpy(function: Callable) -> Callable:
-    """Where torch's is not exact, or is not there."""
-
-    def called(*args: Tensor) -> Tensor:
-        with np.errstate(all="ignore"):
-            return torch.from_numpy(np.asarray(function(*(x.numpy() if isinstance(x, Tensor) else x for x in args))))
-
-    return called
-
-
-_fmod, _cbrt = _by_numpy(np.fmod), _by_numpy(np.cbrt)  # torch's fmod gives NaN where x is very much larger than y
+_fmod = by_numpy(np.fmod, 2)  # torch's gives NaN where x is very much larger than y
+_cbrt = by_numpy(np.cbrt)
 
 
 def _of_turns(x: Tensor, ahead: int) -> Tensor:
@@ -144,11 +135,11 @@ FUNCTIONS |= {
     "erfcinv": lambda x: torch.where(x < 0, math.nan, torch.special.ndtri(x / 2) * -math.sqrt(0.5)),
     "normcdf": lambda x: torch.erfc(x * -math.sqrt(0.5)) / 2, "normcdfinv": torch.special.ndtri,
     "exp10": lambda x: torch.pow(10.0, x), "powi": torch.pow, "pown": torch.pow,
-    "tgamma": _by_numpy(np.vectorize(_gamma, otypes=[np.float64])), "logb": _logb, "ilogb": _ilogb,
+    "tgamma": by_numpy(np.vectorize(_gamma, otypes=[np.float64])), "logb": _logb, "ilogb": _ilogb,
     **dict.fromkeys(["norm3d", "norm4d"], _norm),
     **dict.fromkeys(["rhypot", "rnorm3d", "rnorm4d"], lambda *parts: _norm(*parts, inverse=True)),
     "fdim": lambda x, y: torch.where(x <= y, 0.0, x - y),
-    "ldexp": _by_numpy(np.ldexp), "scalbn": _by_numpy(np.ldexp),
+    "ldexp": by_numpy(np.ldexp, 2), "scalbn": by_numpy(np.ldexp, 2),
     "clz": lambda x: 8 * x.dtype.itemsize - _bit_length(x), "ffs": lambda x: _bit_length(x & -x),
     "popc": _popc, "brev": lambda x: _popc(x, reverse=True),
     "byte_perm": _byte_perm, "mul24": lambda x, y: (x.long() << 40 >> 40) * (y.long() << 40 >> 40),
