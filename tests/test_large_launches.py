@@ -54,7 +54,7 @@ def test_programs_of_a_large_launch_compute_what_they_would():
     x, y, out = vectors(n)
     last = -(-n // 1024) - 1
     done = run(kernel(HEADER + ADD), (last + 1,), x, y, out, n, programs=[0, 77_777, last], B=1024)
-    at, values = done.arguments["out_ptr"].storage.found()
+    at, values, _ = done.arguments["out_ptr"].storage.found()
     assert at[[0, 1023, 1024, -1]].tolist() == [0, 1023, 77_777 * 1024, n - 1] and len(at) == 2048 + n - last * 1024
     assert torch.equal(values, 2 * content(at)) and not done.races and not done.undefined
 
@@ -66,7 +66,7 @@ def test_rows_with_gaps_and_a_fixed_number_of_programs():
     done = run(kernel(HEADER + ROWS), (264,), x, out, stride, m, n, B=1024)
     assert done.arguments["out_ptr"].bytes_stored == 4 * m * n
     done = run(kernel(HEADER + ROWS), (m,), x, out, stride, m, n, programs=[0, m - 1], B=1024)
-    at, values = done.arguments["out_ptr"].storage.found()
+    at, values, _ = done.arguments["out_ptr"].storage.found()
     row, place = at // n, at % n
     assert torch.equal(values, 2 * content(row * stride + place)) and row.unique().tolist() == [0, m - 1]
 

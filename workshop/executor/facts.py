@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+from .front_end import TERMINATORS
 from .program import Block, Operation, Program, Value, values
 
 ATOMICS = {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "atomic_poll"}
@@ -96,6 +97,8 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
             found.setdefault(target, []).extend(each[i] for each in sources if i < len(each))
 
     def handed(block) -> list[Value]:
+        if not block.operations or block.operations[-1].name not in TERMINATORS:  # nothing is handed on
+            return []
         last = block.operations[-1]
         return [v for arg in (last.args[1:] if last.name == "condition_op" else last.args) for v in values(arg)]
 

@@ -786,15 +786,19 @@ class Machine:
         nan = self.lazy(operation.args[0]).nan
         other = torch.full((1,) * (len(shape) + 1), float("nan") if nan else 0).to(arithmetic.torch_dtype(type.scalar))
         found = self._loaded(address, shape, mask, other, Type("block", element=type.scalar, shape=shape), on)
+        if found is None:
+            return None
         return found.expand(found.shape[0], *shape).reshape(-1, *type.shape)
 
     def _descriptor_store(self, operation: Operation, on):
         descriptor, value, indices = operation.args[:3]
-        number = self.whole(value)
         address, shape, mask = self._descriptor_access(descriptor, indices)
-        number = number.reshape(-1, *shape)
-        wide = self._descriptor_access(descriptor, indices, granule=True)[2]
         type = Type("block", element=value.type.scalar, shape=shape)
+        if self.memory.only_addresses:
+            self._stored(address, shape, mask, None, type, on)
+            return
+        number = self.whole(value).reshape(-1, *shape)
+        wide = self._descriptor_access(descriptor, indices, granule=True)[2]
         self._stored(address, shape, wide, torch.where(mask, number, torch.zeros((), dtype=number.dtype)), type, on)
 
     def _descriptor_scatter(self, operation: Operation, on):

@@ -103,8 +103,8 @@ class Pages(Storage):
         for line, array in self.passes.items():
             self.passes[line] = torch.cat([array, array.new_zeros(more)])
 
-    def found(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """What was written: elements, as distances from the first, ascending, and their values."""
+    def found(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What was written: elements, as distances from the first, ascending, their values, and who wrote them."""
         place = (self.writer != NOBODY).nonzero().reshape(-1)
         at, order = self.origin(place).sort()
-        return at, self.pool[place[order]]
+        return at, self.pool[place[order]], self.writer[place[order]]

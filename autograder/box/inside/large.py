@@ -17,7 +17,7 @@ from workshop.executor import launch as executor
 from workshop.executor.memory import TooLarge, Watch, covered
 from workshop.executor.vast import Vast
 
-from ...tensors import DTYPES, seeded, to_bytes
+from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
@@ -163,11 +163,12 @@ class _Large:
             seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
         except TooLarge:
             return 0
-        at, values = self.memory[_storage(result)].memory.found()
+        at, values, who = self.memory[_storage(result)].memory.found()
         at = at - result.storage_offset()
         if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
             raise Overlap
-        at, values = _with_holes(at, values)
+        if self.uncounted:
+            at, values = _with_holes(at, values, who, result.numel())
         some = slice(0, MOST_FOUND) if len(at) <= MOST_FOUND else torch.randperm(len(at))[:MOST_FOUND].sort().values
         write_result(self.case.places, self.job.output, to_bytes(at[some]))
         write_result(self.case.slot, self.job.output, to_bytes(values[some]))
@@ -193,16 +194,18 @@ def _itemsize(seen) -> int:
     return min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
 
 
-def _with_holes(at: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Adds elements that nobody writes, as NaN: those between two that were written, where there are many.
+def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, elements: int):
+    """Adds elements that nobody writes, with the pattern of memory that is not written.
 
-    Programs of blocks write neighbours: a program fills such a hole, or the next one, and both were chosen.
+    Programs of blocks write neighbours: a program fills a hole between two that were written, or the next one does, and
+    both were chosen. Where each program begins behind the one before it, what is behind the last one is left out, too.
     """
     small = at.diff() == 2
-    if not len(small) or float(small.float().mean()) < 0.1:
-        return at, values
-    holes = at[:-1][small] + 1
-    nothing = torch.full((len(holes),), float("nan")).to(values.dtype)
+    many = len(small) and float(small.float().mean()) > 0.1
+    holes = at[:-1][small] + 1 if many else at[:0]
+    if len(at) and bool((who.diff() >= 0).all()) and len(who.unique()) > FEW and int(at[-1]) < elements - 1:
+        holes = torch.cat([holes, at[-1:] + 1])
+    nothing = poison(torch.empty(len(holes), dtype=values.dtype))
     at, order = torch.cat([at, holes]).sort()
     return at, torch.cat([values, nothing])[order]
 
