@@ -53,7 +53,7 @@ def card(judge, monkeypatch):
     [
         # far outside: the driver reports it, and the process' context is lost
         ("x_ptr + offsets,", "x_ptr + offsets.to(tl.int64) * 1000000007,", {"crash"}),
-        ("output = x + y", "output = x + y\n    while n_elements > 0:\n        output += tl.load(x_ptr)", {"timeout"}),
+        ("output = x + y", "output = x + y\n    while pid >= 0:\n        output += tl.load(x_ptr)", {"timeout"}),
         ("offsets, output, mask=mask)", "offsets, output)", {"out-of-bounds-store"}),
         ("mask = offsets < n_elements", "mask = offsets < n_elements - 1", {"unwritten-output", "tail-wrong"}),
     ],

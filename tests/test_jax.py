@@ -308,9 +308,7 @@ def test_other_exercises_are_judged_after_one_with_jax(judge):
 def test_without_jax_the_judge_says_what_to_install(monkeypatch):
     monkeypatch.setattr(judge_jax.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(judge_jax.JaxMissing, match="pip install jax$"):
-        judge_jax.require_jax("interpreter")
-    with pytest.raises(judge_jax.JaxMissing, match="pip install jax jax-triton"):
-        judge_jax.require_jax("cuda")
+        judge_jax.require_jax()
 
 
 def test_the_command_ends_with_2_where_jax_is_missing(monkeypatch, capsys):

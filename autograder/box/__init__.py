@@ -159,7 +159,7 @@ class Box:
             "HOME": self.scratch,
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
-            "JAX_PLATFORMS": {"cuda": "cuda", "hip": "rocm"}.get(self.backend, "cpu"),
+            "JAX_PLATFORMS": "cpu",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONWARNINGS": "ignore",
         }

@@ -38,8 +38,6 @@ SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}
 
 def run(job: Job) -> None:
     sys.modules["jax_triton"] = jax_cpu  # on a GPU too: its launches can be traced, and nothing is compiled here
-    if not job.interpreted:
-        jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_traceback_filtering", "off")
     _watch_options(job.backend)
     jax_cpu.at_once = jax_cpu.later  # a launch on numbers that are known now is a step, too

@@ -39,7 +39,6 @@ PRIMITIVES = {
 }
 
 def run(job: Job) -> None:
-    jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_traceback_filtering", "off")
     job.give_memory()
     job.show_source()
