@@ -1,24 +1,14 @@
 """How often an answer reads its input: counted in the input and its copies, and judged by each exercise's limit."""
 
-import os
-
 import pytest
 import torch
+from executing import kernel, watch
 
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # before triton is imported
-
-import triton  # noqa: E402
-
-from autograder.box.inside.copies import Copies  # noqa: E402
-from autograder.box.wire import Evidence, Result  # noqa: E402
-from autograder.diagnosis import Observation, diagnose, overall  # noqa: E402
-from autograder.diagnosis.comparison import Comparison  # noqa: E402
-from autograder.exercises import find  # noqa: E402
-from autograder.kernel_language import define, kernels_of  # noqa: E402
-from workshop.interpreter.memory_checker import watch  # noqa: E402
-
-interpreted = pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="needs TRITON_INTERPRET=1")
+from autograder.box.inside.copies import Copies
+from autograder.box.wire import Evidence, Result
+from autograder.diagnosis import Observation, diagnose, overall
+from autograder.diagnosis.comparison import Comparison
+from autograder.exercises import find
 
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
 START = ["p = tl.program_id(0)", "i = tl.arange(0, B)"]
@@ -29,18 +19,16 @@ def counted(*lines, copies=None, x=None, programs=1, launches=1):
     x = torch.arange(20.0) if x is None else x
     copies = copies or Copies([x])
     source = HEADER + "".join(f"    {line}\n" for line in [*START, *lines])
-    kernel = define(kernels_of(source), f"<reads {hash(source)}>")["k"]
     for _ in range(launches):
         with watch() as memory:
-            kernel[(programs,)](x, torch.zeros(64), 20, B=8)
-        copies.count(memory.launches)
+            kernel(source)[(programs,)](x, torch.zeros(64), 20, B=8)
+        copies.count(memory.launches[0])
     return copies.reads
 
 
 PASS = "for c in range(0, n, B): v = tl.load(x + c + i, mask=c + i < n)"
 
 
-@interpreted
 def test_each_pass_counts():
     assert counted(PASS) == (1.0,)
     assert counted(PASS, PASS, PASS) == (3.0,)
@@ -50,7 +38,6 @@ def test_each_pass_counts():
     assert counted("v = tl.load(x + i)", "w = tl.load(x + i) + tl.load(x + 8 + i)") == (1.2,)
 
 
-@interpreted
 def test_blocks_that_overlap_are_one_pass():
     back = "for c in range(0, n, B): v = tl.load(x + tl.minimum(c, n - B) + i)"
     assert counted(back) == (1.0,)
@@ -59,7 +46,6 @@ def test_blocks_that_overlap_are_one_pass():
     assert counted("v = tl.load(x + 2 + 0 * i)") == (0.05,)
 
 
-@interpreted
 def test_copies_count_and_what_is_beside_them_does_not():
     x = torch.arange(20.0)
     for operation, arguments, made in (
@@ -77,7 +63,6 @@ def test_copies_count_and_what_is_beside_them_does_not():
     assert counted(PASS, copies=copies, x=made) == (0.4,)
 
 
-@interpreted
 def test_what_the_kernel_wrote_is_no_copy():
     x = torch.arange(20.0)
     copies = Copies([x])
@@ -86,7 +71,6 @@ def test_what_the_kernel_wrote_is_no_copy():
     assert counted(square, PASS, PASS, copies=copies, x=made, launches=2) == (1.0,)
 
 
-@interpreted
 def test_several_inputs_are_counted_apart():
     x, other = torch.arange(20.0), torch.zeros(3)
     assert counted(PASS, PASS, copies=Copies([other, x]), x=x) == (0.0, 2.0)

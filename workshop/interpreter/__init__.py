@@ -1,2 +1,0 @@
-"""Triton's interpreter: repaired to compute what a GPU computes (`faithful`), with every memory access checked
-(`memory_checker`)."""
