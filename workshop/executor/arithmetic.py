@@ -11,14 +11,14 @@ bounded, is in benchmarks/recorded/h200_operations.md. Comments that say "a card
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import CONVERSIONS, bits, constant, narrowed, torch_dtype, unsigned, zero_extended
-from .products import dot, dot_scaled
+from . import libdevice
+from .formats import CONVERSIONS, bits, by_numpy, constant, torch_dtype, without_sign, zero_extended
+from .products import dot, dot_scaled, fma, umulhi
 from .program import Enum, Type
 
 __all__ = ["ATOMICS", "ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction",
@@ -34,17 +34,6 @@ def _modulo_two(operation: Callable) -> Callable:
         if x.dtype != torch.bool:
             return operation(x, y)
         return operation(x.to(torch.int8), y.to(torch.int8)).bitwise_and(1).bool()
-
-    return call
-
-
-def _without_sign(operation: Callable) -> Callable:
-    """numpy's `operation` of unsigned integers."""
-
-    def call(x: Tensor, y: Tensor) -> Tensor:
-        with np.errstate(all="ignore"):
-            result = operation(unsigned(x), unsigned(y))
-        return torch.from_numpy(result if result.dtype == np.bool_ else result.view(f"i{result.itemsize}"))
 
     return call
 
@@ -73,16 +62,6 @@ def _unless_by_zero(operation: Callable) -> Callable:
     return call
 
 
-def _umulhi(x, y):
-    """The upper half of the product of integers of 32 or 64 bits."""
-    if x.dtype == np.uint32:
-        return (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32)
-    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-    xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
-    middle = xh * yl + (xl * yl >> half)
-    return xh * yh + (middle >> half) + ((middle & low) + xl * yh >> half)
-
-
 def _shift(operation: Callable) -> Callable:
     """By the width or more: 0 or the sign, as PTX says; torch and numpy agree. PTX takes 32 bits of the amount."""
     return lambda x, by: operation(x, by & 0xFFFFFFFF if by.dtype == torch.int64 else by)
@@ -93,26 +72,14 @@ _INTEGERS: dict[str, Callable] = {
     "srem": _unless_by_zero(lambda x, y: x - _sdiv(x, y) * y),  # with the sign of x
     "and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor,
     "shl": _shift(torch.bitwise_left_shift), "ashr": _shift(torch.bitwise_right_shift),
-    "lshr": _shift(_without_sign(np.right_shift)), "udiv": _unless_by_zero(_without_sign(np.floor_divide)),
-    "urem": _unless_by_zero(_without_sign(np.remainder)), "umulhi": _without_sign(_umulhi),
-    "maxsi": torch.maximum, "minsi": torch.minimum, "maxui": _without_sign(np.maximum),
-    "minui": _without_sign(np.minimum),
+    "lshr": _shift(without_sign(np.right_shift)), "udiv": _unless_by_zero(without_sign(np.floor_divide)),
+    "urem": _unless_by_zero(without_sign(np.remainder)), "umulhi": umulhi,
+    "maxsi": torch.maximum, "minsi": torch.minimum, "maxui": without_sign(np.maximum),
+    "minui": without_sign(np.minimum),
 }  # fmt: skip
 ELEMENTWISE: dict[str, Callable] = {name: _modulo_two(operation) for name, operation in _INTEGERS.items()}
 
 # --- floating point ----------------------------------------------------------------------------------------
-
-
-def by_numpy(operation: Callable, count: int = 1) -> Callable:
-    """numpy's operation of `count` arguments, where torch's is not exact, or is not there."""
-
-    def call(*args: Tensor | float) -> Tensor:
-        if len(args) != count:  # numpy would write into one more
-            raise TypeError(f"{len(args)} arguments, not {count}")
-        with np.errstate(all="ignore"):
-            return torch.from_numpy(np.asarray(operation(*(x.numpy() if isinstance(x, Tensor) else x for x in args))))
-
-    return call
 
 
 _sqrt = by_numpy(np.sqrt)  # torch's is a unit in the last place off where MKL computes it
@@ -155,79 +122,6 @@ MAXIMUM = {
 def _clampf(x: Tensor, low: Tensor, high: Tensor, nan: Enum) -> Tensor:
     most, least = ("maximumf", "minimumf") if nan.name == "ALL" else ("maxnumf", "minnumf")
     return MAXIMUM[least](MAXIMUM[most](x, low), high)
-
-
-def _two_sum(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """(the rounded sum, its error): their sum is exactly x + y."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
-    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
-    total, error = _two_sum(x, y)
-    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
-    outward = (error > 0) == (total > 0)
-    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
-
-
-def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """x * y + z, rounded once."""
-    if x.dtype == torch.float64:
-        return _fma64(x, y, z)
-    total = (x.double() * y.double()).add_(z)
-    # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
-    fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
-    doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
-    doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
-    if doubtful.any():
-        where = doubtful.nonzero(as_tuple=True)
-        total[where] = odd_fma(*(each.expand(total.shape)[where] for each in (x, y, z)))
-    return narrowed(total, x.dtype)
-
-
-def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """x * y + z of float32 or narrower, as float64 rounded to odd."""
-    return _odd_sum(x.double() * y.double(), z.double())
-
-
-def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """By Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008); where numbers are so large or small
-    that its steps are not exact, by fractions."""
-    x, y, z = torch.broadcast_tensors(x, y, z)
-
-    def halves(number):
-        scaled = number * 134217729.0  # 2**27 + 1
-        high = scaled - (scaled - number)
-        return high, number - high
-
-    def moderate(number, least):
-        return (number.abs() > least) & (number.abs() < 1e290)
-
-    product = x * y
-    plain = product + z
-    (xh, xl), (yh, yl) = halves(x), halves(y)
-    rest = xl * yl - (((product - xh * yh) - xl * yh) - xh * yl)
-    high, low = _two_sum(z, rest)
-    high, middle = _two_sum(product, high)
-    result = high + _odd_sum(middle, low)
-    exact = moderate(x, 1e-290) & moderate(y, 1e-290) & moderate(z, 1e-250) & moderate(product, 1e-250)
-    result = torch.where(exact & (result != 0), result, plain)
-    awkward = ~exact & (x != 0) & (y != 0) & ((z != 0) | (product == 0))
-    awkward &= x.isfinite() & y.isfinite() & z.isfinite()
-    if awkward.any():
-        fractions = [_by_fractions(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
-        result[awkward] = torch.tensor(fractions, dtype=torch.float64)
-    return result
-
-
-def _by_fractions(x: float, y: float, z: float) -> float:
-    total = Fraction(x) * Fraction(y) + Fraction(z)
-    try:
-        return float(total) if total else x * y + z
-    except OverflowError:
-        return float("inf") if total > 0 else float("-inf")
 
 
 def _frem(x: Tensor, y: Tensor) -> Tensor:
@@ -273,7 +167,7 @@ ELEMENTWISE |= {f"fcmpU{how}": _compared(_ORDERED[other], opposite=True) for how
 ELEMENTWISE |= {"fcmpUNE": _compared(torch.ne), "icmpEQ": torch.eq, "icmpNE": torch.ne}
 ELEMENTWISE |= {f"icmpS{how}": _ORDERED[how] for how in ("GT", "GE", "LT", "LE")}
 ELEMENTWISE |= {
-    f"icmpU{how}": _without_sign(operation)
+    f"icmpU{how}": without_sign(operation)
     for how, operation in {"GT": np.greater, "GE": np.greater_equal, "LT": np.less, "LE": np.less_equal}.items()
 }
 
@@ -368,9 +262,7 @@ _REDUCTIONS: dict[str, Callable] = {
 
 def extern(symbol: str, args: list[Tensor], type: Type) -> Tensor:
     """A function of a vendor's mathematical library, by its symbol."""
-    from .libdevice import call
-
-    return call(symbol, args, torch_dtype(type.scalar))
+    return libdevice.call(symbol, args, torch_dtype(type.scalar))
 
 
 def histogram(x: Tensor, bins: int, mask: Tensor | None = None) -> Tensor:

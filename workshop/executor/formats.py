@@ -52,6 +52,29 @@ def unsigned(x: Tensor) -> np.ndarray:
     return x.numpy().view(f"u{x.dtype.itemsize}")
 
 
+def without_sign(operation: Callable) -> Callable:
+    """numpy's `operation` of unsigned integers."""
+
+    def call(x: Tensor, y: Tensor) -> Tensor:
+        with np.errstate(all="ignore"):
+            result = operation(unsigned(x), unsigned(y))
+        return torch.from_numpy(result if result.dtype == np.bool_ else result.view(f"i{result.itemsize}"))
+
+    return call
+
+
+def by_numpy(operation: Callable, count: int = 1) -> Callable:
+    """numpy's operation of `count` arguments, where torch's is not exact, or is not there."""
+
+    def call(*args: Tensor | float) -> Tensor:
+        if len(args) != count:  # numpy would write into one more
+            raise TypeError(f"{len(args)} arguments, not {count}")
+        with np.errstate(all="ignore"):
+            return torch.from_numpy(np.asarray(operation(*(x.numpy() if isinstance(x, Tensor) else x for x in args))))
+
+    return call
+
+
 def cut(x: Tensor, dtype: torch.dtype) -> Tensor:
     """Integers as narrower ones: the low bits."""
     return x.bitwise_and(1).bool() if dtype == torch.bool else x.to(dtype)

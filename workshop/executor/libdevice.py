@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arithmetic import ELEMENTWISE, by_numpy, odd_fma
-from .formats import bits, narrowed, saturated, unsigned, zero_extended
+from .formats import bits, by_numpy, narrowed, saturated, unsigned, zero_extended
 from .front_end import Unsupported
+from .products import fma, odd_fma, umulhi
 
 
 def call(symbol: str, args: list[Tensor], dtype: torch.dtype) -> Tensor:
@@ -114,7 +114,7 @@ def _popc(x: Tensor, reverse: bool = False) -> Tensor:
 
 def _mulhi(x: Tensor, y: Tensor) -> Tensor:
     """The upper half of the signed product."""
-    return ELEMENTWISE["umulhi"](x, y) - torch.where(x < 0, y, 0) - torch.where(y < 0, x, 0)
+    return umulhi(x, y) - torch.where(x < 0, y, 0) - torch.where(y < 0, x, 0)
 
 
 # Functions of float64 and of integers; first those that torch has by the same name.
@@ -156,8 +156,8 @@ FUNCTIONS |= {
 }  # fmt: skip
 # Functions that see a number's own format.
 EXACT: dict[str, Callable] = {
-    "fma": ELEMENTWISE["fma"], "sqrt": ELEMENTWISE["sqrt"], "nextafter": torch.nextafter, "mulhi": _mulhi,
-    "mul64hi": _mulhi, "umulhi": ELEMENTWISE["umulhi"], "umul64hi": ELEMENTWISE["umulhi"], "float_as_int": bits,
+    "fma": fma, "sqrt": by_numpy(np.sqrt), "nextafter": torch.nextafter, "mulhi": _mulhi,
+    "mul64hi": _mulhi, "umulhi": umulhi, "umul64hi": umulhi, "float_as_int": bits,
     "float_as_uint": bits,
 }  # fmt: skip
 
@@ -165,7 +165,7 @@ EXACT: dict[str, Callable] = {
 
 ROUNDED: dict[str, Callable] = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "sqrt": torch.sqrt,
-    "rcp": torch.reciprocal, "rsqrt": torch.rsqrt, "fma": ELEMENTWISE["fma"],
+    "rcp": torch.reciprocal, "rsqrt": torch.rsqrt, "fma": fma,
 }  # fmt: skip
 WHOLE = {"rn": torch.round, "rd": torch.floor, "ru": torch.ceil, "rz": torch.trunc}
 

@@ -1,12 +1,108 @@
-"""Products of matrices, for all programs of a launch at once."""
+"""Products: rounded once with what is added to them, upper halves, and of matrices.
+
+All are for all programs of a launch at once.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import tf32, torch_dtype, zero_extended
+from .formats import bits, narrowed, tf32, torch_dtype, without_sign, zero_extended
 from .program import Enum, Type
+
+# --- of numbers --------------------------------------------------------------------------------------------
+
+
+def _two_sum(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """(the rounded sum, its error): their sum is exactly x + y."""
+    total = x + y
+    part = total - x
+    return total, (x - (total - part)) + (y - part)
+
+
+def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
+    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
+    total, error = _two_sum(x, y)
+    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
+    outward = (error > 0) == (total > 0)
+    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
+
+
+def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z, rounded once."""
+    if x.dtype == torch.float64:
+        return _fma64(x, y, z)
+    total = (x.double() * y.double()).add_(z)
+    # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
+    fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
+    doubtful = (bits(total) & (1 << fraction) - 1) == 1 << fraction - 1
+    doubtful |= (total != 0) & (total.abs() < 2 * torch.finfo(x.dtype).tiny)
+    if doubtful.any():
+        where = doubtful.nonzero(as_tuple=True)
+        total[where] = odd_fma(*(each.expand(total.shape)[where] for each in (x, y, z)))
+    return narrowed(total, x.dtype)
+
+
+def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """x * y + z of float32 or narrower, as float64 rounded to odd."""
+    return _odd_sum(x.double() * y.double(), z.double())
+
+
+def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+    """By Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008); where numbers are so large or small
+    that its steps are not exact, by fractions."""
+    x, y, z = torch.broadcast_tensors(x, y, z)
+
+    def halves(number):
+        scaled = number * 134217729.0  # 2**27 + 1
+        high = scaled - (scaled - number)
+        return high, number - high
+
+    def moderate(number, least):
+        return (number.abs() > least) & (number.abs() < 1e290)
+
+    product = x * y
+    plain = product + z
+    (xh, xl), (yh, yl) = halves(x), halves(y)
+    rest = xl * yl - (((product - xh * yh) - xl * yh) - xh * yl)
+    high, low = _two_sum(z, rest)
+    high, middle = _two_sum(product, high)
+    result = high + _odd_sum(middle, low)
+    exact = moderate(x, 1e-290) & moderate(y, 1e-290) & moderate(z, 1e-250) & moderate(product, 1e-250)
+    result = torch.where(exact & (result != 0), result, plain)
+    awkward = ~exact & (x != 0) & (y != 0) & ((z != 0) | (product == 0))
+    awkward &= x.isfinite() & y.isfinite() & z.isfinite()
+    if awkward.any():
+        fractions = [_by_fractions(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
+        result[awkward] = torch.tensor(fractions, dtype=torch.float64)
+    return result
+
+
+def _by_fractions(x: float, y: float, z: float) -> float:
+    total = Fraction(x) * Fraction(y) + Fraction(z)
+    try:
+        return float(total) if total else x * y + z
+    except OverflowError:
+        return float("inf") if total > 0 else float("-inf")
+
+
+def _umulhi(x, y):
+    """The upper half of the product of integers of 32 or 64 bits."""
+    if x.dtype == np.uint32:
+        return (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
+    middle = xh * yl + (xl * yl >> half)
+    return xh * yh + (middle >> half) + ((middle & low) + xl * yh >> half)
+
+
+umulhi = without_sign(_umulhi)
+
+# --- of matrices -------------------------------------------------------------------------------------------
 
 
 def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
