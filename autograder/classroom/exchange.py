@@ -7,11 +7,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import json
 import os
 import pwd
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from nbgrader.apps.api import NbGraderAPI
@@ -21,43 +27,142 @@ from traitlets.config import Config
 
 from ..text import visible
 from . import interrupt
-from .course import COURSE_ID, Course, CourseError, configure, word
-from .gradebook import open_gradebook
+from .collect import read_timestamp
+from .course import COURSE_ID, Course, CourseError, configure, word, write_atomically
+from .people import ClassList
 from .standing import standing
 
 SECRETS = ("timestamp.txt", "submission_secret.txt")  # which hand-in a page belongs to; nbgrader asks for both
+MAX_HAND_IN, MAX_SECRET = 16 << 20, 1024  # bytes that are read of a notebook, and of nbgrader's secret
 
 
 class CollectByOwner(ExchangeCollect):
-    """nbgrader's collect, but a hand-in belongs to the user who wrote it, whatever name it bears.
+    """nbgrader's collect, as its command and formgrader call it, by `collect_lesson`."""
 
-    nbgrader warns of a false name, and takes it; and it copies what links lead to, with the instructor's eyes.
+    def init_src(self) -> None:
+        self.inbound = Path(self.root, self.coursedir.course_id, "inbound")
+        if not self.inbound.is_dir():
+            self.fail(f"Course not found: {self.inbound}")
+
+    def copy_files(self) -> None:
+        course = Course.open(self.coursedir.root, self.coursedir.db_url)
+        for problem in collect_lesson(course, self.inbound, self.coursedir.assignment_id):
+            self.log.warning("%s", problem)
+
+
+def collect_lesson(course: Course, inbound: Path, lesson: str) -> list[str]:
+    """Bring each attendee's latest hand-in of a lesson to submitted/. A line for each one that could not be read.
+
+    Attendees can put anything there, and change it meanwhile. So whose a hand-in is, and when it came, is what the
+    system says of its files, whatever their names say; and nothing of one attendee's can stop another's.
     """
+    classlist, problems = ClassList(course), []
+    hand_ins = defaultdict(list)
+    for name, about in _entries(inbound):
+        if _lesson_in(name, [lesson]):
+            hand_ins[about.st_uid].append((about.st_ctime_ns, name))
+    with _opened(inbound, os.O_DIRECTORY) as folder:
+        for owner, there in sorted(hand_ins.items()):
+            student, refused = _user(owner), []
+            for _, name in sorted(there, reverse=True):  # an older one counts where the latest cannot be read
+                try:
+                    _store(course, student, lesson, *_read(folder, name, owner, lesson))
+                    break
+                except (OSError, ValueError) as error:
+                    reason = error.strerror if isinstance(error, OSError) else error
+                    refused.append(f"{word(student)} {word(lesson)}: not collected: {word(name)}: {reason}")
+            others = [line for line in classlist.trouble.pop(student, []) if f" {lesson}: not collected: " not in line]
+            if others + refused:
+                classlist.trouble[student] = others + refused
+            problems += refused
+    classlist.save()
+    return problems
 
-    def _path_to_record(self, path: str) -> dict:
-        record = super()._path_to_record(path)
-        number = os.lstat(path).st_uid
+
+def _entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """What is in the folder for hand-ins: its name, and what the system says of it; nothing where there is none.
+
+    No link is followed.
+    """
+    try:
+        entries = list(os.scandir(inbound))
+    except OSError:
+        return
+    for entry in entries:
+        with contextlib.suppress(OSError):  # gone meanwhile
+            yield entry.name, entry.stat(follow_symlinks=False)
+
+
+def _lesson_in(name: str, lessons: Collection[str]) -> str | None:
+    """The lesson in nbgrader's name of a hand-in, who+lesson+when+random; only the lesson counts."""
+    return next((part for part in name.split("+")[1:] if part in lessons), None)
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user-{number}"
+
+
+@contextlib.contextmanager
+def _opened(path: Path | str, kind: int, folder: int | None = None) -> Iterator[int]:
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | kind, dir_fd=folder)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, bytes, datetime]:
+    """The notebook in a hand-in, nbgrader's secret ("" without one), and when they came, by the server's clock.
+
+    Only files of these names, of the owner of the folder, and of a bounded size are read. The time is that of the
+    last change, which nobody can set back. Raises OSError and ValueError.
+    """
+    with _opened(name, os.O_DIRECTORY, inbound) as folder:
+        about = os.fstat(folder)
+        if about.st_uid != owner:
+            raise ValueError("it is another user's now")
         try:
-            record["username"] = pwd.getpwuid(number).pw_name
-        except KeyError:
-            record["username"] = f"user-{number}"
-        return record
+            notebook, changed = _file(folder, f"{lesson}.ipynb", owner, MAX_HAND_IN)
+        except FileNotFoundError:
+            raise ValueError(f"there is no {lesson}.ipynb in it") from None
+        try:
+            secret, _ = _file(folder, SECRETS[1], owner, MAX_SECRET)
+        except FileNotFoundError:
+            secret = b""
+    return notebook, secret, datetime.fromtimestamp(max(about.st_ctime, changed), UTC)
 
-    def do_copy(self, src: str, dest: str, log=None) -> None:
-        if os.path.islink(src):
-            self.log.warning("%s is a link; not collected", src)
-            return
-        # Under another name until it is whole: nbgrader takes what is there for collected, also half of it.
-        part = os.path.join(os.path.dirname(dest), f".{os.path.basename(dest)}.part")
-        shutil.rmtree(part, ignore_errors=True)
-        shutil.copytree(src, part, symlinks=True)
-        for folder, folders, files in os.walk(part):
-            for name in [*folders, *files]:
-                path = os.path.join(folder, name)
-                if os.path.islink(path):
-                    os.unlink(path)
-                    self.log.warning("%s: %s is a link; not collected", src, name)
-        os.rename(part, dest)
+
+def _file(folder: int, name: str, owner: int, most: int) -> tuple[bytes, float]:
+    with _opened(name, 0, folder) as handle:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_uid != owner:
+            raise ValueError(f"{name} is no file of this user's")
+        with os.fdopen(os.dup(handle), "rb") as file:
+            content = file.read(most + 1) if about.st_size <= most else b""
+        if max(about.st_size, len(content)) > most:
+            raise ValueError(f"{name} has more than {most:,} bytes; its outputs can be cleared")
+        return content, about.st_ctime
+
+
+def _store(course: Course, student: str, lesson: str, notebook: bytes, secret: bytes, came: datetime) -> None:
+    """Put a hand-in into submitted/, whole or not at all, unless it or a later one is there."""
+    stamp = course.stamp(student, lesson)
+    target, before = stamp.parent, read_timestamp(stamp)
+    files = {f"{lesson}.ipynb": notebook, SECRETS[1]: secret}
+    same = all((path.read_bytes() if (path := target / name).is_file() else b"") == files[name] for name in files)
+    if same or (before and before >= came):  # the same may look newer: a backup that was put back has new times
+        return
+    part = target.with_name(f".{lesson}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    for name in filter(files.get, files):
+        (part / name).write_bytes(files[name])
+    (part / stamp.name).write_text(f"{came:%Y-%m-%d %H:%M:%S.%f} UTC")
+    shutil.rmtree(target, ignore_errors=True)
+    part.rename(target)
 
 
 @dataclass
@@ -67,14 +172,15 @@ class ExchangeReport:
     step: str
     done: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> int:
         return int(bool(self.problems))
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        for problem in self.problems:
-            out(problem)
+        for line in self.problems + [f"note: {note}" for note in self.notes]:
+            out(line)
         out(f"{self.step}: {len(self.done)} lesson{'' if len(self.done) == 1 else 's'}")
 
 
@@ -87,30 +193,56 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
     if not root.is_dir():
         raise CourseError(f"{root}: there is no exchange; give the folder of the room, --exchange ROOM/exchange")
     course.create()
-    with open_gradebook(course):  # made now, where `alembic` is found; nbgrader's collect asks it for due dates
-        pass
-    api = _api(course, root)
-    report = ExchangeReport(step)
+    here, report = root / COURSE_ID, ExchangeReport(step)
+    handed_in = {_lesson_in(name, course.released) for name, _ in _entries(here / "inbound")}
     steps = {
-        "release": (api.release_assignment, course.released),
-        "collect": (api.collect, sorted(path.name for path in root.glob(f"{COURSE_ID}/outbound/*"))),
-        "give-back": (api.release_feedback, sorted({a for _, a in course.handed_in("feedback")})),
+        "release": (_release, course.released),
+        "collect": (_collect, sorted(filter(None, handed_in))),
+        "give-back": (_give_back, sorted({a for _, a in course.handed_in("feedback")})),
     }
     if unknown := set(only) - set(course.released):
         raise CourseError(f"there is no lesson {min(unknown)!r}; there are: {', '.join(course.released)}")
     work, assignments = steps[step]
-    assignments = [name for name in assignments if not only or name in only]
-    for assignment in assignments:
-        if step == "give-back":
-            api.coursedir.student_id_exclude = ",".join(_cannot_get(course, assignment, report))
-        result = work(assignment)
+    for assignment in (name for name in assignments if not only or name in only):
+        problems = list(work(course, here, assignment))
         interrupt.check()  # nbgrader takes Ctrl-C for an error of one lesson
-        if result["success"]:
-            report.done.append(assignment)
-        else:
-            lines = (result.get("error") or result.get("log") or "no reason").strip().splitlines()
-            report.problems.append(f"{step} {word(assignment)}: {visible(lines[-1], 300)}")
+        report.problems += problems
+        report.done += [assignment] * (not problems)
+    if step == "collect" and None in handed_in:
+        report.notes.append(f"{here / 'inbound'}: something there is no hand-in of a lesson; it is left out")
     return report
+
+
+def _collect(course: Course, exchange: Path, lesson: str) -> list[str]:
+    return collect_lesson(course, exchange / "inbound", lesson)
+
+
+def _release(course: Course, exchange: Path, lesson: str) -> Iterator[str]:
+    """Let attendees fetch a lesson, with the time when it is due; the lesson of today in the place of an older one."""
+    notebook, due = copy.deepcopy(course.released[lesson]), course.rules().due(lesson)
+    first = next((cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"), None)
+    if due and first:
+        first["source"] += f"\n\n**Hand in by {due.astimezone():%d %B %Y, %H:%M %Z}.**"
+    content = json.dumps(notebook, indent=1, ensure_ascii=False).encode()
+    there = exchange / "outbound" / lesson / f"{lesson}.ipynb"
+    if not there.is_file() or there.read_bytes() != content:
+        api = _api(course, exchange.parent)
+        yield from _problem("release", lesson, api.release_assignment(lesson))
+        if there.is_file():
+            write_atomically(there, content)
+
+
+def _give_back(course: Course, exchange: Path, lesson: str) -> Iterator[str]:
+    api, report = _api(course, exchange.parent), ExchangeReport("give-back")
+    api.coursedir.student_id_exclude = ",".join(_cannot_get(course, lesson, report))
+    yield from report.problems
+    yield from _problem("give-back", lesson, api.release_feedback(lesson))
+
+
+def _problem(step: str, lesson: str, result: dict) -> Iterator[str]:
+    if not result["success"]:
+        lines = (result.get("error") or result.get("log") or "no reason").strip().splitlines()
+        yield f"{step} {word(lesson)}: {visible(lines[-1], 300)}"
 
 
 def _api(course: Course, root: Path) -> NbGraderAPI:
@@ -121,12 +253,15 @@ def _api(course: Course, root: Path) -> NbGraderAPI:
     config.CourseDirectory.course_id = COURSE_ID
     config.CourseDirectory.db_url = course.db_url
     config.Exchange.root = str(root)
-    config.ExchangeFactory.collect = CollectByOwner
+    config.ExchangeReleaseAssignment.force = True
     return NbGraderAPI(CourseDirectory(config=config), config=config)
 
 
 def _cannot_get(course: Course, assignment: str, report: ExchangeReport) -> Iterator[str]:
-    """Students whose page of an assignment stays here. The others' pages get the secret of their hand-in."""
+    """Students whose page of an assignment stays here, with a line where they could not know it.
+
+    The others' pages get the secret of their hand-in.
+    """
     stale = standing(course).stale
     for student, _ in filter(lambda one: one[1] == assignment, course.handed_in("feedback")):
         page = course.notebook("feedback", student, assignment).parent
@@ -155,21 +290,12 @@ def how_far(room: Path, lessons: list[str]) -> dict[str, HowFar]:
     """lesson -> how far it is. Only names of folders are read."""
     course, exchange = Course.open(room / "course"), room / "exchange" / COURSE_ID
     steps = {step: [name for _, name in course.handed_in(step)] for step in ("submitted", "autograded", "feedback")}
-    inbound = _handed_in(exchange / "inbound")
+    inbound = {(about.st_uid, _lesson_in(name, lessons)) for name, about in _entries(exchange / "inbound")}
     return {
         lesson: HowFar(
             (exchange / "outbound" / lesson).is_dir(),
-            len({owner for owner, name in inbound if name == lesson}),
+            sum(name == lesson for _, name in inbound),
             *(names.count(lesson) for names in steps.values()),
         )
         for lesson in lessons
     }
-
-
-def _handed_in(inbound: Path) -> set[tuple[int, str]]:
-    """(owner's number, lesson) of what was handed in. nbgrader's names: who+lesson+when+secret, and a who can lie."""
-    try:
-        entries = [(entry, entry.name.split("+")) for entry in os.scandir(inbound)]
-        return {(entry.stat(follow_symlinks=False).st_uid, parts[1]) for entry, parts in entries if len(parts) > 2}
-    except OSError:
-        return set()
