@@ -57,10 +57,7 @@ def test_a_missing_and_a_doubled_answer_are_said():
     copy = dict(cell_of(handed_in, "vector_add"), source="# a second thought")
     handed_in["cells"].append(copy)
     submission = rebuilt(handed_in)
-    assert submission.problems == [
-        "the answer cell vector_add is there 2 times",
-        "there is no answer cell bug_hunt",
-    ]
+    assert submission.cells_of_answers == {"vector_add": 2, "bug_hunt": 0}
     shown = source(submission.notebook, "vector_add")
     assert shown.index("'right'") < shown.index("second thought")
 

@@ -46,7 +46,7 @@ def collect(
         timeless = {shown(one.found.path) for there in copies.values() for one in there if not one.found.timed}
         _doubt_times(copies, course.rules().has_dates, report)
         for (who, assignment), there in copies.items():
-            latest = _latest(who, assignment, there, report)
+            latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
                 report.collected.append((who, assignment, shown(latest[0].found.path)))
                 classlist.set_late(who, assignment, latest[0].late)
@@ -87,7 +87,7 @@ def _say_timeless(course: Course, timeless: set[str], report: CollectReport) -> 
 
 
 def _latest(
-    who: str, assignment: str, copies: list[Identified], report: CollectReport
+    who: str, assignment: str, copies: list[Identified], course: Course, report: CollectReport
 ) -> tuple[Identified, bytes] | None:
     """The latest copy that can be read, with its content as a notebook."""
     older = sorted(copies, key=lambda one: _rank(one.found))
@@ -106,7 +106,9 @@ def _latest(
                 f"{who} handed in {assignment} {len(older) + 1} times: took {shown(path)} of "
                 f"{latest.found.modified:{_MINUTES}}, not {others}{more}"
             )
-        return latest, notebook_of(content) if path.lower().endswith(".py") else content
+        return latest, (
+            notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content
+        )
     return None
 
 

@@ -30,7 +30,7 @@ from . import interrupt
 from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, configure, word, write_atomically
 from .people import ClassList
-from .standing import standing
+from .record import is_stale
 
 SECRETS = ("timestamp.txt", "submission_secret.txt")  # which hand-in a page belongs to; nbgrader asks for both
 MAX_HAND_IN, MAX_SECRET = 16 << 20, 1024  # bytes that are read of a notebook, and of nbgrader's secret
@@ -262,11 +262,10 @@ def _cannot_get(course: Course, assignment: str, report: ExchangeReport) -> Iter
 
     The others' pages get the secret of their hand-in.
     """
-    stale = standing(course).stale
     for student, _ in filter(lambda one: one[1] == assignment, course.handed_in("feedback")):
         page = course.notebook("feedback", student, assignment).parent
         handed_in = course.notebook("submitted", student, assignment).parent
-        if (student, assignment) in stale:
+        if is_stale(course, student, assignment):
             report.problems.append(f"{word(student)} {word(assignment)}: not given back, handed in anew: grade again")
         elif all((handed_in / name).is_file() for name in SECRETS):
             for name in SECRETS:

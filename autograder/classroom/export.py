@@ -42,14 +42,14 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
     """
     folder = Path(folder or course.root)
     graded_folders(course)
-    now = standing(course)
     with open_gradebook(course) as gradebook:
+        now = standing(course, gradebook)
         if not gradebook.students:
             raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
         counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
         totals, details = [], []
         for person in now.people:
-            scores, total, waiting = [], 0.0, []
+            scores, total = [], 0.0
             for assignment in now.assigned:
                 try:
                     submission = gradebook.find_submission(assignment, person.id)
@@ -58,12 +58,10 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
                     continue
                 scores.append(submission.score - (submission.late_submission_penalty or 0.0))
                 total += scores[-1] * counts[assignment] / (course.points(assignment) or 1.0)
-                waiting += [assignment] * submission.needs_manual_grade
                 details += _exercise_lines(course, submission, person.id, assignment)
             who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
             late = [a for a in now.assigned if (person.id, a) in now.late]
-            decide = [f"waits for a decision of yours: {', '.join(waiting)}"] * bool(waiting)
-            notes = "; ".join([*decide, *now.notes(person.id)])
+            notes = "; ".join(now.notes(person.id))
             totals.append([*who, *scores, round(total, 6), sum(counts.values()), " ".join(late), notes])
     report = ExportReport(folder / "grades.csv", folder / "exercises.csv", len(now.people))
     who = ["student", "name", "email", "section"] if now.has_roster else ["student"]

@@ -24,7 +24,7 @@ from ..judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
 from . import interrupt
 from .cluster import Cluster
 from .course import Course, CourseError, word
-from .gradebook import Lateness, Saver, graded_in, open_gradebook, register
+from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
 from .locks import one_grader, scratch_folder
 from .record import answers_hash, file_hash, graded_by, judge_version, record_of, submitted_notebook
@@ -111,19 +111,24 @@ def grade(
         todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
         judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge, early)
         stack.enter_context(contextlib.closing(judged))  # Ctrl-C: the judges end before the gradebook
-        saver = stack.enter_context(Saver(course, gradebook, lateness))
         changes: list[Change] = []
-        for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
-            names, by = (row.student, row.assignment), graded_as[row.assignment]
-            record = {**row.record(), **({} if row.failed else {"by": by})}
-            different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
-            if different:
-                hold(course, row, record)
-                changes += different
-                rows.append(Row.from_record(*names, before[names]))
-            else:
-                saver.add(row, record)
-                rows.append(row)
+        with Saver(course, gradebook, lateness) as saver:
+            for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
+                names, by = (row.student, row.assignment), graded_as[row.assignment]
+                record = {**row.record(), **({} if row.failed else {"by": by})}
+                different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
+                if different:
+                    hold(course, row, record)
+                    changes += different
+                    rows.append(Row.from_record(*names, before[names]))
+                else:
+                    saver.add(row, record)
+                    rows.append(row)
+        with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
+            waits = waiting(course, gradebook)
+            for row in rows:
+                lines = waits.get((row.student, row.assignment), [])
+                row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
     release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
     report = GradeReport(sorted(rows, key=lambda row: (row.student, row.assignment)), changes)
     report.changed = write_list(course, changes + held_of_others(course, chosen))

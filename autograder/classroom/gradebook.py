@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -9,7 +10,7 @@ import re
 import shutil
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC
 from pathlib import Path
 from typing import NamedTuple
@@ -38,8 +39,8 @@ from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
-from .record import NAME
-from .submission import grade_id, is_check
+from .record import NAME, record_of
+from .submission import exercise_of, grade_id, is_check
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
 REGISTERED = ".registered.json"  # what the gradebook was given, in the course directory
@@ -61,11 +62,17 @@ warnings.filterwarnings("ignore", "Object of type .* not in session", SAWarning)
 
 def open_gradebook(course: Course) -> Gradebook:
     """The course's gradebook, which is made if there is none."""
-    try:
+    with _said("opened"):
         return Gradebook(course.db_url, COURSE_ID)
+
+
+@contextlib.contextmanager
+def _said(what: str) -> Iterator[None]:
+    try:
+        yield
     except (SQLAlchemyError, ImportError) as error:
         reason = re.sub(r"//[^@]*@", "//…@", str(error).partition("\n")[0])  # no password in a message
-        raise CourseError(f"the gradebook's database cannot be opened: {visible(reason, 300)}") from None
+        raise CourseError(f"the gradebook's database cannot be {what}: {visible(reason, 300)}") from None
 
 
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
@@ -188,11 +195,20 @@ class Saver:
             self._db.add(submission)
         cells = {grade_id(cell): nbformat.from_dict(cell) for cell in one.notebook["cells"] if is_check(cell)}
         for submitted in submission.notebooks:
+            by_hand = any(grade.manual_score is not None for grade in submitted.grades)
+            same = self._same_answers(one) if by_hand else ()
             for grade in submitted.grades:
-                write_grade(grade, cells[grade.cell.name])
+                write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
             for comment in submitted.comments:
                 comment.auto_comment = None
         return submission
+
+    def _same_answers(self, one: _Waiting) -> set[str]:
+        """The exercises whose answers are those that were graded before."""
+        before = record_of(self._course, one.row.student, one.row.assignment)
+        now = one.notebook["metadata"].get(NAME, {})
+        judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
+        return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
 
     def _write_files(self, one: _Waiting) -> None:
         folder = self._course.notebook("autograded", one.row.student, one.row.assignment).parent
@@ -253,6 +269,21 @@ class Lateness:
 def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
     """The (student, assignment) that this database has a submission of."""
     return {(s.student_id, s.assignment.name) for s in gradebook.db.query(SubmittedAssignment).all()}
+
+
+def waiting(course: Course, gradebook: Gradebook) -> dict[tuple[str, str], list[str]]:
+    """(student, assignment) -> why it waits for a person. This is the only place that says what waits."""
+    found: dict[tuple[str, str], list[str]] = {}
+    with _said("read"):
+        grades = gradebook.db.query(Grade).filter(Grade.needs_manual_grade).all()
+    for grade in grades:
+        submission, name = grade.notebook.assignment, exercise_of(grade.cell.name)
+        names = submission.student_id, submission.assignment.name
+        lines = found.setdefault(names, list(record_of(course, *names).get("notes", [])))
+        if grade.manual_score is not None:
+            score = f"{grade.manual_score:g} was given by hand for another answer"
+            lines.append(f"{name}: {score}; give it again in formgrader")
+    return found
 
 
 def _copy_extras(course: Course, assignment: str, stamp: Path, folder: Path) -> None:

@@ -14,9 +14,10 @@ from ..answer import from_notebook
 from ..text import visible, visible_json
 from ..verdict import GRADER_ERROR, Finding, Verdict
 from .course import Course, word
-from .record import NAME, answers_hash, file_hash, submitted_notebook
+from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
 from .submission import (
     NO_NOTEBOOK,
+    REVIEW,
     Submission,
     clean_notebook,
     exercise_of,
@@ -51,13 +52,12 @@ class Row:
     @classmethod
     def from_record(cls, student: str, assignment: str, record: dict) -> Row:
         """The row of an earlier run, without its notebook."""
-        fields = {name: record[name] for name in ("score", "points", "notes", "needs_review", "seconds")}
-        return cls(student, assignment, kept=True, **fields)
+        fields = {name: record[name] for name in ("score", "points", "seconds")}
+        return cls(student, assignment, notes=list(record["notes"]), kept=True, **fields)
 
     def record(self) -> dict:
         """What `from_record` needs."""
-        fields = (self.score, self.points, self.notes, self.needs_review, round(self.seconds, 3))
-        return dict(zip(("score", "points", "notes", "needs_review", "seconds"), fields))
+        return {"score": self.score, "points": self.points, "notes": self.notes, "seconds": round(self.seconds, 3)}
 
     def __str__(self) -> str:
         grade = f"{self.score:g} / {self.points:g}"
@@ -150,6 +150,7 @@ def _failed(row: Row, error: Exception) -> Row:
 
 def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
     submission, judged = pending.submission, iter(answers)
+    hashes = pending.record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += submission.problems
     row.needs_review = not submission.readable
     for cell in filter(is_check, submission.notebook["cells"]):
@@ -157,7 +158,12 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
         if submission.readable:
             verdict, source = next(judged)
             _show_what_was_judged(submission.notebook, pending.released, exercise, source)
+            hashes[exercise] = hash_of(source)
+            if doubt := _doubt(submission, exercise, source, verdict):
+                row.notes.append(doubt)
+                cell["metadata"][REVIEW], row.needs_review = doubt, True
         else:
+            hashes[exercise] = pending.record["submitted"]
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
         _write_verdict(cell, verdict, earned)
@@ -168,6 +174,16 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
             row.needs_review = row.failed = True
     row.notebook = clean_notebook(submission.notebook)
     row.notebook["metadata"][NAME] = pending.record
+
+
+def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
+    """Why a person should look at an answer though it was judged; "" where nothing is strange."""
+    count = submission.cells_of_answers.get(exercise, 1)
+    if count == 0 and not source:
+        return f"there is no answer cell {exercise}, nor its function in another cell"
+    if count > 1 and not verdict.passed:
+        return f"the answer cell {exercise} is there {count} times"
+    return ""
 
 
 def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:

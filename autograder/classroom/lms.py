@@ -218,8 +218,11 @@ def _fill(
         except Unclear as unclear:
             report.problems.append(f"{who}: {unclear}")
             continue
-        if reason := _reason(submission.needs_manual_grade, (person.id, assignment) in now.stale):
-            report.problems.append(f"{who}: {reason}")
+        if (person.id, assignment) in now.waiting:
+            reasons = "; ".join(now.waiting[person.id, assignment])
+            report.problems.append(f"{who}: waits for a decision of yours: {reasons}")
+        elif (person.id, assignment) in now.stale:
+            report.problems.append(f"{who}: something newer was collected; grade it first")
         elif _cell(target, line, assignment).strip().upper() == EXCUSED:
             report.problems.append(f"{who}: is excused in {SYSTEMS[target.system].name}")
         elif line in (at for (_, a), at in filled.items() if a == assignment):
@@ -245,12 +248,6 @@ def _fill(
 def _cell(target: _Target, line: int, assignment: str) -> str:
     cells, column = target.table.lines[line], target.columns[assignment]
     return cells[column] if column < len(cells) else ""
-
-
-def _reason(needs_review: bool, stale: bool) -> str:
-    if needs_review:
-        return "waits for a decision of yours (see the report)"
-    return "something newer was collected; grade it first" if stale else ""
 
 
 def _feedback_zip(

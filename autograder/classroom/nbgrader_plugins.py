@@ -22,7 +22,7 @@ from ..verdict import GRADER_ERROR
 from .course import Course
 from .duedates import Rules
 from .pages import ExerciseFeedback, page
-from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
+from .submission import NO_NOTEBOOK, REVIEW, exercise_of, grade_id, is_answer, is_check
 
 
 class MakeRelease(NbGraderPreprocessor):
@@ -83,13 +83,20 @@ class SaveVerdicts(SaveAutoGrades):
         self.gradebook.db.commit()
 
 
-def write_grade(grade: Grade, cell: NotebookNode) -> None:
-    """Put the verdict in a check cell into its row of the database. A person's grade stays, and is asked for again."""
+def write_grade(grade: Grade, cell: NotebookNode, same_answer: bool = False) -> None:
+    """Put the verdict in a check cell into its row of the database. A person's grade stays.
+
+    It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
+    kept that somebody must decide; `gradebook.waiting` reads it.
+    """
     slug = cell.metadata.verdict["diagnosis"]
     failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
     score, _ = determine_grade(cell)
     grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else score
-    grade.needs_manual_grade = failed or grade.manual_score is not None or grade.auto_score is None
+    if grade.manual_score is None:
+        grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell.metadata.get(REVIEW))
+    elif not same_answer:
+        grade.needs_manual_grade = True
 
 
 class DueDates(LateSubmissionPlugin):

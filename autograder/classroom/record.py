@@ -33,19 +33,19 @@ def answers_hash(path: Path) -> str:
         cells = cells_of(read_bounded(path))
     except (ValueError, OSError):
         return ""
-    return _hash(cells)
+    return hash_of(cells)
 
 
 def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict[str, str]:
     """Says whether an assignment would be graded in the same way: exercises, points, judge, backend, gradebook."""
     checks = [c for c in course.released.get(assignment, {"cells": []})["cells"] if is_check(c)]
     exercises = {
-        f"exercise {(name := exercise_of(grade_id(cell)))}": _hash(
+        f"exercise {(name := exercise_of(grade_id(cell)))}": hash_of(
             [cell["metadata"]["nbgrader"]["points"], exercise_version(name)]
         )
         for cell in checks
     }
-    return {**exercises, "judge": judge, "backend": backend, "gradebook": _hash(course.db_url)}
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.db_url)}
 
 
 @functools.cache
@@ -61,7 +61,7 @@ def judge_version() -> str:
     files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
     files += Path(workshop.__file__).parent.rglob("*.py")
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return _hash([_hash_files(files), stack(), card])
+    return hash_of([_hash_files(files), stack(), card])
 
 
 @functools.cache
@@ -96,9 +96,9 @@ def submitted_notebook(course: Course, student: str, assignment: str) -> Path:
     return there[0] if len(there) == 1 else expected
 
 
-def _hash(value: object) -> str:
+def hash_of(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8", "replace")).hexdigest()
 
 
 def _hash_files(files: list[Path]) -> str:
-    return _hash([(path.name, file_hash(path)) for path in sorted(files)])
+    return hash_of([(path.name, file_hash(path)) for path in sorted(files)])

@@ -84,7 +84,7 @@ def report(course: Course) -> ClassReport:
     body = (
         f'<header><h1>The class</h1><p class="who">{len(now.people)} students, {len(graded)} graded submissions'
         f"{_seconds(records)}</p></header>"
-        + _review(records, now)
+        + _review(now)
         + _points(records)
         + _assignments(now, records)
         + _not_started(now, exercises, records)
@@ -178,8 +178,8 @@ def _similar(course: Course, exercises: dict[Submission, _Exercise]) -> str:
     return shown if lines else ""
 
 
-def _review(records: dict[Submission, dict], now: Standing) -> str:
-    rows = [(*names, "; ".join(r.get("notes", []))) for names, r in records.items() if r.get("needs_review")]
+def _review(now: Standing) -> str:
+    rows = [(*names, "; ".join(lines)) for names, lines in sorted(now.waiting.items())]
     rows += [(*names, "would get other points today: see changes.csv") for names in sorted(now.held)]
     if not rows:
         return ""

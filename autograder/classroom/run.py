@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..text import visible
 from .collect import collect
-from .course import Course, word
+from .course import Course, CourseError, word
 from .export import ExportReport, export
 from .feedback import FeedbackReport, feedback
 from .grade import GradeReport, grade
@@ -18,7 +19,10 @@ from .standing import Standing, Submission, standing
 
 @dataclass
 class RunReport:
-    """What became of a class. `graded` is None where nothing was handed in yet."""
+    """What became of a class. `graded` is None where nothing was handed in yet.
+
+    A step that failed is None, too, and `failed` says why: nothing that was done before it is lost.
+    """
 
     collected: CollectReport
     graded: GradeReport | None
@@ -26,6 +30,7 @@ class RunReport:
     reported: ClassReport | None
     exported: ExportReport | None
     now: Standing
+    failed: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> int:
@@ -34,16 +39,19 @@ class RunReport:
         Late and missing submissions are said, and are no error.
         """
         rows = self.graded.rows if self.graded else []
-        failed = bool(self.graded and self.graded.status)
-        return int(failed or not rows or bool(self.collected.not_understood) or bool(self.feedback.problems))
+        act = bool(self.graded and self.graded.status) or bool(self.feedback and self.feedback.problems)
+        act = act or bool(self.collected.not_understood or self.now.waiting or self.failed)
+        return int(act or not rows)
 
     def print(self, out: Callable[[str], None] = print) -> None:
         rows = self.graded.rows if self.graded else []
-        failed = [row for row in rows if row.needs_review]
+        waiting = {(row.student, row.assignment): str(row) for row in rows if row.needs_review}
+        for names, lines in self.now.waiting.items():
+            waiting.setdefault(names, f"{' '.join(map(word, names))}: {visible('; '.join(lines), 300)}")
         self._list(out, "note", self.collected.notes)
         self._list(out, "note", self.now.unknown_rules())
         self._list(out, "not understood", self.collected.not_understood)
-        self._list(out, "needs review", map(str, failed))
+        self._list(out, "needs review", waiting.values())
         if self.graded:
             self.graded.print_changes(out)
         self._list(out, "no feedback", self.feedback.problems if self.feedback else [])
@@ -56,17 +64,18 @@ class RunReport:
         self._list(out, "missing", self._by_assignment(self.now.missing))
         kept = sum(row.kept for row in rows)
         counts = {
-            f"graded ({kept} of them unchanged)" if kept else "graded": len(rows) - len(failed),
-            "to review": len(failed),
+            f"graded ({kept} of them unchanged)" if kept else "graded": sum(not row.needs_review for row in rows),
+            "to review": len(waiting),
             "not understood": len(self.collected.not_understood),
             "late": len(self.now.late),
             "missing": len(self.now.missing),
         }
+        self._list(out, "failed", self.failed)
         out("; ".join(f"{count} {what}" for what, count in counts.items()))
-        if rows:
+        if self.feedback:
             out(self.feedback.where)
-            self.reported.print(out)
-            self.exported.print(out)
+        for done in filter(None, (self.reported, self.exported)):
+            done.print(out)
 
     def _by_assignment(self, group: set[Submission]) -> Iterator[str]:
         for assignment in self.now.assigned:
@@ -100,6 +109,13 @@ def finish(collected: CollectReport, course: Course, to: str | Path | None = Non
     """The rest of `run`, after collecting."""
     if not course.handed_in():
         return RunReport(collected, None, None, None, None, standing(course))
-    graded = grade(course, **grading)
-    pages = feedback(course)
-    return RunReport(collected, graded, pages, report(course), export(course, to), standing(course))
+    graded, failed = grade(course, **grading), []
+
+    def done(step: Callable, *arguments):
+        try:
+            return step(course, *arguments)
+        except Exception as error:
+            reason = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"
+            failed.append(f"{step.__name__}: {visible(reason, 300)}")
+
+    return RunReport(collected, graded, done(feedback), done(report), done(export, to), standing(course), failed)
