@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
+from autograder import cli
+from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course, CourseError
 from autograder.classroom.export import _csv_cell, export
 from autograder.classroom.feedback import feedback
@@ -274,6 +277,38 @@ def test_a_released_notebook_that_changed_after_grading_is_refused(course):
     path.write_text(json.dumps(notebook))
     with pytest.raises(CourseError, match=f"{ADD}: release/ has other cells"):
         grade(Course.open(course.root), new_judge=StrawJudge)
+
+
+def test_a_course_of_older_lessons_says_so_and_one_command_brings_the_new_ones(tmp_path, monkeypatch):
+    """Points changed in the lessons, and the course went on with the old ones without a word."""
+    course = Course.open(tmp_path / "course")
+    course.create()
+    assert course.outdated() == []
+    path = course.root / "release" / "00_setup" / "00_setup.ipynb"
+    path.write_bytes(path.read_bytes().replace(b'"points": 1,', b'"points": 50,'))
+    (tmp_path / "in" / "ann").mkdir(parents=True)
+    (tmp_path / "in" / "ann" / path.name).write_bytes(path.read_bytes())
+    again = Course.open(course.root)
+    assert again.outdated() == ["00_setup"]
+    report = collect(tmp_path / "in", again)
+    assert [note for note in report.notes if "`autograder update` brings these in" in note and "00_setup" in note]
+    assert cli.main(["update", "--course", str(course.root)]) == 0
+    assert Course.open(course.root).outdated() == []
+    assert not [note for note in collect(tmp_path / "in", Course.open(course.root)).notes if "update" in note]
+
+
+def test_a_course_that_was_moved_or_copied_keeps_its_grades(course, tmp_path):
+    """Its gradebook's absolute path was in every record: all was judged again, as if into another gradebook."""
+    submit(course, "ann", filled(ADD, **RIGHT))
+    graded(course)
+    shutil.copytree(course.root, tmp_path / "copied")
+    course.root.rename(tmp_path / "moved")
+    for name in ("copied", "moved"):
+        there = Course.open(tmp_path / name)
+        report, rows = graded(there)
+        assert rows["ann", ADD].kept
+        graded(there, again=True)
+        assert in_database(there)["ann", ADD] == (8, 8, False)
 
 
 def test_assignments_are_registered_once(course, monkeypatch):

@@ -51,6 +51,10 @@ def collect(
                 report.collected.append((who, assignment, shown(latest[0].found.path)))
                 classlist.set_late(who, assignment, latest[0].late)
     _say_timeless(course, timeless, report)
+    if others := course.outdated():
+        report.notes.append(
+            f"release/ has another {', '.join(others)} than the lessons here; `autograder update` brings these in"
+        )
     for who in {who for who, _ in copies} | set(report.trouble):
         classlist.trouble.pop(who, None)
     classlist.trouble.update(report.trouble)

@@ -16,6 +16,7 @@ CLASS_COMMANDS = {
     "report": "write one page about the class",
     "export": "write the grades as CSV",
     "gradescope": "write the autograder of an assignment for Gradescope",
+    "update": "bring the lessons of today into a course that has older ones",
     "exchange": "release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
 }
 JUDGING = ("run", "grade", "gradescope")  # they may trust the submissions
@@ -167,6 +168,12 @@ def _exchange(course, options):
     return exchange(course, options.exchange, options.step, options.assignment)
 
 
+def _update(course, options):
+    from .update import update
+
+    return update(course)
+
+
 REPORTS = {
     "run": _run,
     "collect": _collect,
@@ -175,5 +182,6 @@ REPORTS = {
     "report": _report,
     "export": _export,
     "gradescope": _gradescope,
+    "update": _update,
     "exchange": _exchange,
 }

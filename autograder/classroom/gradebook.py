@@ -39,6 +39,7 @@ from .collect import read_timestamp
 from .course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
+from .people import ClassList
 from .record import NAME, record_of
 from .submission import exercise_of, grade_id, is_check
 
@@ -100,7 +101,7 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
 
 def _release_hash(course: Course, assignment: str) -> str:
     """Says whether a gradebook was given this released notebook."""
-    return hashlib.sha256(json.dumps([course.db_url, course.released[assignment]]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([course.gradebook_name, course.released[assignment]]).encode()).hexdigest()
 
 
 def resources(course: Course, student: str, assignment: str) -> dict:
@@ -238,7 +239,7 @@ class Lateness:
     """
 
     def __init__(self, course: Course) -> None:
-        self._course, self._rules = course, course.rules()
+        self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
         config = Config()
         configure(config)  # the course may be new, and was opened before it had a configuration
         config.merge(course.config)
@@ -253,6 +254,8 @@ class Lateness:
         submission.timestamp = came and came.astimezone(UTC).replace(tzinfo=None)
         submission.extension = self._rules.extension(student, assignment)
         late = submission.total_seconds_late
+        if not late and self._classlist.is_late(student, assignment):
+            late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
         self._assign.student_id, self._assign.assignment_id = student, assignment
         for notebook in submission.notebooks:
             asked = late > 0 and self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)

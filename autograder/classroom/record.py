@@ -45,7 +45,7 @@ def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict
         )
         for cell in checks
     }
-    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.db_url)}
+    return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.gradebook_name)}
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 
 NOT_ATTEMPTED = "not-attempted"
 SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers
+NAMED = 12  # people that a line names
 MAX_SAMPLE = 4000
 
 
@@ -200,7 +201,8 @@ def _assignments(now: Standing, graded: dict[Submission, dict]) -> str:
             for what, group in (("late", now.late), ("not graded", now.ungraded), ("collected anew", now.stale))
             if (count := sum(a == assignment for _, a in group))
         ]
-        said += [f"missing: {', '.join(map(word, missing))}"] if missing else []
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        said += [f"{len(missing)} missing: {', '.join(map(word, missing[:NAMED]))}{more}"] if missing else []
         lines.append(
             f'<li><div class="row"><span>{escape(assignment)}</span><span>{there} of {len(now.people)}</span></div>'
             f'{bar(there, len(now.people))}<p class="who">{escape("; ".join(said))}</p></li>'
@@ -224,20 +226,25 @@ def _exercise(assignment: str, name: str, about: _Exercise) -> str:
     )
     lines = []
     for slug, students in about.frequent[:LISTED]:
-        named = ", ".join(_link(student, assignment) for student in students[:SAMPLES])
         samples = "".join(
             f"<details><summary>Answer of {escape(word(student))}</summary>"
             f"{highlighted(about.answers[student][:MAX_SAMPLE])}</details>"
             for student in students[:SAMPLES]
         )
         lines.append(
-            f'<li><div class="row"><span><code>{escape(slug)}</code>: {named}</span><span>{len(students)}</span></div>'
+            f'<li><div class="row"><span><code>{escape(slug)}</code>: {_links(students, assignment)}</span>'
+            f'<span>{len(students)}</span></div><p class="who">{escape(visible(about.messages[slug], 300))}</p>'
             f"{samples}</li>"
         )
     if about.not_started:
-        names = ", ".join(_link(student, assignment) for student in about.not_started)
+        names = _links(about.not_started, assignment)
         lines.append(f'<li class="row"><span>not started: {names}</span><span>{len(about.not_started)}</span></li>')
     return f'<section class="card">{head}<ul class="list">{"".join(lines)}</ul></section>'
+
+
+def _links(students: list[str], assignment: str) -> str:
+    more = f" and {len(students) - NAMED} more" if len(students) > NAMED else ""
+    return ", ".join(_link(student, assignment) for student in students[:NAMED]) + more
 
 
 def _link(student: str, assignment: str) -> str:

@@ -59,7 +59,7 @@ class RunReport:
         self._list(
             out,
             "late, but nothing says how late, so no points were taken off",
-            self._by_assignment({s for s in self.now.late - set(self.now.late_by) if self.now.rules.due(s[1])}),
+            self._by_assignment({s for s in self.now.late - set(self.now.late_by) if self._depends(s[1])}),
         )
         self._list(out, "missing", self._by_assignment(self.now.missing))
         kept = sum(row.kept for row in rows)
@@ -76,6 +76,10 @@ class RunReport:
             out(self.feedback.where)
         for done in filter(None, (self.reported, self.exported)):
             done.print(out)
+
+    def _depends(self, assignment: str) -> bool:
+        """Whether it matters how late an assignment is."""
+        return bool(self.now.rules.due(assignment)) and not self.now.rules.least_late(assignment)
 
     def _by_assignment(self, group: set[Submission]) -> Iterator[str]:
         for assignment in self.now.assigned:
@@ -110,6 +114,9 @@ def finish(collected: CollectReport, course: Course, to: str | Path | None = Non
     if not course.handed_in():
         return RunReport(collected, None, None, None, None, standing(course))
     graded, failed = grade(course, **grading), []
+    if not course.handed_in("autograded"):
+        failed.append("nothing could be graded, so there are no pages and no CSV")
+        return RunReport(collected, graded, None, None, None, standing(course), failed)
 
     def done(step: Callable, *arguments):
         try:
