@@ -26,7 +26,9 @@ LAYOUTS = (
     "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
 )
 
-_NO_STUDENT = {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
+_DOCUMENTS = (".pdf", ".html", ".htm", ".txt", ".md", ".doc", ".docx", ".odt", ".rtf", ".py", ".png", ".jpg", ".heic")
+_NO_STUDENT = {"assets", "data", "docs", "figures", "images"}  # folders that are nobody's
+_NO_STUDENT |= {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
 _NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
@@ -89,11 +91,16 @@ def identified(
     _split_blackboard(candidates, assignments, classlist)
     _take_times_of_worksheet(candidates, classlist)
     _name_students(candidates, set(assignments), classlist)
+    instead = _in_folders_without_notebook(others, candidates)
+    others = [found for found in others if found.path not in {c.found.path for c in instead}]
+    candidates += instead
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     claims = [
         (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
+    if student:
+        classlist.said((claim for claim in claims if claim[0].student), student_id(student))
     ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
     report.notes += notes
     whose = [student_id(student) if student else ids.get(claim, "") for claim in claims]
@@ -162,6 +169,22 @@ def _person_of(found: Found) -> Person | None:
         return named.system, named.student, named.number
     users = (user for pair in itertools.pairwise(found.parts[:-1]) if (user := _github_user(*pair)))
     return next((("GitHub Classroom", user, "") for user in users), None)
+
+
+def _in_folders_without_notebook(others: list[Found], candidates: list[_Candidate]) -> list[_Candidate]:
+    """The first document in each folder beside the students' folders: its student handed in nothing else."""
+    named = ((c.found.parts[:-1], c.named.student) for c in candidates if not c.named.system)
+    theirs = {parts[: at + 1] for parts, who in named for at, part in enumerate(parts) if part == who}
+    instead: dict[tuple[str, ...], _Candidate] = {}
+    for found in others:
+        for above in {folder[:-1] for folder in theirs}:
+            folder = found.parts[: len(above) + 1]
+            beside = len(found.parts) > len(folder) and folder[:-1] == above and folder not in theirs
+            if beside and folder[-1].lower() not in _NO_STUDENT and found.path.lower().endswith(_DOCUMENTS):
+                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+                named = Named(student=unicodedata.normalize("NFC", folder[-1]))
+                instead.setdefault(folder, _Candidate(other, "", "", named, (), other.problem, other=True))
+    return list(instead.values())
 
 
 def _is_receipt(found: Found) -> bool:

@@ -21,7 +21,7 @@ from .course import Course, CourseError, word, write_atomically
 from .gradebook import graded_folders, open_gradebook
 from .identity import assignment_in
 from .people import ClassList
-from .roster import Person, Roster, Unclear, people_of
+from .roster import Person, Roster, Unclear, people_of, refuse_translated
 from .standing import Standing, standing
 from .systems import Named
 from .tables import Table, read_table
@@ -151,6 +151,7 @@ def export_for(
     """
     graded_folders(course)
     table = read_table(into, "the export")
+    refuse_translated(into, table.lines)
     people = people_of(table.lines)
     if not any(people):
         raise CourseError(f"{into}: names nobody; give the file that {SYSTEMS[system].name} exported")

@@ -52,23 +52,34 @@ class ClassList:
     def ids(self, claims: Iterable[Claim]) -> tuple[dict[Claim, str | Unclear], list[str]]:
         """An id for each claim, or why there is none; and notes. The same claim gets the same id next time."""
         claims = list(dict.fromkeys(claims))
+        known = self._known(claims)
         if self.roster:
-            return {claim: _on(self.roster, claim[0]) for claim in claims}, []
-        return self._own_ids(claims)
+            here = {person.id for person in self.roster.people}
+            said = {claim: student for claim, student in known.items() if student in here}
+            return {claim: said.get(claim) or _on(self.roster, claim[0]) for claim in claims}, []
+        return self._own_ids(claims, known)
 
-    def _own_ids(self, claims: list[Claim]) -> tuple[dict[Claim, str | Unclear], list[str]]:
+    def said(self, claims: Iterable[Claim], student: str) -> None:
+        """Somebody says whose these are. Where a system gave a number, it tells the next time, too."""
+        for claim in claims:
+            if claim[0].number:
+                self._remember(claim, student)
+
+    def _known(self, claims: list[Claim]) -> dict[Claim, str]:
+        """Whose each claim is by its number, as far as it was there before."""
         known = {}
         for student, about in self.people.items():
             for slot, numbers in about["numbers"].items():
                 name = about["name"] if " " in slot else ""  # a stable number tells without the name
                 known.update({(slot, name, number): student for number in numbers})
-        found, people = {}, defaultdict(set)
+        keys = {claim: (_slot(claim), "" if claim[0].stable else claim[0].student, claim[0].number) for claim in claims}
+        return {claim: known[key] for claim, key in keys.items() if claim[0].number and key in known}
+
+    def _own_ids(self, claims: list[Claim], found: dict) -> tuple[dict[Claim, str | Unclear], list[str]]:
+        people = defaultdict(set)
         for claim in claims:
             named = claim[0]
-            name = "" if named.stable else named.student
-            if named.number and (student := known.get((_slot(claim), name, named.number))):
-                found[claim] = student
-            else:
+            if claim not in found:
                 people[student_id(named.student), _slot(claim)].add((named.student, named.number))
         shared = {student for (student, _), names in people.items() if len(names) > 1}
         notes = [f"{s}: several people have this name; their ids end in a number or a mark" for s in sorted(shared)]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..text import visible
 from .course import CourseError, word
-from .student_id import student_id
+from .student_id import in_a_word, student_id
 from .systems import Named, attempt_time
 from .tables import read_table
 
@@ -133,7 +133,7 @@ def folded(text: str) -> str:
 
 
 def _words(name: str) -> list[str]:
-    return re.findall(r"\w+", folded(name).replace("_", " "))
+    return "".join(c if in_a_word(c) and c != "_" else " " for c in folded(name)).split()
 
 
 def _spellings(name: str) -> set[str]:
@@ -151,6 +151,7 @@ def read_roster(path: Path) -> Roster:
     A file of one's own needs a column `id` or `name`; `email` and `section` are read, too. Raises CourseError.
     """
     lines = read_table(path, "the roster").lines
+    refuse_translated(path, lines)
     people = {}
     for person in filter(None, people_of(lines)):
         if people.setdefault(person.id, person) != person:
@@ -159,6 +160,21 @@ def read_roster(path: Path) -> Roster:
         columns = ", ".join(visible(cell, 40) for cell in lines[0][:8]) if lines else "nothing"
         raise CourseError(f"{path}: the roster names nobody; found the columns {columns}; expected id, name or email")
     return Roster(list(people.values()))
+
+
+def refuse_translated(path: Path, lines: list[list[str]]) -> None:
+    """CourseError for Moodle's worksheet with titles in another language than English.
+
+    It is known by its first column, one word with a number: "Teilnehmer/in 4711".
+    """
+    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
+    numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in lines[1:] if line]
+    same = len({match[1] for match in numbered if match}) == 1 and all(numbered)
+    if same and len(header) > 4 and "identifier" not in header and not {*_NAMES, *_EMAIL} & set(header):
+        raise CourseError(
+            f"{path}: looks like Moodle's worksheet in another language than English; "
+            "choose English in Moodle's menu of languages, and download it again"
+        )
 
 
 def people_of(lines: list[list[str]]) -> list[Person | None]:

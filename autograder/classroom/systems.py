@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 
 import yaml
 
+from .student_id import in_a_word
+
 MAX_METADATA_BYTES = 16 << 20
 # Moodle (files/classes/local/archive_writer/zip_writer.php) and Canvas (lib/content_zipper.rb) write the time of the
 # download into their zip. Moodle's grading worksheet has the right one (roster.Person.handed_in).
@@ -42,8 +44,10 @@ _PATTERNS = {
     # belongs to a person in one assignment.
     "Moodle": r"(?P<student>[^/]+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)",
     # Canvas, lib/content_zipper.rb: sortable name in lower case, LATE, number of the person, of the file; or a text.
-    "Canvas": r"(?P<student>[^\W\d_][^\W_]*)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_"
-    r"(?:\d+_(?P<file>.+)|(?:text|link)\.html)",
+    # A name is what Ruby calls a word: `in_a_word` looks at it. One with "_" or a digit in front, which may be a
+    # student's own name for a file, counts where the numbers are long, as those of Canvas are.
+    "Canvas": r"(?P<student>[^\s./-]+?)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_"
+    r"(?:(?P<attachment>\d+)_(?P<file>.+)|(?:text|link)\.html)",
     # The same with anonymous grading.
     "Canvas, anonymous": r"(?:(?P<late>(?i:LATE))_)?(?P<student>anon_[A-Za-z0-9]{5})_\d+_(?P<file>.+)",
     # help.blackboard.com, "Download assignments"; nbgrader's "Managing assignment files manually". The student
@@ -64,11 +68,17 @@ def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
     The outermost name counts: what is inside was named by the student, who may have taken another's name.
     """
     for at, part in enumerate(parts):
+        part = unicodedata.normalize("NFC", part)
         for system, pattern in _PATTERNS.items():
             match = pattern.fullmatch(part)
-            if match:
+            if match and (system != "Canvas" or _is_canvas(**match.groupdict())):
                 return at, _named(system, match.groupdict())
     return len(parts), Named()
+
+
+def _is_canvas(student: str, number: str, attachment: str | None, **_) -> bool:
+    plain = student[0].isalpha() and "_" not in student
+    return all(map(in_a_word, student)) and (plain or len(number) > 2 < len(attachment or number))
 
 
 def _named(system: str, said: dict[str, str | None]) -> Named:
@@ -79,7 +89,7 @@ def _named(system: str, said: dict[str, str | None]) -> Named:
         system,
         unicodedata.normalize("NFC", student),
         number,
-        stable=system == "Canvas",
+        stable=system in ("Canvas", "Brightspace"),
         file=said.get("file") or "",
         time=attempt_time(said.get("time") or ""),
         late=bool(said.get("late")),
