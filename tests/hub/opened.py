@@ -70,22 +70,13 @@ def why_not() -> str:
         return "no jupyterhub (make test-hub installs it)"
     if CHROMIUM is None:
         return "no Chromium"
+    sys.path.append(str(ROOT / "docker" / "hub"))
+    from open_room import others_can
+
     if not others_can(sys.executable, "-c", "import torch"):
         system = "make clean && make test-hub PYTHON=/usr/bin/python3"
         return f"other users cannot run {sys.executable}; .venv needs a Python that they can: {system}"
     return ""
-
-
-def others_can(*command: object) -> bool:
-    """Whether a user without rights can run this.
-
-    Not through `setpriv`: it keeps root's capabilities until the command runs, and so opens folders that are closed.
-    """
-    nobody = {"user": 65534, "group": 65534, "extra_groups": ()}
-    try:
-        return subprocess.run([*map(str, command)], cwd="/", capture_output=True, **nobody).returncode == 0
-    except PermissionError:
-        return False
 
 
 @pytest.fixture(scope="session")
