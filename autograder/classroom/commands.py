@@ -16,6 +16,7 @@ CLASS_COMMANDS = {
     "report": "write one page about the class",
     "export": "write the grades as CSV",
     "gradescope": "write the autograder of an assignment for Gradescope",
+    "forget": "remove what the course, and a room, keep of a person (docs/PRIVACY.md)",
     "update": "bring the lessons of today into a course that has older ones",
     "exchange": "release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
 }
@@ -45,6 +46,9 @@ def add_options(command: argparse.ArgumentParser, name: str) -> None:
         command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
     if name == "export":
         _lms_options(command)
+    if name == "forget":
+        command.add_argument("name", help="the student's id, as in grades.csv")
+        command.add_argument("--room", type=Path, help="the folder of a room that is closed; needs root")
     if name == "gradescope":
         command.add_argument("assignment")
         command.add_argument("--to", type=Path, help="the zip (default: in the course directory)")
@@ -168,6 +172,13 @@ def _exchange(course, options):
     return exchange(course, options.exchange, options.step, options.assignment)
 
 
+def _forget(course, options):
+    from .course import Course
+    from .forget import forget
+
+    return forget(Course.open(options.room / "course") if options.room else course, options.name, options.room)
+
+
 def _update(course, options):
     from .update import update
 
@@ -182,6 +193,7 @@ REPORTS = {
     "report": _report,
     "export": _export,
     "gradescope": _gradescope,
+    "forget": _forget,
     "update": _update,
     "exchange": _exchange,
 }

@@ -1,6 +1,7 @@
 """Who is who in a room, without a room: names, passwords, numbers, cards."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -15,8 +16,17 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "docker" / "hub"))
 
 import open_room  # noqa: E402
 import room  # noqa: E402
+from classroom import RIGHT, StrawJudge, filled, new_course, submit  # noqa: E402
+from jupyterhub import orm  # noqa: E402
+from nbgrader.utils import notebook_hash  # noqa: E402
 from open_room import others_can  # noqa: E402
+from sqlalchemy import create_engine  # noqa: E402
+from sqlalchemy.orm import Session  # noqa: E402
 from tornado.web import HTTPError  # noqa: E402
+
+from autograder.classroom.course import CourseError  # noqa: E402
+from autograder.classroom.forget import forget  # noqa: E402
+from autograder.classroom.grade import grade  # noqa: E402
 
 
 def test_nobody_comes_in_as_a_user_of_the_machine(tmp_path):
@@ -204,3 +214,56 @@ def test_a_python_that_others_cannot_run_is_said_before_the_room_opens(tmp_path)
     tmp_path.chmod(0o700)
     shutil.copy("/bin/true", tmp_path / "python")
     assert any("other users cannot run" in problem for problem in open_room.problems(str(tmp_path / "python")))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_a_room_forgets_one_person_and_nobody_else(tmp_path):
+    room.lay_out(tmp_path)
+    numbers = {name: room.number_in_containers(tmp_path, name) for name in ("quentin77", "ann", room.INSTRUCTOR)}
+    room.lay_out_exchange(tmp_path, numbers[room.INSTRUCTOR], numbers[room.INSTRUCTOR])
+    hub = create_engine(f"sqlite:///{tmp_path / 'hub/hub.sqlite'}")
+    orm.Base.metadata.create_all(hub)
+    with Session(hub) as session:
+        session.add_all([orm.User(name=name) for name in numbers])
+        session.commit()
+    made = new_course(tmp_path / "course")
+    room.home_of(tmp_path, room.INSTRUCTOR, numbers[room.INSTRUCTOR])
+    for name in ("quentin77", "ann"):
+        assert room.known(tmp_path, name, "long enough")
+        home = room.home_of(tmp_path, name, numbers[name])
+        (home / ".progress.json").write_text("{}")
+        share = room.share_of(tmp_path, name, numbers[name], numbers[room.INSTRUCTOR])
+        (share / "progress.json").write_text("{}")
+        there = tmp_path / "exchange" / room.COURSE / "inbound" / f"{name}+01_vector_add+now+AAAA"
+        there.mkdir()
+        (there / "submission_secret.txt").write_text(f"secret of {name}")
+        (there / "01_vector_add.ipynb").write_text(json.dumps(filled(**RIGHT)))
+        for path in (there, *there.iterdir()):
+            os.chown(path, numbers[name], -1)
+        page = notebook_hash(secret=f"secret of {name}", notebook_id="01_vector_add")
+        (tmp_path / "exchange" / room.COURSE / "feedback" / f"{page}.html").write_text(name)
+        submit(made, name, filled(**RIGHT))
+    grade(made, new_judge=StrawJudge)
+
+    (tmp_path / "hub/proxy.pid").write_text(str(os.getpid()))
+    with pytest.raises(CourseError, match="the room is open"):
+        forget(made, "quentin77", tmp_path)
+    (tmp_path / "hub/proxy.pid").unlink()
+    with pytest.raises(CourseError, match="nobody called daemon"):
+        forget(made, "daemon", tmp_path)
+    with pytest.raises(CourseError, match="to whom the course belongs"):
+        forget(made, room.INSTRUCTOR, tmp_path)
+    forget(made, "quentin77", tmp_path)
+
+    def who_has(name):
+        files = [path for path in tmp_path.rglob("*") if name in path.name or path.is_file() and name in said(path)]
+        return sorted({str(path.relative_to(tmp_path)).replace(name, "*").partition("/")[0] for path in files})
+
+    def said(path):
+        return path.read_bytes().decode("latin-1")
+
+    assert who_has("quentin77") == []
+    assert who_has("ann") == ["course", "exchange", "home", "hub", "passwd", "progress"]
+    assert room.number_in_containers(tmp_path, "new") == max(numbers.values()) + 1, "a number is one person's for ever"
+    owners = {path.stat().st_uid for path in (tmp_path / "course").iterdir()}
+    assert owners == {numbers[room.INSTRUCTOR]}

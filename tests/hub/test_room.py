@@ -125,6 +125,11 @@ def test_the_door(browser, room):
 
 
 def test_the_instructor_releases_and_attendees_have_no_instructor_menus(enter, room, screenshots):
+    waiting = enter(PEOPLE[0])
+    waiting.menu("Nbgrader", "Assignment List")
+    waiting.page.get_by_text("There are no assignments to fetch.").wait_for(timeout=SLOW)  # it said "No courses found."
+    waiting.page.screenshot(path=screenshots / "before.png")
+    waiting.page.goto(f"{room.url}/user/{PEOPLE[0]}/lab?reset")
     instructor = enter("instructor", INSTRUCTOR_CODE)
     assert instructor.page.url.endswith("/user/instructor/room"), "the instructor begins on the page of the room"
     assert "$ autograder exchange release" in instructor.step("Release")
