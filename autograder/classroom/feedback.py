@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from nbformat import NotebookNode
-from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
+from nbgrader.api import Gradebook, SubmittedNotebook
+from sqlalchemy.orm import selectinload
 
 from ..text import visible
+from . import nbgrader_plugins, pages
 from .course import Course, word, write_atomically
 from .duedates import spoken
-from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook, resources
-from .nbgrader_plugins import FeedbackExporter
+from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from .nbgrader_plugins import Marks, student_page
 from .pages import LessonScore, overview
+from .record import file_hash, hash_of
 from .standing import Standing, Submission, standing
 
 LATE = "It was handed in late."
@@ -51,54 +54,64 @@ def feedback(course: Course) -> FeedbackReport:
 
 
 def _pages(course: Course, graded: list[Submission], gradebook: Gradebook) -> FeedbackReport:
-    exporter = FeedbackExporter(config=course.config)
-    exporter.optimistic_validation = True  # once a page, not after each of nbconvert's steps, most of which are off
-    exporter.register_preprocessor(_Grades(gradebook))
-    now = standing(course)
+    now, marks = standing(course, gradebook), _marks(gradebook)
     report = FeedbackReport([], [])
     totals: dict[str, dict[str, tuple[float, float]]] = {}
     for student, assignment in graded:
         source = course.notebook("autograded", student, assignment)
         target = course.notebook("feedback", student, assignment, ".html")
-        try:
-            names = resources(course, student, assignment)
-            names["nbgrader"]["notices"] = _notices(now, student, assignment)
-            html, found = exporter.from_filename(str(source), resources=names)
-            write_atomically(target, html.encode())
-        except MissingEntry:
+        mark, notices = marks.get((student, assignment)), _notices(now, student, assignment)
+        if mark is None:
             report.problems.append(f"{word(student)} {word(assignment)}: no page: {NOT_IN_GRADEBOOK}")
             continue
+        try:
+            content = source.read_bytes()
+            made_of = hash_of([_program(), content.decode(), student, assignment, astuple(mark), notices])
+            if not _says(target, made_of):
+                html = student_page(json.loads(content), student, assignment, mark, notices)
+                write_atomically(target, html.replace("<head>", f"<head><!-- {made_of} -->", 1).encode())
         except Exception as error:
             report.problems.append(
                 f"{word(student)} {word(assignment)}: no page: {type(error).__name__}: {visible(error, 300)}"
             )
             continue
         report.pages.append(target)
-        grades = found["nbgrader"]
-        totals.setdefault(student, {})[assignment] = grades["score"], grades["max_score"]
+        totals.setdefault(student, {})[assignment] = mark.score, mark.points
     for student, scores in totals.items():
         html = overview(student, _lessons(course, now, scores))
         write_atomically(course.root / "feedback" / student / "index.html", html.encode())
     return report
 
 
-class _Grades(GetGrades):
-    """nbgrader's GetGrades in one gradebook. It would open one for each page, and prepare every query anew."""
+def _says(page: Path, made_of: str) -> bool:
+    """Whether there is a page that was made of the same."""
+    try:
+        with page.open(errors="replace") as file:
+            return made_of in file.read(400)
+    except OSError:
+        return False
 
-    def __init__(self, gradebook: Gradebook) -> None:
-        super().__init__(enabled=True)
-        self.gradebook = gradebook
 
-    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        names = resources["nbgrader"]
-        self.notebook_id, self.assignment_id, self.student_id = (
-            names[key] for key in ("notebook", "assignment", "student")
+@functools.cache
+def _program() -> str:
+    """Changes with what makes a page."""
+    return hash_of([file_hash(Path(module.__file__)) for module in (nbgrader_plugins, pages)])
+
+
+def _marks(gradebook: Gradebook) -> dict[Submission, Marks]:
+    """(student, assignment) -> what the gradebook says. One query: nbgrader's GetGrades asks for each cell."""
+    found = {}
+    loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
+    for notebook in gradebook.db.query(SubmittedNotebook).options(*loaded):
+        submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
+        found[submission.student_id, submission.assignment.name] = Marks(
+            notebook.score - penalty,
+            notebook.max_score,
+            penalty,
+            {grade.cell.name: (grade.score, grade.max_score) for grade in notebook.grades},
+            {comment.cell.name: comment.comment for comment in notebook.comments if comment.comment},
         )
-        nb, resources = NbGraderPreprocessor.preprocess(self, nb, resources)
-        found = self.gradebook.find_submission_notebook(self.notebook_id, self.assignment_id, self.student_id)
-        penalty = found.late_submission_penalty or 0
-        names |= {"score": found.score - penalty, "max_score": found.max_score, "late_penalty": penalty}
-        return nb, resources
+    return found
 
 
 def _notices(now: Standing, student: str, assignment: str) -> list[str]:

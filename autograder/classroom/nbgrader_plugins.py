@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import atexit
 import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
 import nbformat
@@ -135,46 +137,62 @@ class FeedbackExporter(Exporter):
     ) -> tuple[str, dict]:
         nb, resources = super().from_notebook_node(nb, resources, **kwargs)
         grades = resources["nbgrader"]
-        answers = {grade_id(cell): cell for cell in nb.cells if is_answer(cell)}
-        exercises = []
-        for cell in filter(is_check, nb.cells):
-            name = exercise_of(grade_id(cell))
-            answer = answers.get(name)
-            handed_in = cell.metadata.get("verdict", {}).get("diagnosis") != NO_NOTEBOOK
-            exercises.append(
-                ExerciseFeedback(
-                    name=name,
-                    score=cell.metadata.nbgrader.score,
-                    points=cell.metadata.nbgrader.points,
-                    panel=_panel(cell),
-                    answer=answer.source if answer and handed_in else "",
-                    comment=(answer and answer.metadata.nbgrader.get("comment")) or "",
-                )
-            )
-        notices = list(grades.get("notices", ()))
-        if grades.get("late_penalty"):
-            notices.append(f"It came late: {grades['late_penalty']:g} points were taken off.")
-        html = page(
-            student=grades["student"],
-            assignment=grades["assignment"],
-            title=_title(nb, grades["assignment"]),
-            score=grades["score"],
-            points=grades["max_score"],
-            exercises=exercises,
-            notices=notices,
+        cells = {grade_id(cell): cell.metadata.nbgrader for cell in nb.cells if is_answer(cell) or is_check(cell)}
+        marks = Marks(
+            grades["score"],
+            grades["max_score"],
+            grades.get("late_penalty") or 0.0,
+            {name: (mark.score, mark.points) for name, mark in cells.items() if mark.grade},
+            {name: mark.comment for name, mark in cells.items() if mark.get("comment")},
         )
-        return html, resources
+        return student_page(nb, grades["student"], grades["assignment"], marks, grades.get("notices", ())), resources
 
 
-def _panel(cell: NotebookNode) -> str:
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook says of a submission: its score after the penalty, and by cell score, points and comments."""
+
+    score: float
+    points: float
+    penalty: float
+    scores: dict[str, tuple[float, float]]
+    comments: dict[str, str]
+
+
+def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:
+    """The HTML page about an autograded notebook."""
+    answers = {grade_id(cell): cell for cell in notebook["cells"] if is_answer(cell)}
+    exercises = []
+    for cell in filter(is_check, notebook["cells"]):
+        name = exercise_of(grade_id(cell))
+        score, points = marks.scores[grade_id(cell)]
+        handed_in = cell["metadata"].get("verdict", {}).get("diagnosis") != NO_NOTEBOOK
+        answer = answers.get(name, {"source": ""}) if handed_in else {"source": ""}
+        exercises.append(
+            ExerciseFeedback(name, score, points, _panel(cell), "".join(answer["source"]), marks.comments.get(name, ""))
+        )
+    late = [f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else []
+    return page(
+        student=student,
+        assignment=assignment,
+        title=_title(notebook, assignment),
+        score=marks.score,
+        points=marks.points,
+        exercises=exercises,
+        notices=[*notices, *late],
+    )
+
+
+def _panel(cell: dict) -> str:
     """The verdict's HTML; only a cell that the judge filled has one."""
-    if "verdict" not in cell.metadata:
+    if "verdict" not in cell["metadata"]:
         return ""
-    return next((o.data["text/html"] for o in cell.outputs if "text/html" in o.get("data", {})), "")
+    return next(("".join(o["data"]["text/html"]) for o in cell["outputs"] if "text/html" in o.get("data", {})), "")
 
 
-def _title(nb: NotebookNode, default: str) -> str:
-    for cell in nb.cells:
-        if cell.cell_type == "markdown" and cell.source.startswith("# "):
-            return cell.source.splitlines()[0][2:].strip()
+def _title(notebook: dict, default: str) -> str:
+    for cell in notebook["cells"]:
+        lines = "".join(cell["source"]).splitlines()
+        if cell["cell_type"] == "markdown" and lines and lines[0].startswith("# "):
+            return lines[0][2:].strip()
     return default
