@@ -6,6 +6,7 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, submit
 from nbgrader.api import Gradebook
 
+from autograder import cli
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.export import export
 from autograder.classroom.feedback import feedback
@@ -179,3 +180,26 @@ def test_feedback_export_and_report_alone_say_the_same(course):
     grade(course, new_judge=StrawJudge)
     feedback(course), report(course), export(course)
     assert "Waiting for you" in (course.root / "report.html").read_text()
+
+
+def test_one_comment_for_all_with_one_diagnosis_is_on_their_pages_and_nobody_elses(course, capsys):
+    submit(course, "eva", filled(ADD, vector_add="half", bug_hunt="right"))
+    grade(course, new_judge=StrawJudge)
+    with Gradebook(course.db_url, COURSE_ID) as gradebook:
+        gradebook.find_comment("vector_add", ADD, ADD, "eva").manual_comment = "well tried, Eva"
+        gradebook.db.commit()
+
+    def on_pages(text):
+        feedback(course)
+        pages = {who: course.notebook("feedback", who, ADD, ".html").read_text() for who in ("ann", "bob", "eva")}
+        return [who for who, page in pages.items() if text in page]
+
+    call = ["comment", "vector_add", "wrong-value", "Look at the last block.", "--course", str(course.root)]
+    assert cli.main(call) == 0
+    assert "have another comment, which stays (--replace takes its place): eva" in capsys.readouterr().out
+    assert on_pages("Look at the last block.") == ["ann"] and on_pages("well tried") == ["eva"]
+    assert cli.main([*call, "--replace"]) == 0 and on_pages("Look at the last block.") == ["ann", "eva"]
+    call[3] = ""
+    assert cli.main([*call, "--replace"]) == 0 and on_pages("Look at the last block.") == []
+    call[2] = "race"
+    assert cli.main(call) == 2 and "there are: wrong-value" in capsys.readouterr().err

@@ -16,6 +16,7 @@ CLASS_COMMANDS = {
     "report": "write one page about the class",
     "export": "write the grades as CSV",
     "gradescope": "write the autograder of an assignment for Gradescope",
+    "comment": "write one comment to all whose answer has one diagnosis",
     "forget": "remove what the course, and a room, keep of a person (docs/PRIVACY.md)",
     "update": "bring the lessons of today into a course that has older ones",
     "exchange": "release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
@@ -46,6 +47,11 @@ def add_options(command: argparse.ArgumentParser, name: str) -> None:
         command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
     if name == "export":
         _lms_options(command)
+    if name == "comment":
+        command.add_argument("exercise")
+        command.add_argument("diagnosis", help="as in misconceptions.csv")
+        command.add_argument("text", help='what to write; "" takes it away')
+        command.add_argument("--replace", action="store_true", help="also where somebody wrote another comment")
     if name == "forget":
         command.add_argument("name", help="the student's id, as in grades.csv")
         command.add_argument("--room", type=Path, help="the folder of a room that is closed; needs root")
@@ -172,6 +178,12 @@ def _exchange(course, options):
     return exchange(course, options.exchange, options.step, options.assignment)
 
 
+def _comment(course, options):
+    from .comment import comment
+
+    return comment(course, options.exercise, options.diagnosis, options.text, options.replace)
+
+
 def _forget(course, options):
     from .course import Course
     from .forget import forget
@@ -193,6 +205,7 @@ REPORTS = {
     "report": _report,
     "export": _export,
     "gradescope": _gradescope,
+    "comment": _comment,
     "forget": _forget,
     "update": _update,
     "exchange": _exchange,

@@ -79,7 +79,7 @@ def report(course: Course) -> ClassReport:
     exercises: dict[tuple[str, str], _Exercise] = defaultdict(_Exercise)
     records = {names: record_of(course, *names) for names in graded}
     for student, assignment in graded:
-        for exercise, verdict, answer in _verdicts(course, student, assignment):
+        for exercise, verdict, answer in verdicts(course, student, assignment):
             exercises[assignment, exercise].count(student, verdict, answer)
     now = standing(course)
     body = (
@@ -99,7 +99,7 @@ def report(course: Course) -> ClassReport:
     return ClassReport(path, misconceptions, len(graded))
 
 
-def _verdicts(course: Course, student: str, assignment: str) -> list[tuple[str, dict, str]]:
+def verdicts(course: Course, student: str, assignment: str) -> list[tuple[str, dict, str]]:
     """(exercise, verdict, answer) of a graded submission."""
     try:
         cells = json.loads(course.notebook("autograded", student, assignment).read_bytes())["cells"]
