@@ -1,5 +1,6 @@
 """A person is forgotten: nothing of them is left in a course, and everybody else's is."""
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from autograder import cli
 from autograder.classroom.course import CourseError
 from autograder.classroom.forget import forget
 from autograder.classroom.lms import export_for
+from autograder.classroom.lti import SENT
 from autograder.classroom.run import run
 
 ADD, _ = EXERCISES
@@ -25,6 +27,7 @@ def course(tmp_path):
     table = f"Student,ID,SIS Login ID,Section,{ADD} (1)\nVale,1,quentin77,x,\nLee,2,ann,x,\n"
     (tmp_path / "canvas.csv").write_text(table)
     export_for(made, "canvas", tmp_path / "canvas.csv", made.root / "exports")
+    (made.root / SENT).write_text(json.dumps({f"{who} {ADD}": [1, 8] for who in ("quentin77", "ann")}))
     return made
 
 

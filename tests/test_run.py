@@ -556,7 +556,7 @@ def test_collecting_again_what_was_graded_is_not_stale(course, tmp_path):
 # -- what the documents promise -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("extra, package", [("postgresql", "psycopg"), ("dask", "distributed")])
+@pytest.mark.parametrize("extra, package", [("postgresql", "psycopg"), ("dask", "distributed"), ("lti", "PyJWT")])
 def test_an_extra_of_the_class_is_named_pinned_and_in_the_tests_environment(extra, package):
     """PostgreSQL needed a driver that no document named and nothing pinned."""
     root = Path(__file__).resolve().parents[1]

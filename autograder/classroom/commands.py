@@ -19,6 +19,7 @@ CLASS_COMMANDS = {
     "comment": "write one comment to all whose answer has one diagnosis",
     "forget": "remove what the course, and a room, keep of a person (docs/PRIVACY.md)",
     "update": "bring the lessons of today into a course that has older ones",
+    "lti": "key, roster and grades by LTI 1.3 (docs/LTI.md)",
     "exchange": "release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
 }
 JUDGING = ("run", "grade", "gradescope")  # they may trust the submissions
@@ -58,6 +59,8 @@ def add_options(command: argparse.ArgumentParser, name: str) -> None:
     if name == "gradescope":
         command.add_argument("assignment")
         command.add_argument("--to", type=Path, help="the zip (default: in the course directory)")
+    if name == "lti":
+        command.add_argument("step", choices=("key", "roster", "grades"))
     if name == "exchange":
         command.add_argument("step", choices=("release", "collect", "give-back"))
         room = os.environ.get("ROOM", "/srv/workshop")
@@ -191,6 +194,12 @@ def _forget(course, options):
     return forget(Course.open(options.room / "course") if options.room else course, options.name, options.room)
 
 
+def _lti(course, options):
+    from .lti import STEPS
+
+    return STEPS[options.step](course)
+
+
 def _update(course, options):
     from .update import update
 
@@ -208,5 +217,6 @@ REPORTS = {
     "comment": _comment,
     "forget": _forget,
     "update": _update,
+    "lti": _lti,
     "exchange": _exchange,
 }

@@ -20,11 +20,12 @@ from nbgrader.api import MissingEntry
 from nbgrader.utils import notebook_hash
 from sqlalchemy import create_engine, text
 
-from .course import COURSE_ID, HELD, Course, CourseError, word, write_atomically
+from .course import COURSE_ID, HELD, Course, CourseError, read_json, word, write_atomically
 from .duedates import FILE as RULES
 from .export import export
 from .gradebook import open_gradebook
 from .locks import one_grader
+from .lti import SENT
 from .people import ClassList, roster_of
 from .regrade import held_of_others, write_changes
 from .report import report as write_page
@@ -92,6 +93,10 @@ def _forget_in_course(course: Course, name: str, said: ForgetReport) -> None:
         table.lines[1:] = [line for line, own in zip(table.lines[1:], theirs) if not own]
         write_atomically(roster_of(course), table.content())
         said.gone += ["the line in roster.csv"] * any(theirs)
+    sent = course.root / SENT
+    if sent.exists():
+        left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
+        write_atomically(sent, json.dumps(left, indent=1).encode())
     for file in ABOUT_ALL:
         (course.root / file).unlink(missing_ok=True)
     shutil.rmtree(course.root / "exports", ignore_errors=True)

@@ -7,6 +7,7 @@ import grp
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -25,7 +26,7 @@ GRADER = setting("ROOM_GRADER_IMAGE", "triton-grader:cpu")
 CARDS = room.Cards(setting("ROOM_CARDS", "").split(), int(setting("ROOM_PER_CARD", "0")))
 room.lay_out(ROOM)
 
-if not setting("ROOM_CODE") or not setting("ROOM_INSTRUCTOR_CODE"):
+if not setting("ROOM_LTI") and not (setting("ROOM_CODE") and setting("ROOM_INSTRUCTOR_CODE")):
     sys.exit("room: expected ROOM_CODE (told to attendees) and ROOM_INSTRUCTOR_CODE (not told to them)")
 
 # -- sign in
@@ -37,6 +38,16 @@ c.WorkshopAuthenticator.instructor_code = setting("ROOM_INSTRUCTOR_CODE")
 c.Authenticator.allow_all = True  # the code decides, and the list of open_room.py where there is one
 if (ROOM / "hub/names.json").exists():
     c.WorkshopAuthenticator.names = json.loads((ROOM / "hub/names.json").read_text())
+if setting("ROOM_LTI"):
+    import lms
+
+    c.JupyterHub.authenticator_class = lms.LaunchAuthenticator
+    platform = tomllib.loads(Path(setting("ROOM_LTI")).read_text())
+    c.LaunchAuthenticator.folder, c.LaunchAuthenticator.platform = str(ROOM), platform
+    c.LaunchAuthenticator.issuer, c.LaunchAuthenticator.client_id = platform["issuer"], {platform["client_id"]}
+    c.LaunchAuthenticator.authorize_url = platform["authorize_url"]
+    c.LaunchAuthenticator.jwks_endpoint = platform["jwks_url"]
+    c.LaunchAuthenticator.uri_scheme = platform["room_url"].partition(":")[0]
 c.JupyterHub.template_vars = {
     "announcement_login": "The first time, choose a name and a password of your own (6 characters or more). "
     "Later, the same name and password bring your files back."
@@ -48,6 +59,8 @@ c.JupyterHub.bind_url = setting("ROOM_URL", "http://127.0.0.1:8000")
 # With an address for each person, no page of one can touch a page of another: docs/HOSTING.md, "One web address".
 c.JupyterHub.subdomain_host = setting("ROOM_DOMAIN") or ""
 c.JupyterHub.tornado_settings = {"headers": {"Cross-Origin-Opener-Policy": "noopener-allow-popups"}}
+if setting("ROOM_LTI") and platform["room_url"].startswith("https:"):  # a launch is a form that another site sends
+    c.JupyterHub.tornado_settings["cookie_options"] = {"samesite": "None", "secure": True}
 c.JupyterHub.db_url = setting("ROOM_DATABASE") or f"sqlite:///{ROOM / 'hub/hub.sqlite'}"
 c.JupyterHub.cookie_secret_file = str(ROOM / "hub/cookie_secret")
 c.ConfigurableHTTPProxy.pid_file = str(ROOM / "hub/proxy.pid")

@@ -102,6 +102,18 @@ class Guesses:
         yield lambda: now in self._times.get(whose, ()) and self._times[whose].remove(now)
 
 
+def name_of(issuer: str, person: dict) -> str:
+    """The name of somebody whom an LMS sends: readable, and nobody else's, whatever they call themselves.
+
+    autograder/classroom/lti.py has the same, to know whose a grade is.
+    """
+    called = str(person.get("email") or person.get("given_name") or person.get("name") or "").partition("@")[0]
+    plain = unicodedata.normalize("NFKD", called).encode("ascii", "ignore").decode().lower()
+    plain = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:20].lstrip("0123456789-")
+    mark = hashlib.sha256(f"{issuer} {person.get('sub') or person.get('user_id')}".encode()).hexdigest()[:8]
+    return f"{plain or 'person'}-{mark}"
+
+
 def same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(), other.encode())
 
