@@ -55,7 +55,8 @@ def main() -> None:
     if options.users:
         names = expect(folder, options.users)
         os.chown(folder / "course/roster.csv", instructor, group)
-        print(f"{len(names)} people may come in, with their user names: {', '.join(names[:5])}{' …' * (len(names) > 5)}")
+        more = " …" if len(names) > 5 else ""
+        print(f"{len(names)} people may come in, with their user names: {', '.join(names[:5])}{more}")
         subprocess.run([Path(sys.executable).with_name("workshop"), "doctor", "--room", str(len(names))], check=False)
     codes = kept_codes(folder)
     print(f"code for attendees: {codes['ROOM_CODE']}\ncode for {room.INSTRUCTOR}: {codes['ROOM_INSTRUCTOR_CODE']}")
