@@ -20,19 +20,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nbgrader.apps.api import NbGraderAPI
-from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange.default import ExchangeCollect
-from traitlets.config import Config
+from nbgrader.utils import notebook_hash
 
 from ..text import visible
-from . import interrupt
 from .collect import read_timestamp
-from .course import COURSE_ID, Course, CourseError, configure, word, write_atomically
+from .course import COURSE_ID, Course, CourseError, word, write_atomically
 from .people import ClassList
 from .record import is_stale
 
-SECRETS = ("timestamp.txt", "submission_secret.txt")  # which hand-in a page belongs to; nbgrader asks for both
+SECRET = "submission_secret.txt"  # nbgrader's: it names the page that belongs to a hand-in
 MAX_HAND_IN, MAX_SECRET = 16 << 20, 1024  # bytes that are read of a notebook, and of nbgrader's secret
 
 
@@ -129,7 +126,7 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
         except FileNotFoundError:
             raise ValueError(f"there is no {lesson}.ipynb in it") from None
         try:
-            secret, _ = _file(folder, SECRETS[1], owner, MAX_SECRET)
+            secret, _ = _file(folder, SECRET, owner, MAX_SECRET)
         except FileNotFoundError:
             secret = b""
     return notebook, secret, datetime.fromtimestamp(max(about.st_ctime, changed), UTC)
@@ -151,7 +148,7 @@ def _store(course: Course, student: str, lesson: str, notebook: bytes, secret: b
     """Put a hand-in into submitted/, whole or not at all, unless it or a later one is there."""
     stamp = course.stamp(student, lesson)
     target, before = stamp.parent, read_timestamp(stamp)
-    files = {f"{lesson}.ipynb": notebook, SECRETS[1]: secret}
+    files = {f"{lesson}.ipynb": notebook, SECRET: secret}
     same = all((path.read_bytes() if (path := target / name).is_file() else b"") == files[name] for name in files)
     if same or (before and before >= came):  # the same may look newer: a backup that was put back has new times
         return
@@ -194,6 +191,7 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         raise CourseError(f"{root}: there is no exchange; give the folder of the room, --exchange ROOM/exchange")
     course.create()
     here, report = root / COURSE_ID, ExchangeReport(step)
+    _lay_out(here)
     handed_in = {_lesson_in(name, course.released) for name, _ in _entries(here / "inbound")}
     steps = {
         "release": (_release, course.released),
@@ -204,8 +202,10 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         raise CourseError(f"there is no lesson {min(unknown)!r}; there are: {', '.join(course.released)}")
     work, assignments = steps[step]
     for assignment in (name for name in assignments if not only or name in only):
-        problems = list(work(course, here, assignment))
-        interrupt.check()  # nbgrader takes Ctrl-C for an error of one lesson
+        try:
+            problems = work(course, here, assignment)
+        except OSError as error:
+            problems = [f"{step} {word(assignment)}: {visible(error, 300)}"]
         report.problems += problems
         report.done += [assignment] * (not problems)
     if step == "collect" and None in handed_in:
@@ -213,65 +213,50 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
     return report
 
 
+def _lay_out(exchange: Path) -> None:
+    """The folders that nbgrader's first release would make. In a room they are there before anybody comes in."""
+    for name, mode in (("", 0o755), ("outbound", 0o755), ("inbound", 0o2733), ("feedback", 0o711)):
+        if not (path := exchange / name).is_dir():
+            path.mkdir()
+            path.chmod(mode)
+
+
 def _collect(course: Course, exchange: Path, lesson: str) -> list[str]:
     return collect_lesson(course, exchange / "inbound", lesson)
 
 
-def _release(course: Course, exchange: Path, lesson: str) -> Iterator[str]:
+def _release(course: Course, exchange: Path, lesson: str) -> list[str]:
     """Let attendees fetch a lesson, with the time when it is due; the lesson of today in the place of an older one."""
     notebook, due = copy.deepcopy(course.released[lesson]), course.rules().due(lesson)
     first = next((cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"), None)
     if due and first:
         first["source"] += f"\n\n**Hand in by {due.astimezone():%d %B %Y, %H:%M %Z}.**"
     content = json.dumps(notebook, indent=1, ensure_ascii=False).encode()
-    there = exchange / "outbound" / lesson / f"{lesson}.ipynb"
+    folder, part = exchange / "outbound" / lesson, exchange / "outbound" / f".{lesson}.part"
+    there = folder / f"{lesson}.ipynb"
     if not there.is_file() or there.read_bytes() != content:
-        api = _api(course, exchange.parent)
-        yield from _problem("release", lesson, api.release_assignment(lesson))
-        if there.is_file():
-            write_atomically(there, content)
+        shutil.rmtree(part, ignore_errors=True)
+        shutil.copytree(course.root / "release" / lesson, part)
+        write_atomically(part / there.name, content)
+        for path in (part, *part.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        shutil.rmtree(folder, ignore_errors=True)
+        part.rename(folder)
+    return []
 
 
-def _give_back(course: Course, exchange: Path, lesson: str) -> Iterator[str]:
-    api, report = _api(course, exchange.parent), ExchangeReport("give-back")
-    api.coursedir.student_id_exclude = ",".join(_cannot_get(course, lesson, report))
-    yield from report.problems
-    yield from _problem("give-back", lesson, api.release_feedback(lesson))
-
-
-def _problem(step: str, lesson: str, result: dict) -> Iterator[str]:
-    if not result["success"]:
-        lines = (result.get("error") or result.get("log") or "no reason").strip().splitlines()
-        yield f"{step} {word(lesson)}: {visible(lines[-1], 300)}"
-
-
-def _api(course: Course, root: Path) -> NbGraderAPI:
-    config = Config()
-    configure(config)
-    config.merge(course.config)
-    config.CourseDirectory.root = str(course.root)
-    config.CourseDirectory.course_id = COURSE_ID
-    config.CourseDirectory.db_url = course.db_url
-    config.Exchange.root = str(root)
-    config.ExchangeReleaseAssignment.force = True
-    return NbGraderAPI(CourseDirectory(config=config), config=config)
-
-
-def _cannot_get(course: Course, assignment: str, report: ExchangeReport) -> Iterator[str]:
-    """Students whose page of an assignment stays here, with a line where they could not know it.
-
-    The others' pages get the secret of their hand-in.
-    """
-    for student, _ in filter(lambda one: one[1] == assignment, course.handed_in("feedback")):
-        page = course.notebook("feedback", student, assignment).parent
-        handed_in = course.notebook("submitted", student, assignment).parent
-        if is_stale(course, student, assignment):
-            report.problems.append(f"{word(student)} {word(assignment)}: not given back, handed in anew: grade again")
-        elif all((handed_in / name).is_file() for name in SECRETS):
-            for name in SECRETS:
-                shutil.copyfile(handed_in / name, page / name)
-            continue
-        yield student  # what did not come through the exchange cannot go back through it
+def _give_back(course: Course, exchange: Path, lesson: str) -> list[str]:
+    """Put each page where only its owner finds it; a line for each that is older than what was handed in."""
+    problems = []
+    for student in (student for student, assignment in course.handed_in("feedback") if assignment == lesson):
+        page = course.notebook("feedback", student, lesson, ".html")
+        secret = course.stamp(student, lesson).with_name(SECRET)
+        if is_stale(course, student, lesson):
+            problems.append(f"{word(student)} {word(lesson)}: not given back, handed in anew: grade again")
+        elif page.is_file() and secret.is_file():  # what did not come through the exchange cannot go back through it
+            name = notebook_hash(secret=secret.read_text(errors="replace"), notebook_id=lesson)
+            write_atomically(exchange / "feedback" / f"{name}.html", page.read_bytes())
+    return problems
 
 
 @dataclass(frozen=True)
