@@ -162,7 +162,7 @@ def test_a_step_that_fails_takes_no_summary_away(course, monkeypatch):
     """Whoever cannot read a folder of the report's learned nothing of the grades either."""
     from autograder.classroom import run
 
-    def report(course):
+    def report(course, now):
         raise PermissionError(13, "Permission denied", "/somewhere/right")
 
     monkeypatch.setattr(run, "report", report)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
 
-from nbgrader.api import MissingEntry, SubmittedAssignment
+from nbgrader.api import SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.orm import selectinload
 
 from ..text import visible
 from .course import Course, CourseError, write_atomically
 from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
-from .standing import standing
+from .standing import Standing, standing
 from .submission import exercise_of, grade_id, is_check
 
 
@@ -31,19 +32,22 @@ class ExportReport:
         out(f"{self.students} students: totals in {self.grades}, every exercise in {self.exercises}")
 
 
-def export(course: Course, folder: str | Path | None = None) -> ExportReport:
+def export(course: Course, folder: str | Path | None = None, now: Standing | None = None) -> ExportReport:
     """Write grades.csv (a line per student) and exercises.csv (a line per exercise) beside the gradebook.
 
     Everybody on the roster has a line, and everybody of whom something came, understood or not. `score` is what is
     left after penalties, `points` what could be had: both count what is assigned, with the weights of course.toml.
     The column `notes` says what was late, not understood, not graded since, or waits for a person.
-    `folder` is another place for them. Text that a spreadsheet would take for a formula gets an apostrophe,
-    also after a semicolon, where some spreadsheets begin a new cell.
+    `folder` is another place for them; `now` is how the class stands, where that is known already. Text that a
+    spreadsheet would take for a formula gets an apostrophe, also after a semicolon, where some begin a new cell.
     """
     folder = Path(folder or course.root)
     graded_folders(course)
     with open_gradebook(course) as gradebook:
-        now = standing(course, gradebook)
+        now = now or standing(course, gradebook)
+        grades = selectinload(SubmittedAssignment.notebooks).selectinload(SubmittedNotebook.grades)
+        submissions = gradebook.db.query(SubmittedAssignment).options(grades)
+        there = {(one.student_id, one.assignment.name): one for one in submissions}
         if not gradebook.students:
             raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
         counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
@@ -51,9 +55,7 @@ def export(course: Course, folder: str | Path | None = None) -> ExportReport:
         for person in now.people:
             scores, total = [], 0.0
             for assignment in now.assigned:
-                try:
-                    submission = gradebook.find_submission(assignment, person.id)
-                except MissingEntry:
+                if not (submission := there.get((person.id, assignment))):
                     scores.append("")
                     continue
                 scores.append(submission.score - (submission.late_submission_penalty or 0.0))

@@ -46,15 +46,14 @@ class FeedbackReport:
         return f"{len(self.pages)} feedback pages" + (f" in {self.pages[0].parents[2]}" if self.pages else "")
 
 
-def feedback(course: Course) -> FeedbackReport:
-    """Write a page for every graded submission to feedback/, and an overview for every student."""
+def feedback(course: Course, now: Standing | None = None) -> FeedbackReport:
+    """Write a page for every graded submission to feedback/, and an overview for every student.
+
+    now: how the class stands, where that is known already.
+    """
     graded = graded_folders(course)
     with open_gradebook(course) as gradebook:
-        return _pages(course, graded, gradebook)
-
-
-def _pages(course: Course, graded: list[Submission], gradebook: Gradebook) -> FeedbackReport:
-    now, marks = standing(course, gradebook), _marks(gradebook)
+        now, marks = now or standing(course, gradebook), _marks(gradebook)
     report = FeedbackReport([], [])
     totals: dict[str, dict[str, tuple[float, float]]] = {}
     for student, assignment in graded:

@@ -114,15 +114,16 @@ def finish(collected: CollectReport, course: Course, to: str | Path | None = Non
     if not course.handed_in():
         return RunReport(collected, None, None, None, None, standing(course))
     graded, failed = grade(course, **grading), []
+    now = standing(course)
     if not course.handed_in("autograded"):
         failed.append("nothing could be graded, so there are no pages and no CSV")
-        return RunReport(collected, graded, None, None, None, standing(course), failed)
+        return RunReport(collected, graded, None, None, None, now, failed)
 
     def done(step: Callable, *arguments):
         try:
-            return step(course, *arguments)
+            return step(course, *arguments, now=now)
         except Exception as error:
             reason = str(error) if isinstance(error, CourseError) else f"{type(error).__name__}: {error}"
             failed.append(f"{step.__name__}: {visible(reason, 300)}")
 
-    return RunReport(collected, graded, done(feedback), done(report), done(export, to), standing(course), failed)
+    return RunReport(collected, graded, done(feedback), done(report), done(export, to), now, failed)
