@@ -19,6 +19,7 @@ from autograder.classroom.feedback import feedback
 from autograder.classroom.grade import grade
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.lessons import BuildError
+from autograder.verdict import CaseResult, Finding, Verdict
 
 ADD, SOFTMAX = EXERCISES
 
@@ -530,6 +531,23 @@ def test_the_answer_shown_is_the_one_that_was_judged(moved, course):
     shown = {s: cell_of(rows[s, ADD].notebook, "vector_add")["source"] for s in ("ann", "bob")}
     assert "'right'" in shown["ann"]
     assert shown["bob"] == cell_of(released(ADD), "vector_add")["source"]
+
+
+def test_what_does_not_compile_marks_no_blank_as_wrong(course):
+    """All five blanks of an answer with five right ones had a ✗ and the same sentence."""
+
+    class Refuses(StrawJudge):
+        def judge(self, exercise, source):
+            blanks = {"offsets": False, "mask": False}
+            says = Finding("compile-error", "the compiler refuses it", "compare the message with the line")
+            cases = (CaseResult("n = 1"),)
+            return Verdict(exercise, False, 0.0, 5, "interpreter", says, cases, blanks, dict.fromkeys(blanks, says))
+
+    submit(course, "ann", filled(ADD, **RIGHT))
+    grade(course, new_judge=Refuses)
+    feedback(course)
+    page = course.notebook("feedback", "ann", ADD, ".html").read_text()
+    assert "2 not judged" in page and "✗ mask" not in page
 
 
 def test_a_feedback_page_is_whole_and_harmless(course):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..answer import from_notebook
 from ..text import visible, visible_json
@@ -193,9 +193,16 @@ def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
     source = ""
     try:
         source = from_notebook({"cells": cells}, find(exercise)) or ""
-        return judge.judge(exercise, source), source
+        return _without_guesses(judge.judge(exercise, source)), source
     except Exception as error:
         return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
+
+
+def _without_guesses(verdict: Verdict) -> Verdict:
+    """The verdict. What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too."""
+    if verdict.diagnosis != "compile-error" or any(verdict.blanks.values()):
+        return verdict
+    return replace(verdict, blank_findings={})
 
 
 def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
