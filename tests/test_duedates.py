@@ -14,12 +14,12 @@ from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course, CourseError
 from autograder.classroom.duedates import spoken
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.run import run
 from autograder.classroom.standing import standing
 
@@ -315,7 +315,7 @@ def test_plain_nbgrader_and_a_plug_in_of_ones_own_take_part(own, course, monkeyp
     feedback(course)
     expected = 0 if own else 7.2
     assert f"{expected:g} of 8" in page(course, "eva")
-    monkeypatch.setattr("autograder.classroom.nbgrader_plugins._shared_judge", lambda confine: StrawJudge())
+    monkeypatch.setattr("autograder.classroom.grading.nbgrader_plugins._shared_judge", lambda confine: StrawJudge())
     config = Config(course.config)
     config.CourseDirectory.root = str(course.root)
     with Gradebook(course.db_url, COURSE_ID) as gradebook:

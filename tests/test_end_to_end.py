@@ -14,11 +14,11 @@ import pytest
 from classroom import cell_of, zip_of
 
 from autograder import lessons as build
-from autograder.classroom.collect import collect
 from autograder.classroom.course import Course
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
 
 LESSON = "01_vector_add"
 POINTS = {"vector_add": 5, "vector_add_autotuned": 3, "bug_hunt": 3}

@@ -17,11 +17,11 @@ from nbgrader.exchange.default import ExchangeFetchAssignment, ExchangeFetchFeed
 from traitlets.config import Config
 
 from autograder.classroom import interrupt
-from autograder.classroom.collect import read_timestamp
 from autograder.classroom.course import COURSE_ID, CourseError
-from autograder.classroom.exchange import exchange
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import read_timestamp
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.room.exchange import exchange
 from autograder.classroom.standing import standing
 
 ME = getpass.getuser()
@@ -295,7 +295,7 @@ def test_nbgraders_own_collect_is_the_same(course):
     config.CourseDirectory.root, config.CourseDirectory.course_id = str(course.root), COURSE_ID
     config.CourseDirectory.db_url = course.db_url
     config.Exchange.root = str(course.root.parent / "exchange")
-    config.ExchangeFactory.collect = "autograder.classroom.exchange.CollectByOwner"
+    config.ExchangeFactory.collect = "autograder.classroom.room.exchange.CollectByOwner"
     result = NbGraderAPI(CourseDirectory(config=config), config=config).collect(LESSON)
     assert result["success"] and course.handed_in() == [(ME, LESSON)]
 

@@ -10,8 +10,8 @@ from classroom import EXERCISES, StrawJudge, filled, new_course, zip_of
 from autograder import cli
 from autograder.classroom.course import CourseError
 from autograder.classroom.forget import forget
-from autograder.classroom.lms import export_for
-from autograder.classroom.lti import SENT
+from autograder.classroom.lms.filled import export_for
+from autograder.classroom.lms.lti import SENT
 from autograder.classroom.run import run
 
 ADD, _ = EXERCISES

@@ -12,11 +12,11 @@ from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of,
 from nbgrader.api import Gradebook
 
 from autograder import cli
-from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course, CourseError
-from autograder.classroom.export import _csv_cell, export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import _csv_cell, export
+from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.lessons import BuildError
 from autograder.verdict import CaseResult, Finding, Verdict
@@ -313,7 +313,7 @@ def test_a_course_that_was_moved_or_copied_keeps_its_grades(course, tmp_path):
 
 
 def test_assignments_are_registered_once(course, monkeypatch):
-    from autograder.classroom import gradebook as module
+    from autograder.classroom.grading import gradebook as module
 
     submit(course, "ann", filled(ADD, **RIGHT))
     graded(course)
@@ -332,7 +332,7 @@ def test_assignments_are_registered_once(course, monkeypatch):
 def test_a_new_gradebook_has_the_version_that_nbgrader_gives_it(tmp_path):
     from nbgrader.dbutil import write_alembic_ini
 
-    from autograder.classroom.gradebook import newest_schema
+    from autograder.classroom.grading.gradebook import newest_schema
 
     write_alembic_ini(str(tmp_path / "alembic.ini"))
     asked = [sys.executable, "-m", "alembic.config", "-c", str(tmp_path / "alembic.ini"), "heads"]

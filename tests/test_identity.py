@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pytest
 from classroom import RIGHT, filled, new_course, submit, zip_of
 
-from autograder.classroom.collect import collect, read_timestamp
 from autograder.classroom.course import CourseError
-from autograder.classroom.lms import export_for
-from autograder.classroom.people import ClassList
-from autograder.classroom.roster import Person, Roster, read_roster
+from autograder.classroom.intake.collect import collect, read_timestamp
+from autograder.classroom.intake.people import ClassList
+from autograder.classroom.intake.roster import Person, Roster, read_roster
+from autograder.classroom.intake.student_id import student_id
+from autograder.classroom.intake.systems import Named, attempt_time, gradescope
+from autograder.classroom.lms.filled import export_for
 from autograder.classroom.standing import standing
-from autograder.classroom.student_id import student_id
-from autograder.classroom.systems import Named, attempt_time, gradescope
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
 NOTEBOOK = json.dumps(filled(ADD, **RIGHT))

@@ -12,9 +12,9 @@ from lms_platform import running  # noqa: E402
 from nbgrader.api import Gradebook  # noqa: E402
 
 from autograder import cli  # noqa: E402
-from autograder.classroom import lti  # noqa: E402
 from autograder.classroom.course import COURSE_ID, CourseError  # noqa: E402
-from autograder.classroom.grade import grade  # noqa: E402
+from autograder.classroom.grading.grade import grade  # noqa: E402
+from autograder.classroom.lms import lti  # noqa: E402
 
 ADD, SOFTMAX = EXERCISES
 

@@ -8,13 +8,13 @@ from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.classroom.course import COURSE_ID
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.lms import export_for
-from autograder.classroom.report import report
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.sources import CollectReport
+from autograder.classroom.lms.filled import export_for
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report
 from autograder.classroom.run import finish
-from autograder.classroom.sources import CollectReport
 from autograder.verdict import Verdict
 
 ADD, SOFTMAX = EXERCISES

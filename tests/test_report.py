@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
 
-from autograder.classroom.collect import collect
 from autograder.classroom.course import CourseError
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.report import report
-from autograder.classroom.similar import runs, similar
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report
+from autograder.classroom.reports.similar import runs, similar
 
 ADD, SOFTMAX = EXERCISES
 

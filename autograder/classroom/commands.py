@@ -79,13 +79,13 @@ def _lms_options(command: argparse.ArgumentParser) -> None:
 
 
 def _collect(course, options):
-    from .collect import collect
+    from .intake.collect import collect
 
     return collect(options.source, course, options.student, options.roster)
 
 
 def _run(course, options):
-    from .collect import collect
+    from .intake.collect import collect
 
     with contextlib.ExitStack() as stack:
         first = not course.handed_in("autograded")  # it builds the lessons meanwhile
@@ -101,14 +101,14 @@ def _run(course, options):
 def _grade(course, options):
     with contextlib.ExitStack() as stack:
         early = _early(stack, options) if _is_something_new(course, options) else []
-        from .grade import grade
+        from .grading.grade import grade
 
         return grade(course, options.assignment, options.student, early=early, **_grading(options))
 
 
 def _is_something_new(course, options) -> bool:
     """Whether there is surely something to judge. Another judge would judge all; that is known only later."""
-    from .record import is_stale
+    from .grading.record import is_stale
 
     graded = set(course.handed_in("autograded"))
     return options.all or any(one not in graded or is_stale(course, *one) for one in course.handed_in())
@@ -142,24 +142,24 @@ def _grading(options) -> dict:
 
 
 def _feedback(course, options):
-    from .feedback import feedback
+    from .reports.feedback import feedback
 
     return feedback(course)
 
 
 def _report(course, options):
-    from .report import report
+    from .reports.report import report
 
     return report(course)
 
 
 def _export(course, options):
     from .course import CourseError
-    from .export import export
+    from .reports.export import export
 
     if not options.system:
         return export(course, options.to)
-    from .lms import export_for
+    from .lms.filled import export_for
 
     if not options.into:
         raise CourseError(f"found no --into; give the CSV that {options.system} exported: --into grades.csv")
@@ -170,19 +170,19 @@ def _export(course, options):
 
 
 def _gradescope(course, options):
-    from .gradescope import build_zip
+    from .lms.gradescope import build_zip
 
     return build_zip(course, options.assignment, options.to, not options.trust_submissions)
 
 
 def _exchange(course, options):
-    from .exchange import exchange
+    from .room.exchange import exchange
 
     return exchange(course, options.exchange, options.step, options.assignment)
 
 
 def _comment(course, options):
-    from .comment import comment
+    from .reports.comment import comment
 
     return comment(course, options.exercise, options.diagnosis, options.text, options.replace)
 
@@ -195,7 +195,7 @@ def _forget(course, options):
 
 
 def _lti(course, options):
-    from .lti import STEPS
+    from .lms.lti import STEPS
 
     return STEPS[options.step](course)
 

@@ -44,18 +44,18 @@ def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
     c.GenerateAssignment.preprocessors = [
-        "autograder.classroom.nbgrader_plugins.MakeRelease",
+        "autograder.classroom.grading.nbgrader_plugins.MakeRelease",
         "nbgrader.preprocessors.SaveCells",
     ]
-    c.Autograde.exporter_class = "autograder.classroom.nbgrader_plugins.ReleasedExporter"
+    c.Autograde.exporter_class = "autograder.classroom.grading.nbgrader_plugins.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [
-        "autograder.classroom.nbgrader_plugins.TrustedVerdict",
-        "autograder.classroom.nbgrader_plugins.SaveVerdicts",
+        "autograder.classroom.grading.nbgrader_plugins.TrustedVerdict",
+        "autograder.classroom.grading.nbgrader_plugins.SaveVerdicts",
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
-    c.AssignLatePenalties.plugin_class = "autograder.classroom.nbgrader_plugins.DueDates"
-    c.GenerateFeedback.exporter_class = "autograder.classroom.nbgrader_plugins.FeedbackExporter"
+    c.AssignLatePenalties.plugin_class = "autograder.classroom.grading.nbgrader_plugins.DueDates"
+    c.GenerateFeedback.exporter_class = "autograder.classroom.grading.nbgrader_plugins.FeedbackExporter"
     c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
 

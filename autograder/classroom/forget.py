@@ -22,16 +22,16 @@ from sqlalchemy import create_engine, text
 
 from .course import COURSE_ID, HELD, Course, CourseError, read_json, word, write_atomically
 from .duedates import FILE as RULES
-from .export import export
-from .gradebook import open_gradebook
+from .grading.gradebook import open_gradebook
+from .grading.regrade import held_of_others, write_changes
+from .intake.people import ClassList, roster_of
+from .intake.roster import people_of
+from .intake.tables import read_table
+from .lms.lti import SENT
 from .locks import one_grader
-from .lti import SENT
-from .people import ClassList, roster_of
-from .regrade import held_of_others, write_changes
-from .report import report as write_page
-from .roster import people_of
+from .reports.export import export
+from .reports.report import report as write_page
 from .standing import standing
-from .tables import read_table
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
 ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html", "nbgrader_grades.csv", ".nbgrader.log")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..text import visible
-from .collect import collect
 from .course import Course, CourseError, word
-from .export import ExportReport, export
-from .feedback import FeedbackReport, feedback
-from .grade import GradeReport, grade
-from .report import ClassReport, report
-from .sources import CollectReport
+from .grading.grade import GradeReport, grade
+from .intake.collect import collect
+from .intake.sources import CollectReport
+from .reports.export import ExportReport, export
+from .reports.feedback import FeedbackReport, feedback
+from .reports.report import ClassReport, report
 from .standing import Standing, Submission, standing
 
 

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from nbgrader.api import Gradebook
 
-from .collect import read_timestamp
 from .course import HELD, Course, word
 from .duedates import Rules, spoken
-from .gradebook import open_gradebook
-from .gradebook import waiting as waiting_in
-from .people import ClassList
-from .record import is_stale
-from .roster import Person
+from .grading.gradebook import open_gradebook
+from .grading.gradebook import waiting as waiting_in
+from .grading.record import is_stale
+from .intake.collect import read_timestamp
+from .intake.people import ClassList
+from .intake.roster import Person
 
 Submission = tuple[str, str]  # student, assignment
 

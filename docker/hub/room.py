@@ -105,7 +105,7 @@ class Guesses:
 def name_of(issuer: str, person: dict) -> str:
     """The name of somebody whom an LMS sends: readable, and nobody else's, whatever they call themselves.
 
-    autograder/classroom/lti.py has the same, to know whose a grade is.
+    autograder/classroom/lms/lti.py has the same, to know whose a grade is.
     """
     called = str(person.get("email") or person.get("given_name") or person.get("name") or "").partition("@")[0]
     plain = unicodedata.normalize("NFKD", called).encode("ascii", "ignore").decode().lower()

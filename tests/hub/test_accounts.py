@@ -26,7 +26,7 @@ from tornado.web import HTTPError  # noqa: E402
 
 from autograder.classroom.course import CourseError  # noqa: E402
 from autograder.classroom.forget import forget  # noqa: E402
-from autograder.classroom.grade import grade  # noqa: E402
+from autograder.classroom.grading.grade import grade  # noqa: E402
 
 
 def test_nobody_comes_in_as_a_user_of_the_machine(tmp_path):

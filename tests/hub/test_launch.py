@@ -17,8 +17,8 @@ pytest.importorskip("ltiauthenticator", reason="no ltiauthenticator (make test-h
 
 from lms_platform import running  # noqa: E402
 
-from autograder.classroom import lti  # noqa: E402
 from autograder.classroom.course import Course  # noqa: E402
+from autograder.classroom.lms import lti  # noqa: E402
 
 sys.path.append(str(ROOT / "docker" / "hub"))
 import room as doors  # noqa: E402

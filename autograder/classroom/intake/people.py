@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from .course import Course, read_json, write_atomically
+from ..course import Course, read_json, write_atomically
 from .roster import Roster, Unclear, read_roster
 from .student_id import short_hash, student_id
 from .systems import PARTICIPANT, Named

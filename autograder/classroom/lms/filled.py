@@ -16,15 +16,15 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from ..text import visible
-from .course import Course, CourseError, word, write_atomically
-from .gradebook import graded_folders, open_gradebook
-from .identity import assignment_in
-from .people import ClassList
-from .roster import Person, Roster, Unclear, people_of, refuse_translated
-from .standing import Standing, standing
-from .systems import Named
-from .tables import Table, read_table
+from ...text import visible
+from ..course import Course, CourseError, word, write_atomically
+from ..grading.gradebook import graded_folders, open_gradebook
+from ..intake.identity import assignment_in
+from ..intake.people import ClassList
+from ..intake.roster import Person, Roster, Unclear, people_of, refuse_translated
+from ..intake.systems import Named
+from ..intake.tables import Table, read_table
+from ..standing import Standing, standing
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,16 @@ from pathlib import Path
 from nbgrader.api import Gradebook, SubmittedNotebook
 from sqlalchemy.orm import selectinload
 
-from ..text import visible
-from . import nbgrader_plugins, pages
-from .course import Course, word, write_atomically
-from .duedates import spoken
-from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
-from .nbgrader_plugins import Marks, student_page
+from ...text import visible
+from ..course import Course, word, write_atomically
+from ..duedates import spoken
+from ..grading import nbgrader_plugins
+from ..grading.gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from ..grading.nbgrader_plugins import Marks, student_page
+from ..grading.record import file_hash, hash_of
+from ..standing import Standing, Submission, standing
+from . import pages
 from .pages import LessonScore, overview
-from .record import file_hash, hash_of
-from .standing import Standing, Submission, standing
 
 LATE = "It was handed in late."
 STALE = "Something newer was handed in after this was graded."

@@ -10,12 +10,11 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 
-from ..answer import from_notebook
-from ..text import visible, visible_json
-from ..verdict import GRADER_ERROR, Finding, Verdict
-from .course import Course, word
-from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
-from .submission import (
+from ...answer import from_notebook
+from ...text import visible, visible_json
+from ...verdict import GRADER_ERROR, Finding, Verdict
+from ..course import Course, word
+from ..submission import (
     NO_NOTEBOOK,
     REVIEW,
     Submission,
@@ -26,6 +25,7 @@ from .submission import (
     is_check,
     read_submission,
 )
+from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
 
 MAX_PANEL = 200_000
 
@@ -107,7 +107,7 @@ def read(course: Course, student: str, assignment: str) -> Pending:
 
 def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
     """The submission; one that a person must look at where all its answers are those of another lesson."""
-    from ..exercises import EXERCISES
+    from ...exercises import EXERCISES
 
     names = [exercise_of(grade_id(cell)) for cell in filter(is_check, released["cells"])]
     exercises = [EXERCISES[name] for name in names if name in EXERCISES]
@@ -188,7 +188,7 @@ def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict)
 
 def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
     """The verdict on an exercise, and the source that it is about."""
-    from ..exercises import find
+    from ...exercises import find
 
     source = ""
     try:
@@ -207,7 +207,7 @@ def _without_guesses(verdict: Verdict) -> Verdict:
 
 def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
     """Put `source` into the answer cell where the student wrote the function in another one."""
-    from ..exercises import find
+    from ...exercises import find
 
     starter, cell = (
         next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})

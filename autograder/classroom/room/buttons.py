@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..text import visible
-from . import interrupt
+from ...text import visible
+from .. import interrupt
 
 LINES, LONGEST = 400, 500  # that are kept of a run: lines, characters of a line
 

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..judge import Judge, this_backend
-from ..judge.jax import JaxMissing
-from ..judge.pool import NewJudge, SturdyJudge
-from ..text import visible
-from .course import Course, CourseError
+from ...judge import Judge, this_backend
+from ...judge.jax import JaxMissing
+from ...judge.pool import NewJudge, SturdyJudge
+from ...text import visible
+from ..course import Course, CourseError
 from .judging import Answer, Pending, Question, Row, answered, ask, grader_error, read
 from .record import judge_version
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from ..text import visible
-from .course import CourseError
-from .submission import MAX_NOTEBOOK_BYTES
+from ...text import visible
+from ..course import CourseError
+from ..submission import MAX_NOTEBOOK_BYTES
 
 MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in

@@ -20,18 +20,18 @@ from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, Sa
 from nbgrader.utils import determine_grade
 from traitlets import Bool
 
-from ..verdict import GRADER_ERROR
-from .course import Course
-from .duedates import Rules
-from .pages import ExerciseFeedback, page
-from .submission import NO_NOTEBOOK, REVIEW, exercise_of, grade_id, is_answer, is_check
+from ...verdict import GRADER_ERROR
+from ..course import Course
+from ..duedates import Rules
+from ..reports.pages import ExerciseFeedback, page
+from ..submission import NO_NOTEBOOK, REVIEW, exercise_of, grade_id, is_answer, is_check
 
 
 class MakeRelease(NbGraderPreprocessor):
     """What `nbgrader generate_assignment` makes of source/: the build's student notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        from ..lessons import release
+        from ...lessons import release
 
         return release(nb), resources
 
@@ -64,8 +64,8 @@ class TrustedVerdict(NbGraderPreprocessor):
 
 @functools.cache
 def _shared_judge(confine: bool):
-    from ..judge import Judge
-    from ..judge.pool import SturdyJudge
+    from ...judge import Judge
+    from ...judge.pool import SturdyJudge
 
     judge = SturdyJudge(functools.partial(Judge, confine))
     atexit.register(judge.close)

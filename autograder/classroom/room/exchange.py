@@ -23,11 +23,11 @@ from pathlib import Path
 from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import notebook_hash
 
-from ..text import visible
-from .collect import read_timestamp
-from .course import COURSE_ID, Course, CourseError, word, write_atomically
-from .people import ClassList
-from .record import is_stale
+from ...text import visible
+from ..course import COURSE_ID, Course, CourseError, word, write_atomically
+from ..grading.record import is_stale
+from ..intake.collect import read_timestamp
+from ..intake.people import ClassList
 
 SECRET = "submission_secret.txt"  # nbgrader's: it names the page that belongs to a hand-in
 MAX_HAND_IN, MAX_SECRET = 16 << 20, 1024  # bytes that are read of a notebook, and of nbgrader's secret

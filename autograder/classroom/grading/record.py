@@ -11,8 +11,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from .course import Course
-from .submission import cells_of, exercise_of, grade_id, is_check, read_bounded
+from ..course import Course
+from ..submission import cells_of, exercise_of, grade_id, is_check, read_bounded
 
 NAME = "autograder"  # of the record in the notebook's metadata
 _NOT_THE_JUDGE = ("classroom", "cli.py", "course.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
@@ -55,9 +55,9 @@ def judge_version() -> str:
 
     import workshop
 
-    from ..judge.proof import stack
+    from ...judge.proof import stack
 
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parents[2]
     files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
     files += Path(workshop.__file__).parent.rglob("*.py")
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
@@ -67,7 +67,7 @@ def judge_version() -> str:
 @functools.cache
 def exercise_version(name: str) -> str:
     """Changes with the module that defines an exercise, and with what such modules share."""
-    modules = sorted((Path(__file__).parents[1] / "exercises").glob("*.py"))
+    modules = sorted((Path(__file__).parents[2] / "exercises").glob("*.py"))
     defining = {path for path in modules if "EXERCISES" in path.read_text() and path.stem != "__init__"}
     own = {path for path in defining if f'"{name}"' in path.read_text()}
     return _hash_files([path for path in modules if path in own or path not in defining])

@@ -11,16 +11,16 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from ..text import visible
-from ..verdict import GRADER_ERROR
-from .course import Course, word, write_atomically
+from ...text import visible
+from ...verdict import GRADER_ERROR
+from ..course import Course, word, write_atomically
+from ..grading.gradebook import graded_folders
+from ..grading.record import record_of
+from ..standing import Standing, Submission, standing
+from ..submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 from .export import write_csv
-from .gradebook import graded_folders
 from .pages import bar, document, highlighted, histogram
-from .record import record_of
 from .similar import Pair, similar
-from .standing import Standing, Submission, standing
-from .submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 
 NOT_ATTEMPTED = "not-attempted"
 SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers

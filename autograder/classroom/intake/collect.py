@@ -11,11 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from .course import Course, write_atomically
+from ..course import Course, write_atomically
+from ..submission import notebook_of
 from .identity import Identified, answers_of, identified
 from .people import ClassList, keep_roster
 from .sources import CollectReport, Found, files_in, shown
-from .submission import notebook_of
 from .systems import stamped_time
 
 _MINUTES = "%Y-%m-%d %H:%M"

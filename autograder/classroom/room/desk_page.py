@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING
 
-from ..text import visible
+from ...text import visible
 
 if TYPE_CHECKING:
     from .buttons import Run, Step

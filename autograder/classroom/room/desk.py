@@ -20,11 +20,11 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from ..course import write_atomically
+from ..lms.filled import MOODLE_ZIP, ONLY_SCORE, SYSTEMS
 from . import desk_page
 from .buttons import STEPS, Run
-from .course import write_atomically
 from .exchange import how_far
-from .lms import MOODLE_ZIP, ONLY_SCORE, SYSTEMS
 
 RUNS = 8  # that are kept
 READING = 30  # seconds that reading the attendees' files may take
@@ -206,7 +206,7 @@ class FileHandler(_Handler):
 
 
 def _jupyter_server_extension_points() -> list[dict]:
-    return [{"module": "autograder.classroom.desk"}]
+    return [{"module": "autograder.classroom.room.desk"}]
 
 
 def _load_jupyter_server_extension(server) -> None:

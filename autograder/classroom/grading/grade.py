@@ -16,21 +16,21 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from ..box import Box
-from ..exercises import EXERCISES
-from ..judge import Judge, this_backend
-from ..judge.jax import JaxMissing
-from ..judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
-from . import interrupt
+from ...box import Box
+from ...exercises import EXERCISES
+from ...judge import Judge, this_backend
+from ...judge.jax import JaxMissing
+from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
+from .. import interrupt
+from ..course import Course, CourseError, word
+from ..locks import one_grader, scratch_folder
+from ..submission import exercise_of, grade_id, is_check
 from .cluster import Cluster
-from .course import Course, CourseError, word
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
-from .locks import one_grader, scratch_folder
 from .record import answers_hash, file_hash, graded_by, judge_version, record_of, submitted_notebook
 from .regrade import Change, changes_of, held, held_of_others, hold, release
 from .regrade import write_changes as write_list
-from .submission import exercise_of, grade_id, is_check
 
 __all__ = ["GradeReport", "grade"]
 

@@ -6,7 +6,7 @@ import hashlib
 import re
 import unicodedata
 
-from ..text import BLANK_LETTERS
+from ...text import BLANK_LETTERS
 
 _UNSEEN = "\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"  # marks that show nothing
 

@@ -19,16 +19,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..judge import Judge
-from ..judge.pool import SturdyJudge
-from ..text import visible
-from .collect import collect
-from .course import Course, CourseError, write_atomically
-from .judging import Row, judge_submission
-from .submission import exercise_of, grade_id, is_check
+from ...judge import Judge
+from ...judge.pool import SturdyJudge
+from ...text import visible
+from ..course import Course, CourseError, write_atomically
+from ..grading.judging import Row, judge_submission
+from ..intake.collect import collect
+from ..submission import exercise_of, grade_id, is_check
 
 STUDENT = "submission"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _PACKED = ("autograder/**/*.py", "workshop/**/*.py", "workshop/hints/*.md")
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 _SETUP = """\
@@ -42,7 +42,7 @@ apt-get install -y python3 python3-venv
 _RUN = """\
 #!/usr/bin/env bash
 cd /autograder/source/course
-exec .venv/bin/python -m autograder.classroom.gradescope{options} \\
+exec .venv/bin/python -m autograder.classroom.lms.gradescope{options} \\
     /autograder/submission /autograder/results/results.json
 """
 

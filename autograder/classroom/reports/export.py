@@ -14,11 +14,11 @@ from pathlib import Path
 from nbgrader.api import SubmittedAssignment, SubmittedNotebook
 from sqlalchemy.orm import selectinload
 
-from ..text import visible
-from .course import Course, CourseError, write_atomically
-from .gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
-from .standing import Standing, standing
-from .submission import exercise_of, grade_id, is_check
+from ...text import visible
+from ..course import Course, CourseError, write_atomically
+from ..grading.gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from ..standing import Standing, standing
+from ..submission import exercise_of, grade_id, is_check
 
 
 @dataclass

@@ -8,8 +8,8 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..text import visible
-from .course import CourseError
+from ...text import visible
+from ..course import CourseError
 
 MAX_TABLE_BYTES = 16 << 20
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))

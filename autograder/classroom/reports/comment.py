@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from nbgrader.api import Comment
 
-from .course import Course, CourseError, word
-from .gradebook import graded_folders, open_gradebook
+from ..course import Course, CourseError, word
+from ..grading.gradebook import graded_folders, open_gradebook
 from .report import verdicts
 
 

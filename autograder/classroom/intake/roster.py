@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from ..text import visible
-from .course import CourseError, word
+from ...text import visible
+from ..course import CourseError, word
 from .student_id import in_a_word, student_id
 from .systems import Named, attempt_time
 from .tables import read_table

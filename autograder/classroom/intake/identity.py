@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from ..text import visible
-from .course import Course, CourseError
+from ...text import visible
+from ..course import Course, CourseError
+from ..submission import cells_of, grade_id, is_answer
 from .people import ClassList
 from .roster import Unclear
 from .sources import STAMP, CollectReport, Found, ignored, shown
 from .student_id import student_id
-from .submission import cells_of, grade_id, is_answer
 from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
 
 MAX_NOTEBOOKS = 100_000

@@ -22,12 +22,12 @@ from urllib.parse import urlsplit
 
 from nbgrader.api import MissingEntry
 
-from ..text import visible
-from .course import Course, CourseError, read_json, word, write_atomically
-from .gradebook import open_gradebook
-from .identity import assignment_in
-from .people import keep_roster
-from .standing import Standing, standing
+from ...text import visible
+from ..course import Course, CourseError, read_json, word, write_atomically
+from ..grading.gradebook import open_gradebook
+from ..intake.identity import assignment_in
+from ..intake.people import keep_roster
+from ..standing import Standing, standing
 
 SETTINGS, KEY, SENT = "lti.json", "lti-key.pem", "lti-sent.json"  # in the course directory
 AGS = "https://purl.imsglobal.org/spec/lti-ags/scope/"

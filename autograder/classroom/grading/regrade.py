@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..text import visible
-from .course import HELD, Course, word, write_atomically
-from .export import write_csv
+from ...text import visible
+from ..course import HELD, Course, word, write_atomically
+from ..reports.export import write_csv
+from ..submission import exercise_of, grade_id, is_check
 from .judging import Row
 from .record import NAME, record_of
-from .submission import exercise_of, grade_id, is_check
 
 CHANGES = "changes.csv"
 

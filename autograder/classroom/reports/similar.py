@@ -21,7 +21,7 @@ ENOUGH = 15  # runs of an answer's own; with fewer there is nothing to compare
 ALIKE = 0.8
 COMMON = 20  # students
 MAX_CHARACTERS = 20_000
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)

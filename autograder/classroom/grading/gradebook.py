@@ -34,14 +34,14 @@ from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
-from ..text import visible
-from .collect import read_timestamp
-from .course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
+from ...text import visible
+from ..course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
+from ..intake.collect import read_timestamp
+from ..intake.people import ClassList
+from ..submission import exercise_of, grade_id, is_check
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
-from .people import ClassList
 from .record import NAME, record_of
-from .submission import exercise_of, grade_id, is_check
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
 REGISTERED = ".registered.json"  # what the gradebook was given, in the course directory
