@@ -93,14 +93,13 @@ def cells_of(content: bytes) -> list[dict]:
 
 
 def notebook_of(source: bytes, released: dict) -> bytes:
-    """A notebook file with the text of a Python file in its last cell.
+    """The released notebook as a file, with the text of a Python file in a last cell.
 
-    Before it are the cells of the lesson that nobody fills in: an answer cell that was saved as .py has no imports.
+    So an answer cell that was saved as .py has its lesson's imports, and what is not in it is an answer not begun.
     """
-    given = [c["source"] for c in released["cells"] if c["cell_type"] == "code" and not (is_answer(c) or is_check(c))]
-    texts = [*given, source.decode("utf-8-sig", "replace")]
-    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": text} for text in texts]
-    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}).encode()
+    text = source.decode("utf-8-sig", "replace")
+    script = {"cell_type": "code", "metadata": {}, "outputs": [], "source": text}
+    return json.dumps({**released, "cells": [*released["cells"], script]}).encode()
 
 
 def _plain(cell: dict) -> dict:
