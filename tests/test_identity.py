@@ -488,7 +488,7 @@ def test_a_python_file_is_taken_where_there_is_no_notebook(course, tmp_path):
     script = "def add(x, y):\n    return 'right'\n"
     take(course, tmp_path, {"ann/vector_add.py": script, "bob/vector_add.py": script, "bob/01_vector_add.ipynb": None})
     assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
-    [cell] = json.loads(course.notebook("submitted", "ann", ADD).read_text())["cells"]
+    *_, cell = json.loads(course.notebook("submitted", "ann", ADD).read_text())["cells"]
     assert (cell["cell_type"], cell["source"]) == ("code", script)
     assert course.notebook("submitted", "bob", ADD).read_text() == NOTEBOOK
 
