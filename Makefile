@@ -6,8 +6,11 @@ STACKS ?= --page tests/STACKS.md
 # JupyterLab refuses to run as root unless told; in a container one often is root.
 ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
 
+PROXY = test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --silent --prefix .hub configurable-http-proxy@4.6.3 \
+	|| { echo "npm installed no configurable-http-proxy; expected Node.js with npm, and internet" >&2; exit 2; }
+
 .DEFAULT_GOAL = help
-.PHONY: help lab wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade formgrader clean
+.PHONY: help lab wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade room formgrader clean
 
 help:  ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
@@ -38,8 +41,7 @@ test-gpu:  ## everything that needs a GPU
 
 test-hub:  ## a class in a room, as root: JupyterHub, three attendees and an instructor in browsers
 	@$(INSTALL) lab dev hub
-	@test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --silent --prefix .hub configurable-http-proxy@4.6.3 \
-		|| { echo "test-hub: npm installed no configurable-http-proxy; expected Node.js with npm, and internet" >&2; exit 2; }
+	@$(PROXY)
 	@PYTHONPATH=tests $(BIN)/python tests/hub/opened.py
 	$(BIN)/python -m pytest tests/hub
 
@@ -75,6 +77,11 @@ grade:  ## make grade FROM=submissions.zip [ROSTER=class.csv]: a whole class, in
 	@test -n "$(FROM)" || { echo "found no FROM; expected a folder or a zip: make grade FROM=submissions.zip" >&2; exit 2; }
 	@$(INSTALL) lab
 	$(BIN)/autograder run "$(FROM)" $(if $(ROSTER),--roster "$(ROSTER)")
+
+room:  ## make room [USERS=class.csv] [CHECK=1]: a room on this machine without Docker, as root (docs/HOSTING.md)
+	@$(INSTALL) lab hub
+	@$(PROXY)
+	@PATH="$(CURDIR)/.hub/node_modules/.bin:$$PATH" $(BIN)/python docker/hub/open_room.py $(if $(USERS),--users "$(USERS)") $(if $(CHECK),--check)
 
 formgrader:  ## open nbgrader's formgrader on course/
 	@$(INSTALL) lab

@@ -39,14 +39,14 @@ from pathlib import Path
 import workshop  # before the judge imports triton
 from autograder import lessons
 from autograder.box import Box
-from autograder.classroom import judging
-from autograder.classroom.collect import collect
 from autograder.classroom.course import Course
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.gradebook import open_gradebook, register
-from autograder.classroom.report import report
+from autograder.classroom.grading import judging
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.grading.gradebook import open_gradebook, register
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report
 from autograder.classroom.submission import grade_id
 from autograder.judge import Judge
 

@@ -318,10 +318,10 @@ class Line:
 
 def run(patterns: list[str], workers: int = 2) -> tuple[list[Line], list[str]]:
     """The table and the list of harm; both are empty of trouble when everything held."""
-    from autograder.classroom.collect import collect
-    from autograder.classroom.export import export
-    from autograder.classroom.feedback import feedback
-    from autograder.classroom.grade import grade
+    from autograder.classroom.grading.grade import grade
+    from autograder.classroom.intake.collect import collect
+    from autograder.classroom.reports.export import export
+    from autograder.classroom.reports.feedback import feedback
 
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         root = Path(folder)

@@ -10,10 +10,10 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit
 
 from autograder import cli
-from autograder.classroom import cluster as module
-from autograder.classroom.cluster import Cluster, Place
 from autograder.classroom.course import CourseError
-from autograder.classroom.grade import grade
+from autograder.classroom.grading import cluster as module
+from autograder.classroom.grading.cluster import Cluster, Place
+from autograder.classroom.grading.grade import grade
 
 distributed = pytest.importorskip("distributed")
 ADD, SOFTMAX = EXERCISES

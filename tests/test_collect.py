@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from classroom import RIGHT, filled, new_course, zip_of
 
-from autograder.classroom.collect import collect
 from autograder.classroom.course import CourseError
-from autograder.classroom.people import student_id
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.intake.people import student_id
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"

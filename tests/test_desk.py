@@ -16,12 +16,12 @@ import pytest
 import requests
 from chromium import free_port
 
-from autograder.classroom import desk_page
-from autograder.classroom.buttons import STEPS, Run
 from autograder.classroom.course import COURSE_ID
-from autograder.classroom.desk import Desk
-from autograder.classroom.exchange import HowFar, how_far
-from autograder.classroom.lms import SYSTEMS
+from autograder.classroom.lms.filled import SYSTEMS
+from autograder.classroom.room import desk_page
+from autograder.classroom.room.buttons import STEPS, Run
+from autograder.classroom.room.desk import Desk
+from autograder.classroom.room.exchange import HowFar, how_far
 from autograder.cli import _parser
 from workshop.attendees import lessons
 

@@ -14,12 +14,12 @@ from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
 from traitlets.config import Config
 
-from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course, CourseError
 from autograder.classroom.duedates import spoken
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.run import run
 from autograder.classroom.standing import standing
 
@@ -153,7 +153,7 @@ def test_totals_count_what_is_assigned_with_its_weight(course):
         (f'[assignments.{ADD}]\ndue = "soon"', "expected a date, such as 2026-10-03T23:59:00"),
         (f'[assignments.{ADD}]\nduedate = "soon"', "there is no 'duedate'; there are: due"),
         ('grace = "a while"', "found 'a while'; expected a time"),
-        ("penalty = 10", 'expected "10% a day"'),
+        ("penalty = 10", 'course.toml: penalty: found 10; expected "10% a day"'),
         (f"[extensions]\n{ADD} = 3", "expected a table"),
         ('[extensions.ann]\n99_x = "3 d"', "no assignment '99_x'"),
         (f"[assignments.{ADD}]\nweight = -1", "expected a number"),
@@ -198,6 +198,18 @@ def test_the_time_of_a_download_makes_nobody_late(name, course, tmp_path):
     rules(course, RULES + f"[handed_in.{row['student']}]\n{ADD} = 2024-10-03T13:00:00+00:00\n")
     graded(course)
     assert float(rows_of(export(course).grades)[row["student"]][ADD]) == 7.2
+
+
+@pytest.mark.parametrize("penalty, score", [("20%", 6.4), ("3 points", 5), ("all", 0), ("none", 8)])
+def test_a_mark_of_late_costs_what_every_lateness_costs(penalty, score, course, tmp_path):
+    """Canvas does not say how late. Where that does not matter, the points stayed all the same."""
+    rules(course, f'penalty = "{penalty}"\ngrace = "1 h"\n')
+    name = "leeann_LATE_7_5001_01_vector_add.ipynb"
+    report = run(zip_of(tmp_path / "x.zip", {name: filled(ADD, **RIGHT)}), course, new_judge=StrawJudge)
+    assert float(rows_of(report.exported.grades)["leeann_7"][ADD]) == score
+    said = []
+    report.print(said.append)
+    assert not [line for line in said if "nothing says how late" in line]
 
 
 # What Moodle exports: mod/assign/gradingtable.php gives columns and times, and PHP puts quotes around blanks.
@@ -303,7 +315,7 @@ def test_plain_nbgrader_and_a_plug_in_of_ones_own_take_part(own, course, monkeyp
     feedback(course)
     expected = 0 if own else 7.2
     assert f"{expected:g} of 8" in page(course, "eva")
-    monkeypatch.setattr("autograder.classroom.nbgrader_plugins._shared_judge", lambda confine: StrawJudge())
+    monkeypatch.setattr("autograder.classroom.grading.nbgrader_plugins._shared_judge", lambda confine: StrawJudge())
     config = Config(course.config)
     config.CourseDirectory.root = str(course.root)
     with Gradebook(course.db_url, COURSE_ID) as gradebook:

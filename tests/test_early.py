@@ -8,7 +8,7 @@ from pathlib import Path
 
 from classroom import RIGHT, StrawJudge, filled, new_course, submit
 
-from autograder.classroom.grade import grade as grade_now
+from autograder.classroom.grading.grade import grade as grade_now
 
 SCRIPT = """
 import os, sys
@@ -46,7 +46,7 @@ def grade(*_, early, **__):
     boxes.extend(early)
 
 boxes = []
-for name, function in (("grade", "grade"), ("run", "finish")):
+for name, function in (("grading.grade", "grade"), ("run", "finish")):
     module = sys.modules[f"autograder.classroom.{name}"] = ModuleType(name)
     setattr(module, function, grade)
 options = SimpleNamespace(

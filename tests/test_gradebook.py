@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 
@@ -10,12 +11,15 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
 
+from autograder import cli
 from autograder.classroom.course import COURSE_ID, Course, CourseError
-from autograder.classroom.export import _csv_cell, export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.export import _csv_cell, export
+from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 from autograder.lessons import BuildError
+from autograder.verdict import CaseResult, Finding, Verdict
 
 ADD, SOFTMAX = EXERCISES
 
@@ -155,12 +159,12 @@ def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
     )
     submit(course, "bob", pasted)
     _, rows = graded(course)
-    assert rows["ann", ADD].needs_review and not rows["bob", ADD].needs_review
+    assert rows["ann", ADD].needs_review and (rows["ann", ADD].score, rows["bob", ADD].score) == (0, 5)
     assert rows["ann", ADD].notes == ["the notebook is of another lesson: it has the answers naive_softmax"]
     assert in_database(course)["ann", ADD] == (0, 8, True)
     assert rows["bob", ADD].score == 5
     notes = {row["student"]: row["notes"] for row in read_csv(export(course).grades)}
-    assert notes == {"ann": f"waits for a decision of yours: {ADD}", "bob": ""}
+    assert notes == dict.fromkeys(("ann", "bob"), f"waits for a decision of yours: {ADD}")
     feedback(course)
     assert "of another lesson" in course.notebook("feedback", "ann", ADD, ".html").read_text()
 
@@ -276,8 +280,40 @@ def test_a_released_notebook_that_changed_after_grading_is_refused(course):
         grade(Course.open(course.root), new_judge=StrawJudge)
 
 
+def test_a_course_of_older_lessons_says_so_and_one_command_brings_the_new_ones(tmp_path, monkeypatch):
+    """Points changed in the lessons, and the course went on with the old ones without a word."""
+    course = Course.open(tmp_path / "course")
+    course.create()
+    assert course.outdated() == []
+    path = course.root / "release" / "00_setup" / "00_setup.ipynb"
+    path.write_bytes(path.read_bytes().replace(b'"points": 1,', b'"points": 50,'))
+    (tmp_path / "in" / "ann").mkdir(parents=True)
+    (tmp_path / "in" / "ann" / path.name).write_bytes(path.read_bytes())
+    again = Course.open(course.root)
+    assert again.outdated() == ["00_setup"]
+    report = collect(tmp_path / "in", again)
+    assert [note for note in report.notes if "`autograder update` brings these in" in note and "00_setup" in note]
+    assert cli.main(["update", "--course", str(course.root)]) == 0
+    assert Course.open(course.root).outdated() == []
+    assert not [note for note in collect(tmp_path / "in", Course.open(course.root)).notes if "update" in note]
+
+
+def test_a_course_that_was_moved_or_copied_keeps_its_grades(course, tmp_path):
+    """Its gradebook's absolute path was in every record: all was judged again, as if into another gradebook."""
+    submit(course, "ann", filled(ADD, **RIGHT))
+    graded(course)
+    shutil.copytree(course.root, tmp_path / "copied")
+    course.root.rename(tmp_path / "moved")
+    for name in ("copied", "moved"):
+        there = Course.open(tmp_path / name)
+        report, rows = graded(there)
+        assert rows["ann", ADD].kept
+        graded(there, again=True)
+        assert in_database(there)["ann", ADD] == (8, 8, False)
+
+
 def test_assignments_are_registered_once(course, monkeypatch):
-    from autograder.classroom import gradebook as module
+    from autograder.classroom.grading import gradebook as module
 
     submit(course, "ann", filled(ADD, **RIGHT))
     graded(course)
@@ -296,7 +332,7 @@ def test_assignments_are_registered_once(course, monkeypatch):
 def test_a_new_gradebook_has_the_version_that_nbgrader_gives_it(tmp_path):
     from nbgrader.dbutil import write_alembic_ini
 
-    from autograder.classroom.gradebook import newest_schema
+    from autograder.classroom.grading.gradebook import newest_schema
 
     write_alembic_ini(str(tmp_path / "alembic.ini"))
     asked = [sys.executable, "-m", "alembic.config", "-c", str(tmp_path / "alembic.ini"), "heads"]
@@ -495,6 +531,23 @@ def test_the_answer_shown_is_the_one_that_was_judged(moved, course):
     shown = {s: cell_of(rows[s, ADD].notebook, "vector_add")["source"] for s in ("ann", "bob")}
     assert "'right'" in shown["ann"]
     assert shown["bob"] == cell_of(released(ADD), "vector_add")["source"]
+
+
+def test_what_does_not_compile_marks_no_blank_as_wrong(course):
+    """All five blanks of an answer with five right ones had a ✗ and the same sentence."""
+
+    class Refuses(StrawJudge):
+        def judge(self, exercise, source):
+            blanks = {"offsets": False, "mask": False}
+            says = Finding("compile-error", "the compiler refuses it", "compare the message with the line")
+            cases = (CaseResult("n = 1"),)
+            return Verdict(exercise, False, 0.0, 5, "interpreter", says, cases, blanks, dict.fromkeys(blanks, says))
+
+    submit(course, "ann", filled(ADD, **RIGHT))
+    grade(course, new_judge=Refuses)
+    feedback(course)
+    page = course.notebook("feedback", "ann", ADD, ".html").read_text()
+    assert "2 not judged" in page and "✗ mask" not in page
 
 
 def test_a_feedback_page_is_whole_and_harmless(course):

@@ -12,7 +12,7 @@ from classroom import EXERCISES, StrawJudge, filled, new_course
 
 from autograder import cli, lessons
 from autograder.classroom.course import Course, CourseError
-from autograder.classroom.gradescope import build_zip, grade_folder
+from autograder.classroom.lms.gradescope import build_zip, grade_folder
 from autograder.classroom.submission import grade_id
 
 ADD, _ = EXERCISES
@@ -105,7 +105,7 @@ def test_the_unpacked_zip_grades_with_the_real_judge(tmp_path):
         cell["source"] = answers.get(grade_id(cell), cell["source"])
     folder = handed_in(tmp_path, work__ipynb=notebook)
     results = tmp_path / "r" / "results.json"
-    call = [sys.executable, "-m", "autograder.classroom.gradescope", "--trust-submissions", folder, results]
+    call = [sys.executable, "-m", "autograder.classroom.lms.gradescope", "--trust-submissions", folder, results]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "source" / "course")}
     done = subprocess.run(call, cwd=tmp_path / "source" / "course", env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

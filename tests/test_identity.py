@@ -7,13 +7,16 @@ import zipfile
 from datetime import UTC, datetime
 
 import pytest
-from classroom import RIGHT, filled, new_course, zip_of
+from classroom import RIGHT, filled, new_course, submit, zip_of
 
-from autograder.classroom.collect import collect, read_timestamp
 from autograder.classroom.course import CourseError
-from autograder.classroom.people import ClassList
-from autograder.classroom.roster import read_roster
-from autograder.classroom.systems import attempt_time, gradescope
+from autograder.classroom.intake.collect import collect, read_timestamp
+from autograder.classroom.intake.people import ClassList
+from autograder.classroom.intake.roster import Person, Roster, read_roster
+from autograder.classroom.intake.student_id import student_id
+from autograder.classroom.intake.systems import Named, attempt_time, gradescope
+from autograder.classroom.lms.filled import export_for
+from autograder.classroom.standing import standing
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"
 NOTEBOOK = json.dumps(filled(ADD, **RIGHT))
@@ -229,6 +232,91 @@ def test_a_repository_without_a_notebook_has_a_row_that_says_it(course, tmp_path
     assert list(ClassList(course).trouble) == ["ann"] and "nothing else came" in report.not_understood[0]
 
 
+@pytest.mark.parametrize("file", ["report.pdf", "lab/answer.html", "notes.txt"])
+def test_a_folder_without_a_notebook_has_a_row_that_says_it(file, course, tmp_path):
+    """Without a roster, whoever handed in a PDF alone was a note, and had no row."""
+    files = {f"lab1/{who}/01_vector_add.ipynb": None for who in ("ann", "bob")}
+    files |= {f"lab1/eva/{file}": b"%PDF", "lab1/assets/logo.png": b"", "README.md": b"x"}
+    report = take(course, tmp_path, files)
+    assert {who for who, _, _ in report.collected} == {"ann", "bob"}
+    assert set(report.trouble) == {"eva"} and "nothing else came from this person" in report.trouble["eva"][0]
+    assert [person.id for person in standing(course).people] == ["ann", "bob", "eva"]
+
+
+@pytest.mark.parametrize(
+    "names, student",
+    [
+        (("शर्मासुनीता_4717_990007", "शर्मासुनीता_LATE_4717_990107"), "शर्मासुनीता_4717"),
+        (("ใจดีสมชาย_LATE_4718_990008", "ใจดีสมชาย_4718_990108"), "ใจดีสมชาย_4718"),
+        (("3rdjohn_4790_990012", "3rdjohn_LATE_4790_990112"), "3rdjohn_4790"),
+        (("o_briensean_4791_990013", "o_briensean_4791_990113"), "o_briensean_4791"),
+        (("mu\u0308llerzoe\u0308_LATE_4713_990003", "müllerzoë_4713_990103"), "müllerzoë_4713"),
+    ],
+    ids=["Hindi", "Thai", "a digit", "an underscore", "NFD"],
+)
+def test_canvas_names_are_words_as_ruby_sees_them(names, student, course, tmp_path):
+    """Marks, digits and `_` hid a name of Canvas: LATE was lost, and each lab was another person's."""
+    for name, lesson in zip(names, (ADD, SOFTMAX)):
+        content = json.dumps(filled(lesson))
+        report = take(course, tmp_path, {f"{name}_{lesson}.ipynb": content})
+        assert [who for who, _, _ in report.collected] == [student]
+        assert ClassList(course).is_late(student, lesson) == ("LATE" in name)
+    assert "_" not in student.partition("_")[0]
+
+
+@pytest.mark.parametrize("name", ["01_vector_add_2024_10_final.ipynb", "ann_01_vector_add_10_03_x.ipynb"])
+def test_a_date_in_a_name_of_ones_own_is_no_canvas(name, course, tmp_path):
+    report = take(course, tmp_path, {f"ann/{name}": None, f"bob/{ADD}.ipynb": None})
+    assert {who for who, _, _ in report.collected} == {"ann", "bob"}
+
+
+def test_marks_are_letters_of_a_name(tmp_path):
+    """With their vowels gone, two names were one."""
+    people = Roster([Person("1", "राम"), Person("2", "रमा")])
+    assert people.find(Named(student="राम")).id == "1" and people.find(Named(student="रमा")).id == "2"
+    assert student_id("सुनीता शर्मा") == "सुनीता_शर्मा"
+    assert student_id("a\ufe0fb") != "a\ufe0fb", "what nobody sees is no part of an id"
+
+
+def test_a_namesake_is_told_once(course, tmp_path):
+    """Brightspace writes a person's number into each name; yet each lab asked again which Ann Lee it was."""
+    (tmp_path / "class.csv").write_text("Username,Last Name,First Name\nalee,Lee,Ann\nalee2,Lee,Ann\n")
+    first, second = "123456-7 - Ann Lee - Oct 3, 2024 1015 AM/", "123457-7 - Ann Lee - Oct 3, 2024 1016 AM/"
+    files = {first + f"{ADD}.ipynb": None, second + f"{ADD}.ipynb": None}
+    assert len(take(course, tmp_path, files, roster=tmp_path / "class.csv").not_understood) == 2
+    for folder, who in ((first, "alee"), (second, "alee2")):
+        assert take(course, tmp_path, {folder + f"{ADD}.ipynb": None}, student=who).collected
+    lesson = json.dumps(filled(SOFTMAX))
+    report = take(course, tmp_path, files | {at + f"{SOFTMAX}.ipynb": lesson for at in (first, second)})
+    assert not report.not_understood
+    assert sorted({who for who, a, _ in report.collected if a == SOFTMAX}) == ["alee", "alee2"]
+
+
+# Titles as Moodle's packs of languages write them; "Participant" is translated, too.
+TRANSLATED = {
+    "German": "ID,Vollständiger Name,E-Mail-Adresse,Status,Bewertung\nTeilnehmer/in4711,Ann Lee,a@x.de,,\n",
+    "French": "Identifiant,Nom complet,Adresse de courriel,Statut,Note\nParticipant 4711,Ann Lee,a@x.fr,,\n",
+    "Spanish": "Identificador,Nombre completo,Dirección de correo,Estatus,Nota\nParticipante 4711,Ann Lee,a@x.es,,\n",
+}
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_moodles_worksheet_in_another_language_is_one_line_that_says_what_to_do(language, course, tmp_path):
+    path = tmp_path / "worksheet.csv"
+    path.write_text(TRANSLATED[language])
+    for read in (read_roster, lambda path: export_for(course, "moodle", path)):
+        submit(course, "ann", filled(ADD))
+        course.notebook("autograded", "ann", ADD).parent.mkdir(parents=True, exist_ok=True)
+        with pytest.raises(CourseError, match="choose English in Moodle's menu of languages, and download it again"):
+            read(path)
+
+
+def test_ids_that_end_in_numbers_are_no_moodle(tmp_path):
+    path = tmp_path / "class.csv"
+    path.write_text("id,name,email,section,role\nstudent1,Ann Lee,,,\nstudent2,Bob Roe,,,\n")
+    assert [person.id for person in read_roster(path).people] == ["student1", "student2"]
+
+
 @pytest.mark.parametrize("cloned", [False, True])
 def test_of_two_of_one_time_the_one_nearer_to_the_top_is_taken(cloned, course, tmp_path):
     """The last one by the alphabet was, such as history/01_vector_add.ipynb."""
@@ -400,7 +488,7 @@ def test_a_python_file_is_taken_where_there_is_no_notebook(course, tmp_path):
     script = "def add(x, y):\n    return 'right'\n"
     take(course, tmp_path, {"ann/vector_add.py": script, "bob/vector_add.py": script, "bob/01_vector_add.ipynb": None})
     assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
-    [cell] = json.loads(course.notebook("submitted", "ann", ADD).read_text())["cells"]
+    *_, cell = json.loads(course.notebook("submitted", "ann", ADD).read_text())["cells"]
     assert (cell["cell_type"], cell["source"]) == ("code", script)
     assert course.notebook("submitted", "bob", ADD).read_text() == NOTEBOOK
 

@@ -8,11 +8,11 @@ import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
 
 from autograder import cli
-from autograder.classroom.collect import collect
 from autograder.classroom.course import CourseError
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.lms import export_for
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.lms.filled import export_for
+from autograder.classroom.reports.feedback import feedback
 
 ADD, SOFTMAX = EXERCISES
 GOOD, HALF = filled(ADD, **RIGHT), filled(ADD, vector_add="half")  # 8 and 2.5 of 8

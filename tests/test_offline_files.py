@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from classroom import RIGHT, StrawJudge, filled, new_course, submit
 
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.report import report
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report
 
 ROOT = Path(__file__).resolve().parents[1]
 # What a browser loads by itself. A link that somebody may click is no request.

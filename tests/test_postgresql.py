@@ -13,9 +13,9 @@ from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, filled, 
 from nbgrader.api import Gradebook
 
 from autograder.classroom.course import COURSE_ID, Course
-from autograder.classroom.export import export
-from autograder.classroom.grade import grade
+from autograder.classroom.grading.grade import grade
 from autograder.classroom.locks import one_grader
+from autograder.classroom.reports.export import export
 
 pytest.importorskip("psycopg")
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))  # where Debian has them

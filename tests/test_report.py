@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, released, submit
 
-from autograder.classroom.collect import collect
 from autograder.classroom.course import CourseError
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.report import report
-from autograder.classroom.similar import runs, similar
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report
+from autograder.classroom.reports.similar import runs, similar
 
 ADD, SOFTMAX = EXERCISES
 
@@ -49,10 +49,11 @@ def test_the_class_at_a_glance(course):
     for words in (
         "7 students, 7 graded submissions",
         "Points of a submission 3 1 1 2 0 % 100 %",
-        f"{ADD} 5 of 7 missing: Zoe Fox, sam",
-        f"{SOFTMAX} 2 of 7 missing: Zoe Fox, bob, eva, new, odd",
+        f"{ADD} 5 of 7 2 missing: Zoe Fox, sam",
+        f"{SOFTMAX} 2 of 7 5 missing: Zoe Fox, bob, eva, new, odd",
         "Not started Zoe Fox: nothing was handed in new: no answer, or only starters sam: no answer, or only starters",
-        "vector_add 1 of 3 passed wrong-value : bob , eva 2 Answer of bob def add (): return 'half' Answer of eva",
+        "vector_add 1 of 3 passed wrong-value : bob , eva 2 "
+            "wrong-value: def add(): return &#x27;half&#x27; Answer of bob def add (): return 'half' Answer of eva",
         "bug_hunt 2 of 3 passed wrong-value : eva 1",
         "not started: new 1 naive_softmax 1 of 1 passed not started: sam 1",
         f"Waiting for you odd , {ADD}: the file is not a notebook",

@@ -22,14 +22,14 @@ from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.classroom import interrupt
-from autograder.classroom.collect import collect
 from autograder.classroom.course import COURSE_ID, Course
-from autograder.classroom.export import export
-from autograder.classroom.feedback import feedback
-from autograder.classroom.grade import grade
-from autograder.classroom.gradebook import Saver
+from autograder.classroom.grading.grade import grade
+from autograder.classroom.grading.gradebook import Saver
+from autograder.classroom.intake.collect import collect
 from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
-from autograder.classroom.report import report as report_of
+from autograder.classroom.reports.export import export
+from autograder.classroom.reports.feedback import feedback
+from autograder.classroom.reports.report import report as report_of
 from autograder.classroom.run import run
 
 ADD, SOFTMAX = EXERCISES
@@ -198,7 +198,7 @@ def test_outputs_alone_change_nothing(course):
     assert Counting.judged == []
 
 
-@pytest.mark.parametrize("what", ["grade.judge_version", "record.exercise_version"])
+@pytest.mark.parametrize("what", ["grading.grade.judge_version", "grading.record.exercise_version"])
 def test_another_judge_or_exercise_grades_again(what, course, monkeypatch):
     submit(course, "ann", filled(ADD, **RIGHT))
     submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
@@ -223,7 +223,7 @@ class Stricter(Counting):
 
 
 def other_version(monkeypatch, version):
-    monkeypatch.setattr("autograder.classroom.record.exercise_version", lambda name: version)
+    monkeypatch.setattr("autograder.classroom.grading.record.exercise_version", lambda name: version)
 
 
 def test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course, monkeypatch):
@@ -303,7 +303,7 @@ def test_judging_all_again_holds_back_what_differs(course):
 
 
 def test_versions_follow_the_source():
-    from autograder.classroom.record import exercise_version, judge_version
+    from autograder.classroom.grading.record import exercise_version, judge_version
 
     assert judge_version() == judge_version()
     assert len({exercise_version(name) for name in ("vector_add", "naive_softmax", "leaky_dropout")}) == 3
@@ -374,7 +374,7 @@ def test_rows_that_come_fast_share_a_transaction_and_a_bad_one_keeps_no_other_ba
         return transactions[-1][1]
 
     monkeypatch.setattr(Saver, "_written", counted)
-    monkeypatch.setattr("autograder.classroom.gradebook.WITHIN", 3600.0)
+    monkeypatch.setattr("autograder.classroom.grading.gradebook.WITHIN", 3600.0)
     report = regrade(course)
     bad = [row for row in report.rows if row.failed]
     assert [row.student for row in bad] == ["s15 no UTF-8 \udcff"] and "UnicodeEncodeError" in bad[0].notes[0]
@@ -389,7 +389,7 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from classroom import StrawJudge
 from autograder import cli
-import autograder.classroom.grade as module
+import autograder.classroom.grading.grade as module
 
 class Slow(StrawJudge):
     def judge(self, exercise, source):
@@ -556,7 +556,7 @@ def test_collecting_again_what_was_graded_is_not_stale(course, tmp_path):
 # -- what the documents promise -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("extra, package", [("postgresql", "psycopg"), ("dask", "distributed")])
+@pytest.mark.parametrize("extra, package", [("postgresql", "psycopg"), ("dask", "distributed"), ("lti", "PyJWT")])
 def test_an_extra_of_the_class_is_named_pinned_and_in_the_tests_environment(extra, package):
     """PostgreSQL needed a driver that no document named and nothing pinned."""
     root = Path(__file__).resolve().parents[1]

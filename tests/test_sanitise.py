@@ -1,21 +1,26 @@
 """What of a submitted notebook counts, and how its text is shown."""
 
 import json
+from pathlib import Path
 
 import pytest
 from classroom import RIGHT, cell_of, filled, released
 
+from autograder.answer import from_notebook
 from autograder.classroom.submission import (
     MAX_CELLS,
     MAX_NOTEBOOK_BYTES,
     cells_of,
     clean_notebook,
+    notebook_of,
     read_submission,
     rebuild,
     visible,
 )
 from autograder.cli import CALL_WRONG, main
+from autograder.exercises import EXERCISES
 
+ROOT = Path(__file__).resolve().parents[1]
 LESSON = "01_vector_add"
 
 
@@ -57,12 +62,19 @@ def test_a_missing_and_a_doubled_answer_are_said():
     copy = dict(cell_of(handed_in, "vector_add"), source="# a second thought")
     handed_in["cells"].append(copy)
     submission = rebuilt(handed_in)
-    assert submission.problems == [
-        "the answer cell vector_add is there 2 times",
-        "there is no answer cell bug_hunt",
-    ]
+    assert submission.cells_of_answers == {"vector_add": 2, "bug_hunt": 0}
     shown = source(submission.notebook, "vector_add")
     assert shown.index("'right'") < shown.index("second thought")
+
+
+def test_an_answer_cell_that_was_saved_as_a_script_has_the_imports_of_its_lesson():
+    """It was judged without them, and failed at the first name."""
+    lesson = json.loads((ROOT / "notebooks" / "01_vector_add.ipynb").read_bytes())
+    for cell in lesson["cells"]:
+        cell["source"] = "".join(cell["source"])
+    script = "def add(x, y):\n    return torch.empty_like(x)\n"
+    source = from_notebook({"cells": cells_of(notebook_of(script.encode(), lesson))}, EXERCISES["vector_add"])
+    assert "import torch" in source and script.strip() in source
 
 
 def test_a_notebook_of_format_3_is_read():

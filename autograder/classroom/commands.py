@@ -16,6 +16,10 @@ CLASS_COMMANDS = {
     "report": "write one page about the class",
     "export": "write the grades as CSV",
     "gradescope": "write the autograder of an assignment for Gradescope",
+    "comment": "write one comment to all whose answer has one diagnosis",
+    "forget": "remove what the course, and a room, keep of a person (docs/PRIVACY.md)",
+    "update": "bring the lessons of today into a course that has older ones",
+    "lti": "key, roster and grades by LTI 1.3 (docs/LTI.md)",
     "exchange": "release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
 }
 JUDGING = ("run", "grade", "gradescope")  # they may trust the submissions
@@ -44,9 +48,19 @@ def add_options(command: argparse.ArgumentParser, name: str) -> None:
         command.add_argument("--to", type=Path, help="folder for the CSV files (default: the course directory)")
     if name == "export":
         _lms_options(command)
+    if name == "comment":
+        command.add_argument("exercise")
+        command.add_argument("diagnosis", help="as in misconceptions.csv")
+        command.add_argument("text", help='what to write; "" takes it away')
+        command.add_argument("--replace", action="store_true", help="also where somebody wrote another comment")
+    if name == "forget":
+        command.add_argument("name", help="the student's id, as in grades.csv")
+        command.add_argument("--room", type=Path, help="the folder of a room that is closed; needs root")
     if name == "gradescope":
         command.add_argument("assignment")
         command.add_argument("--to", type=Path, help="the zip (default: in the course directory)")
+    if name == "lti":
+        command.add_argument("step", choices=("key", "roster", "grades"))
     if name == "exchange":
         command.add_argument("step", choices=("release", "collect", "give-back"))
         room = os.environ.get("ROOM", "/srv/workshop")
@@ -65,13 +79,13 @@ def _lms_options(command: argparse.ArgumentParser) -> None:
 
 
 def _collect(course, options):
-    from .collect import collect
+    from .intake.collect import collect
 
     return collect(options.source, course, options.student, options.roster)
 
 
 def _run(course, options):
-    from .collect import collect
+    from .intake.collect import collect
 
     with contextlib.ExitStack() as stack:
         first = not course.handed_in("autograded")  # it builds the lessons meanwhile
@@ -87,14 +101,14 @@ def _run(course, options):
 def _grade(course, options):
     with contextlib.ExitStack() as stack:
         early = _early(stack, options) if _is_something_new(course, options) else []
-        from .grade import grade
+        from .grading.grade import grade
 
         return grade(course, options.assignment, options.student, early=early, **_grading(options))
 
 
 def _is_something_new(course, options) -> bool:
     """Whether there is surely something to judge. Another judge would judge all; that is known only later."""
-    from .record import is_stale
+    from .grading.record import is_stale
 
     graded = set(course.handed_in("autograded"))
     return options.all or any(one not in graded or is_stale(course, *one) for one in course.handed_in())
@@ -128,24 +142,24 @@ def _grading(options) -> dict:
 
 
 def _feedback(course, options):
-    from .feedback import feedback
+    from .reports.feedback import feedback
 
     return feedback(course)
 
 
 def _report(course, options):
-    from .report import report
+    from .reports.report import report
 
     return report(course)
 
 
 def _export(course, options):
     from .course import CourseError
-    from .export import export
+    from .reports.export import export
 
     if not options.system:
         return export(course, options.to)
-    from .lms import export_for
+    from .lms.filled import export_for
 
     if not options.into:
         raise CourseError(f"found no --into; give the CSV that {options.system} exported: --into grades.csv")
@@ -156,15 +170,40 @@ def _export(course, options):
 
 
 def _gradescope(course, options):
-    from .gradescope import build_zip
+    from .lms.gradescope import build_zip
 
     return build_zip(course, options.assignment, options.to, not options.trust_submissions)
 
 
 def _exchange(course, options):
-    from .exchange import exchange
+    from .room.exchange import exchange
 
     return exchange(course, options.exchange, options.step, options.assignment)
+
+
+def _comment(course, options):
+    from .reports.comment import comment
+
+    return comment(course, options.exercise, options.diagnosis, options.text, options.replace)
+
+
+def _forget(course, options):
+    from .course import Course
+    from .forget import forget
+
+    return forget(Course.open(options.room / "course") if options.room else course, options.name, options.room)
+
+
+def _lti(course, options):
+    from .lms.lti import STEPS
+
+    return STEPS[options.step](course)
+
+
+def _update(course, options):
+    from .update import update
+
+    return update(course)
 
 
 REPORTS = {
@@ -175,5 +214,9 @@ REPORTS = {
     "report": _report,
     "export": _export,
     "gradescope": _gradescope,
+    "comment": _comment,
+    "forget": _forget,
+    "update": _update,
+    "lti": _lti,
     "exchange": _exchange,
 }

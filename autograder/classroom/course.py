@@ -22,6 +22,7 @@ from . import duedates
 from .submission import is_check
 
 COURSE_ID = "triton-workshop"
+LESSONS = Path(__file__).resolve().parents[2] / "notebooks"
 HELD = "held"  # a step beside autograded/: what regrading would change
 CONFIG = '''\
 """Plain nbgrader commands and formgrader on this course directory.
@@ -43,18 +44,18 @@ def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
     c.GenerateAssignment.preprocessors = [
-        "autograder.classroom.nbgrader_plugins.MakeRelease",
+        "autograder.classroom.grading.nbgrader_plugins.MakeRelease",
         "nbgrader.preprocessors.SaveCells",
     ]
-    c.Autograde.exporter_class = "autograder.classroom.nbgrader_plugins.ReleasedExporter"
+    c.Autograde.exporter_class = "autograder.classroom.grading.nbgrader_plugins.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [
-        "autograder.classroom.nbgrader_plugins.TrustedVerdict",
-        "autograder.classroom.nbgrader_plugins.SaveVerdicts",
+        "autograder.classroom.grading.nbgrader_plugins.TrustedVerdict",
+        "autograder.classroom.grading.nbgrader_plugins.SaveVerdicts",
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
-    c.AssignLatePenalties.plugin_class = "autograder.classroom.nbgrader_plugins.DueDates"
-    c.GenerateFeedback.exporter_class = "autograder.classroom.nbgrader_plugins.FeedbackExporter"
+    c.AssignLatePenalties.plugin_class = "autograder.classroom.grading.nbgrader_plugins.DueDates"
+    c.GenerateFeedback.exporter_class = "autograder.classroom.grading.nbgrader_plugins.FeedbackExporter"
     c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
 
@@ -91,18 +92,38 @@ class Course:
     def create(self) -> None:
         """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
         if not any(self.root.glob("release/*/*.ipynb")):
-            from autograder.lessons import BuildError, write_course
-
-            try:
-                write_course(self.root)
-            except BuildError as error:
-                raise CourseError(f"the lessons of a new course cannot be built: {error}") from None
+            self.write_lessons()
         config = self.root / "nbgrader_config.py"
         if not config.exists():
             write_atomically(config, CONFIG.encode())
         rules = self.root / duedates.FILE
         if not rules.exists():
             write_atomically(rules, duedates.TEMPLATE.encode())
+
+    def write_lessons(self) -> list[str]:
+        """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names."""
+        from autograder.lessons import BuildError, write_course
+
+        try:
+            return write_course(self.root)
+        except BuildError as error:
+            raise CourseError(f"the lessons of the course cannot be built: {error}") from None
+
+    def outdated(self) -> list[str]:
+        """The released lessons that are not those of notebooks/ beside this package.
+
+        [] in a course of somebody's own lessons, which has not even half of these.
+        """
+        lessons = {path: self.root / "release" / path.stem / path.name for path in sorted(LESSONS.glob("*.ipynb"))}
+        if 2 * sum(there.is_file() for there in lessons.values()) < len(lessons):
+            return []
+        built = {there: path.read_bytes().replace(b"../assets/", b"assets/") for path, there in lessons.items()}
+        return [there.stem for there, new in built.items() if not there.is_file() or there.read_bytes() != new]
+
+    @property
+    def gradebook_name(self) -> str:
+        """The gradebook, whatever folder the course is in: the same in a course that was moved or copied."""
+        return self.db_url.replace(str(self.root), "")
 
     def rules(self) -> duedates.Rules:
         """What course.toml says about due dates, penalties and totals. Raises CourseError."""
@@ -172,8 +193,10 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(temporary)
+        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where it is
+            error.filename = str(path)
         raise
 
 

@@ -123,6 +123,12 @@ class Rules:
             return None
         return about.penalty.of(points, late) if late > about.grace else 0.0
 
+    def least_late(self, assignment: str) -> float:
+        """Seconds of a lateness that costs what every lateness costs; 0 where it matters how late something is."""
+        about = self._assignments.get(assignment, _Assignment())
+        once = about.penalty is not None and about.penalty.period is None
+        return about.grace.total_seconds() + 1 if once else 0.0
+
     def weight(self, assignment: str, points: float) -> float:
         """As how many points an assignment of so many points counts in the total."""
         weight = self._assignments.get(assignment, _Assignment()).weight
@@ -140,6 +146,7 @@ def read_rules(folder: Path, known: Iterable[str]) -> Rules:
         said = tomllib.loads(content.decode("utf-8-sig"))
         _only(said, {"assigned", "grace", "penalty", "assignments", "extensions", "handed_in"}, "the file")
         everywhere = {key: said[key] for key in ("grace", "penalty") if key in said}
+        _assignment(everywhere, "")
         assignments = {
             name: _assignment({**everywhere, **_table(said.get("assignments", {}).get(name, {}), name)}, name)
             for name in dict.fromkeys([*known, *_table(said.get("assignments", {}), "assignments")])
@@ -167,8 +174,8 @@ def _assignment(said: dict, name: str) -> _Assignment:
         raise BadRules(f"{name}.weight: found {weight!r}; expected a number of points, such as 10")
     return _Assignment(
         _date(said["due"], f"{name}.due") if "due" in said else None,
-        _duration(said["grace"], f"{name}.grace") if "grace" in said else timedelta(),
-        _penalty(said["penalty"], f"{name}.penalty") if "penalty" in said else None,
+        _duration(said["grace"], f"{name}.grace".strip(".")) if "grace" in said else timedelta(),
+        _penalty(said["penalty"], f"{name}.penalty".strip(".")) if "penalty" in said else None,
         weight,
     )
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 
-from .collect import read_timestamp
+from nbgrader.api import Gradebook
+
 from .course import HELD, Course, word
 from .duedates import Rules, spoken
-from .people import ClassList
-from .record import is_stale
-from .roster import Person
+from .grading.gradebook import open_gradebook
+from .grading.gradebook import waiting as waiting_in
+from .grading.record import is_stale
+from .intake.collect import read_timestamp
+from .intake.people import ClassList
+from .intake.roster import Person
 
 Submission = tuple[str, str]  # student, assignment
 
@@ -22,6 +27,7 @@ class Standing:
     `assigned` are the assignments that count: what course.toml says, or what anybody handed in. `late` were handed
     in late, by the due date or by the system's mark; `late_by` says how late, where that is known. `ungraded` were
     collected and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
+    `waiting` says why a submission waits for a person.
     """
 
     people: list[Person]
@@ -35,6 +41,7 @@ class Standing:
     late_by: dict[Submission, timedelta]
     rules: Rules
     held: set[Submission]
+    waiting: dict[Submission, list[str]]
 
     def unknown_rules(self) -> list[str]:
         """A line for each student whom course.toml names and nobody knows: it may be a slip of the pen."""
@@ -46,6 +53,7 @@ class Standing:
         said = [
             f"{what}: {', '.join(names)}"
             for what, group in (
+                ("waits for a decision of yours", self.waiting),
                 ("collected anew after it was graded", self.stale),
                 ("not graded", self.ungraded),
                 ("would get other points today (see changes.csv)", self.held),
@@ -57,8 +65,8 @@ class Standing:
         return said + [f"not understood: {line}" for line in self.trouble.get(student, [])]
 
 
-def standing(course: Course) -> Standing:
-    """How the class stands now, from the folders and what collecting remembered."""
+def standing(course: Course, gradebook: Gradebook | None = None) -> Standing:
+    """How the class stands now, from the folders, the gradebook and what collecting remembered."""
     classlist = ClassList(course)
     submitted, graded = set(course.handed_in()), set(course.handed_in("autograded"))
     there = submitted | graded
@@ -76,6 +84,8 @@ def standing(course: Course) -> Standing:
         for student, a in there
         if (late := rules.late_by(student, a, read_timestamp(course.stamp(student, a))))
     }
+    with contextlib.nullcontext(gradebook) if gradebook or not graded else open_gradebook(course) as marks:
+        waiting = waiting_in(course, marks) if marks else {}
     return Standing(
         people,
         assigned,
@@ -88,4 +98,5 @@ def standing(course: Course) -> Standing:
         late_by=late_by,
         rules=rules,
         held=set(course.handed_in(HELD)),
+        waiting=waiting,
     )

@@ -22,6 +22,7 @@ MAX_VALUES = 2_000_000  # of JSON: 64 MB of empty lists would take 2 GB of memor
 MAX_CELLS = 5_000
 MAX_ANSWER_CHARACTERS = 60_000
 NO_NOTEBOOK = "no-notebook"  # like grader-error a verdict that a person must look at
+REVIEW = "review"  # why a person must look at an answer, in the metadata of its check cell
 
 # -- what counts ------------------------------------------------------------------------------------------
 
@@ -32,6 +33,7 @@ class Submission:
 
     `problems` says in plain words what was wrong with the file. `readable` is False when nothing of it could
     be used; the notebook is then the released one. `foreign` are its answers where they are another lesson's.
+    `cells_of_answers` says how often the cell of an answer is there, where that is not once.
     """
 
     notebook: dict
@@ -39,6 +41,7 @@ class Submission:
     problems: list[str] = field(default_factory=list)
     readable: bool = True
     foreign: list[str] = field(default_factory=list)
+    cells_of_answers: dict[str, int] = field(default_factory=dict)
 
 
 def read_submission(path: Path, released: dict) -> Submission:
@@ -89,10 +92,14 @@ def cells_of(content: bytes) -> list[dict]:
     return [_plain(cell) for cell in cells if isinstance(cell, dict)]
 
 
-def notebook_of(source: bytes) -> bytes:
-    """A notebook file with the text of a Python file as its only cell."""
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": source.decode("utf-8-sig", "replace")}
-    return json.dumps({"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": [cell]}).encode()
+def notebook_of(source: bytes, released: dict) -> bytes:
+    """The released notebook as a file, with the text of a Python file in a last cell.
+
+    So an answer cell that was saved as .py has its lesson's imports, and what is not in it is an answer not begun.
+    """
+    text = source.decode("utf-8-sig", "replace")
+    script = {"cell_type": "code", "metadata": {}, "outputs": [], "source": text}
+    return json.dumps({**released, "cells": [*released["cells"], script]}).encode()
 
 
 def _plain(cell: dict) -> dict:
@@ -120,7 +127,7 @@ def rebuild(released: dict, cells: list[dict]) -> Submission:
 
     A cell belongs to an answer by its nbgrader id, or by its cell id where an editor lost the metadata.
     """
-    notebook, problems = copy.deepcopy(released), []
+    notebook, counts = copy.deepcopy(released), {}
     for cell in notebook["cells"]:
         cell["metadata"].pop("tags", None)
         if cell["cell_type"] == "code":
@@ -130,15 +137,13 @@ def rebuild(released: dict, cells: list[dict]) -> Submission:
         name = grade_id(cell)
         mine = [c for c in cells if grade_id(c) == name] or [c for c in cells if c["id"] == name]
         texts = list(dict.fromkeys(c["source"] for c in mine))
-        if not texts:
-            problems.append(f"there is no answer cell {name}")
-            continue
-        if len(texts) > 1:
-            problems.append(f"the answer cell {name} is there {len(texts)} times")
-        cell["source"] = "\n\n".join(texts)
+        if len(texts) != 1:
+            counts[name] = len(texts)
+        if texts:
+            cell["source"] = "\n\n".join(texts)
     here, there = ({name for c in some if (name := grade_id(c))} for some in (notebook["cells"], cells))
     foreign = sorted(name for name in there if exercise_of(name) == name) if not here & there else []
-    return Submission(notebook, cells, problems, foreign=foreign)
+    return Submission(notebook, cells, foreign=foreign, cells_of_answers=counts)
 
 
 def grade_id(cell: dict) -> str | None:

@@ -4,8 +4,10 @@ Everything that differs between rooms is an environment variable; README.md here
 """
 
 import grp
+import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -24,7 +26,7 @@ GRADER = setting("ROOM_GRADER_IMAGE", "triton-grader:cpu")
 CARDS = room.Cards(setting("ROOM_CARDS", "").split(), int(setting("ROOM_PER_CARD", "0")))
 room.lay_out(ROOM)
 
-if not setting("ROOM_CODE") or not setting("ROOM_INSTRUCTOR_CODE"):
+if not setting("ROOM_LTI") and not (setting("ROOM_CODE") and setting("ROOM_INSTRUCTOR_CODE")):
     sys.exit("room: expected ROOM_CODE (told to attendees) and ROOM_INSTRUCTOR_CODE (not told to them)")
 
 # -- sign in
@@ -33,7 +35,19 @@ c.JupyterHub.authenticator_class = room.WorkshopAuthenticator
 c.WorkshopAuthenticator.folder = str(ROOM)
 c.WorkshopAuthenticator.code = setting("ROOM_CODE")
 c.WorkshopAuthenticator.instructor_code = setting("ROOM_INSTRUCTOR_CODE")
-c.Authenticator.allow_all = True  # the code decides
+c.Authenticator.allow_all = True  # the code decides, and the list of open_room.py where there is one
+if (ROOM / "hub/names.json").exists():
+    c.WorkshopAuthenticator.names = json.loads((ROOM / "hub/names.json").read_text())
+if setting("ROOM_LTI"):
+    import lms
+
+    c.JupyterHub.authenticator_class = lms.LaunchAuthenticator
+    platform = tomllib.loads(Path(setting("ROOM_LTI")).read_text())
+    c.LaunchAuthenticator.folder, c.LaunchAuthenticator.platform = str(ROOM), platform
+    c.LaunchAuthenticator.issuer, c.LaunchAuthenticator.client_id = platform["issuer"], {platform["client_id"]}
+    c.LaunchAuthenticator.authorize_url = platform["authorize_url"]
+    c.LaunchAuthenticator.jwks_endpoint = platform["jwks_url"]
+    c.LaunchAuthenticator.uri_scheme = platform["room_url"].partition(":")[0]
 c.JupyterHub.template_vars = {
     "announcement_login": "The first time, choose a name and a password of your own (6 characters or more). "
     "Later, the same name and password bring your files back."
@@ -42,6 +56,11 @@ c.JupyterHub.template_vars = {
 # -- the hub
 
 c.JupyterHub.bind_url = setting("ROOM_URL", "http://127.0.0.1:8000")
+# With an address for each person, no page of one can touch a page of another: docs/HOSTING.md, "One web address".
+c.JupyterHub.subdomain_host = setting("ROOM_DOMAIN") or ""
+c.JupyterHub.tornado_settings = {"headers": {"Cross-Origin-Opener-Policy": "noopener-allow-popups"}}
+if setting("ROOM_LTI") and platform["room_url"].startswith("https:"):  # a launch is a form that another site sends
+    c.JupyterHub.tornado_settings["cookie_options"] = {"samesite": "None", "secure": True}
 c.JupyterHub.db_url = setting("ROOM_DATABASE") or f"sqlite:///{ROOM / 'hub/hub.sqlite'}"
 c.JupyterHub.cookie_secret_file = str(ROOM / "hub/cookie_secret")
 c.ConfigurableHTTPProxy.pid_file = str(ROOM / "hub/proxy.pid")
@@ -92,17 +111,20 @@ def environment(config: Path, home: str) -> dict:
     }
 
 
-def first_page(spawner) -> str:
-    """The instructor begins on the page that shows who is where."""
-    return "/lab" if attends(spawner) else "/room"
+def begin(spawner, home: str) -> None:
+    """Attendees begin in their home. The instructor begins on the page of the room.
+
+    The instructor's files are the course's: formgrader refuses a course that is elsewhere.
+    """
+    spawner.default_url = "/lab" if attends(spawner) else "/room"
+    spawner.notebook_dir = home if attends(spawner) else str(ROOM / "course")
 
 
 def in_a_process(spawner) -> None:
     number = room.number_on_this_machine(ROOM, spawner.user.name)
     room.home_of(ROOM, spawner.user.name, number)
-    spawner.default_url = first_page(spawner)
+    begin(spawner, "~")
     if attends(spawner):
-        room.number_on_this_machine(ROOM, room.INSTRUCTOR)  # the user whose group reads what is shared
         room.share_of(ROOM, spawner.user.name, number, grp.getgrnam(room.INSTRUCTOR).gr_gid)
     card = CARDS.take(spawner.user.name)
     if card:
@@ -117,7 +139,7 @@ def in_a_container(spawner) -> None:
     spawner.volumes = {str(home): "/home/attendee", str(ROOM / "exchange"): str(ROOM / "exchange")}
     spawner.volumes |= {str(ROOM / "turns"): str(ROOM / "turns")}
     spawner.read_only_volumes = {str(ROOM / "passwd"): "/etc/passwd"}
-    spawner.default_url = first_page(spawner)
+    begin(spawner, "/home/attendee")
     if attends(spawner):
         share = room.share_of(ROOM, name, number, room.number_in_containers(ROOM, room.INSTRUCTOR))
         spawner.volumes[str(share)] = str(share)
@@ -160,7 +182,8 @@ if KIND == "docker":
     c.DockerSpawner.network_name = setting("ROOM_NETWORK", "room_attendees")
     c.DockerSpawner.cmd = ["jupyterhub-singleuser"]
     c.DockerSpawner.remove = True
-    c.DockerSpawner.notebook_dir = "/home/attendee"
+    number = room.number_in_containers(ROOM, room.INSTRUCTOR)
+    room.lay_out_exchange(ROOM, number, number)
     c.DockerSpawner.environment = environment(Path("/course/docker/hub"), "/home/attendee") | {"HOME": "/home/attendee"}
     c.DockerSpawner.pre_spawn_hook = in_a_container
 elif KIND == "process":
@@ -169,7 +192,8 @@ elif KIND == "process":
     tools = Path(sys.executable).parent
     c.JupyterHub.spawner_class = "jupyterhub.spawner.LocalProcessSpawner"
     c.Spawner.cmd = [str(tools / "jupyterhub-singleuser")]
-    c.Spawner.notebook_dir = "~"
+    number = room.number_on_this_machine(ROOM, room.INSTRUCTOR)  # the user whose group reads what is shared
+    room.lay_out_exchange(ROOM, number, grp.getgrnam(room.INSTRUCTOR).gr_gid)
     c.Spawner.environment = environment(HERE, f"{ROOM}/home/{{name}}") | {
         "PATH": f"{tools}:/usr/local/bin:/usr/bin:/bin"
     }

@@ -14,6 +14,7 @@ Everything is under one folder, ROOM:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import json
@@ -22,18 +23,23 @@ import pwd
 import re
 import secrets
 import subprocess
+import sys
 import tempfile
+import time
 import unicodedata
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jupyterhub.auth import Authenticator
 from tornado.web import HTTPError
-from traitlets import Unicode
+from traitlets import List, Unicode
 
 INSTRUCTOR = "instructor"  # one account, which those who teach share
 FIRST_NUMBER = 20000  # of the users in containers; the host's own users have smaller ones
 SLOW = 1.0  # seconds that a refusal takes
+MOST, WITHIN = 30, 60.0  # wrong guesses from one address that are judged in so many seconds: a room shares an address
+COURSE = "triton-workshop"  # the course's name in the exchange
 SHORTEST = 6  # characters of a password
 NAME = re.compile(r"[a-z][a-z0-9-]{1,30}")
 RESERVED = {"root", "learner", "nobody", "daemon", "bin", "sys", "hub"}
@@ -48,25 +54,64 @@ class WorkshopAuthenticator(Authenticator):
     code = Unicode(help="What attendees are told; one for the whole room.").tag(config=True)
     instructor_code = Unicode(help="What those who teach know.").tag(config=True)
     folder = Unicode(help="ROOM").tag(config=True)
+    names = List(Unicode(), help="Who may come in beside the instructor; empty: everybody.").tag(config=True)
 
     request_otp = True
     otp_prompt = "Workshop code (told in the room)"
+
+    def __init__(self, **kwargs) -> None:
+        super().__init__(**kwargs)
+        self._guesses = Guesses()
 
     def normalize_username(self, username: str) -> str:
         plain = unicodedata.normalize("NFKD", username).encode("ascii", "ignore").decode().lower()
         return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
     def validate_username(self, username: str) -> bool:
-        return bool(NAME.fullmatch(username)) and username not in RESERVED
+        expected = not self.names or username in (INSTRUCTOR, *self.names)
+        return bool(NAME.fullmatch(username)) and username not in RESERVED and expected
 
     async def authenticate(self, handler, data: dict) -> dict | None:
         name = self.normalize_username(data["username"])
-        code = self.instructor_code if name == INSTRUCTOR else self.code
-        may_enter = self.validate_username(name) and code and same(code, data.get("otp", "").strip())
-        if may_enter and known(Path(self.folder), name, data["password"]):
-            return {"name": name, "admin": name == INSTRUCTOR}
-        await asyncio.sleep(SLOW)
+        # The instructor's sign-in is counted by itself, so that attendees who mistype do not close it.
+        with self._guesses.one((handler.request.remote_ip, name == INSTRUCTOR)) as right:
+            code = self.instructor_code if name == INSTRUCTOR else self.code
+            may_enter = self.validate_username(name) and code and same(code, data.get("otp", "").strip())
+            if may_enter and known(Path(self.folder), name, data["password"]):
+                right()
+                return {"name": name, "admin": name == INSTRUCTOR}
+            await asyncio.sleep(SLOW)
         return None
+
+
+class Guesses:
+    """Counts wrong guesses. One that is not judged yet counts as wrong, so that a thousand at once are no way in."""
+
+    def __init__(self) -> None:
+        self._times: dict[object, list[float]] = {}
+
+    @contextlib.contextmanager
+    def one(self, whose: object) -> Iterator[Callable[[], None]]:
+        """A guess; what is yielded says that it was right. HTTPError 429 where there were too many."""
+        now = time.monotonic()
+        young = {key: [t for t in times if now - t < WITHIN] for key, times in self._times.items()}
+        self._times = {key: times for key, times in young.items() if times}
+        if len(self._times.get(whose, ())) >= MOST:
+            raise HTTPError(429, f"Too many wrong sign-ins came from here. Wait for {WITHIN:.0f} seconds.")
+        self._times.setdefault(whose, []).append(now)
+        yield lambda: now in self._times.get(whose, ()) and self._times[whose].remove(now)
+
+
+def name_of(issuer: str, person: dict) -> str:
+    """The name of somebody whom an LMS sends: readable, and nobody else's, whatever they call themselves.
+
+    autograder/classroom/lms/lti.py has the same, to know whose a grade is.
+    """
+    called = str(person.get("email") or person.get("given_name") or person.get("name") or "").partition("@")[0]
+    plain = unicodedata.normalize("NFKD", called).encode("ascii", "ignore").decode().lower()
+    plain = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:20].lstrip("0123456789-")
+    mark = hashlib.sha256(f"{issuer} {person.get('sub') or person.get('user_id')}".encode()).hexdigest()[:8]
+    return f"{plain or 'person'}-{mark}"
 
 
 def same(one: str, other: str) -> bool:
@@ -118,6 +163,25 @@ def lay_out(folder: Path) -> None:
     if not passwd.exists():
         passwd.write_text("root:x:0:0::/root:/bin/sh\nlearner:x:10001:10001::/tmp:/bin/sh\n")
     passwd.chmod(0o644)
+
+
+def lay_out_exchange(folder: Path, instructor: int, group: int) -> None:
+    """Make what nbgrader's first release would make, the instructor's, before anybody else can make it.
+
+    Attendees write into inbound/ and cannot list it; in feedback/ a page has a name that only its owner can know.
+    """
+    course = folder / "exchange" / COURSE
+    for path, mode in (
+        (course, 0o755),
+        (course / "outbound", 0o755),
+        (course / "inbound", 0o2733),
+        (course / "feedback", 0o711),
+    ):
+        if path.is_symlink() or path.exists() and not path.is_dir():
+            sys.exit(f"room: {path} is not a folder of this room; look who made it, and remove it")
+        path.mkdir(exist_ok=True)
+        os.chown(path, instructor, group, follow_symlinks=False)
+        path.chmod(mode)
 
 
 def number_in_containers(folder: Path, name: str) -> int:

@@ -4,6 +4,7 @@ Needs root (it makes users, and removes them), configurable-http-proxy, Chromium
 `make test-hub` installs what it can, and runs this file to say what is missing.
 """
 
+import contextlib
 import importlib.util
 import os
 import pwd
@@ -70,29 +71,27 @@ def why_not() -> str:
         return "no jupyterhub (make test-hub installs it)"
     if CHROMIUM is None:
         return "no Chromium"
+    sys.path.append(str(ROOT / "docker" / "hub"))
+    from open_room import others_can
+
     if not others_can(sys.executable, "-c", "import torch"):
         system = "make clean && make test-hub PYTHON=/usr/bin/python3"
         return f"other users cannot run {sys.executable}; .venv needs a Python that they can: {system}"
     return ""
 
 
-def others_can(*command: object) -> bool:
-    """Whether a user without rights can run this.
-
-    Not through `setpriv`: it keeps root's capabilities until the command runs, and so opens folders that are closed.
-    """
-    nobody = {"user": 65534, "group": 65534, "extra_groups": ()}
-    try:
-        return subprocess.run([*map(str, command)], cwd="/", capture_output=True, **nobody).returncode == 0
-    except PermissionError:
-        return False
-
-
 @pytest.fixture(scope="session")
-def room(tmp_path_factory):
+def room():
     """A running room, without lessons in its exchange yet."""
     if reason := why_not():
         pytest.skip(reason)
+    with opened_room({"ROOM_CODE": CODE, "ROOM_INSTRUCTOR_CODE": INSTRUCTOR_CODE}) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def opened_room(settings: dict):
+    """A room with these settings, until the block ends."""
     # Not in pytest's folder, which nobody else may enter.
     folder = Path("/var/tmp") / f"room-{secrets.token_hex(4)}"
     folder.mkdir(mode=0o755)
@@ -100,13 +99,7 @@ def room(tmp_path_factory):
     command = [Path(sys.executable).parent / "jupyterhub", "-f", ROOT / "docker/hub/jupyterhub_config.py"]
     command += [f"--JupyterHub.hub_port={free_port()}", f"--ConfigurableHTTPProxy.api_url=http://127.0.0.1:{free_port()}"]
     command += [f"--ConfigurableHTTPProxy.command={PROXY}"]
-    settings = {
-        "ROOM": str(folder),
-        "ROOM_SPAWNER": "process",
-        "ROOM_URL": running.url,
-        "ROOM_CODE": CODE,
-        "ROOM_INSTRUCTOR_CODE": INSTRUCTOR_CODE,
-    }
+    settings = {"ROOM": str(folder), "ROOM_SPAWNER": "process", "ROOM_URL": running.url} | settings
     with running.log.open("wb") as log:
         hub = subprocess.Popen(command, cwd=folder, env=os.environ | settings, stdout=log, stderr=subprocess.STDOUT)
         try:

@@ -1,19 +1,32 @@
 """Who is who in a room, without a room: names, passwords, numbers, cards."""
 
+import asyncio
+import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("jupyterhub", reason="no jupyterhub (make test-hub installs it)")
 sys.path.append(str(Path(__file__).resolve().parents[2] / "docker" / "hub"))
 
+import open_room  # noqa: E402
 import room  # noqa: E402
-from opened import others_can  # noqa: E402
+from classroom import RIGHT, StrawJudge, filled, new_course, submit  # noqa: E402
+from jupyterhub import orm  # noqa: E402
+from nbgrader.utils import notebook_hash  # noqa: E402
+from open_room import others_can  # noqa: E402
+from sqlalchemy import create_engine  # noqa: E402
+from sqlalchemy.orm import Session  # noqa: E402
 from tornado.web import HTTPError  # noqa: E402
+
+from autograder.classroom.course import CourseError  # noqa: E402
+from autograder.classroom.forget import forget  # noqa: E402
+from autograder.classroom.grading.grade import grade  # noqa: E402
 
 
 def test_nobody_comes_in_as_a_user_of_the_machine(tmp_path):
@@ -40,6 +53,70 @@ def test_a_name_belongs_to_its_first_password(tmp_path):
     assert not room.known(tmp_path, "ada", "another one")
     assert "long enough" not in (tmp_path / "hub/people.json").read_text()
     assert (tmp_path / "hub").stat().st_mode & 0o077 == 0
+
+
+def door(folder, **settings):
+    return room.WorkshopAuthenticator(folder=str(folder), code="six kernels", instructor_code="secret", **settings)
+
+
+def knock(door, name, code="six kernels", address="10.0.0.1", password="long enough"):
+    handler = SimpleNamespace(request=SimpleNamespace(remote_ip=address))
+    return door.authenticate(handler, {"username": name, "password": password, "otp": code})
+
+
+def test_guesses_of_a_code_are_few_however_many_come_at_once(tmp_path, monkeypatch):
+    """A thousand guesses at once took no longer than one."""
+    room.lay_out(tmp_path)
+    monkeypatch.setattr(room, "SLOW", 0.05)
+    here = door(tmp_path)
+
+    async def attack():
+        guesses = [knock(here, "instructor", f"guess {n}") for n in range(1000)]
+        said = await asyncio.gather(*guesses, return_exceptions=True)
+        assert sum(isinstance(one, HTTPError) for one in said) == 1000 - room.MOST and not any(map(is_in, said))
+        with pytest.raises(HTTPError, match="Too many wrong sign-ins"):
+            await knock(here, "instructor", "secret")
+        assert is_in(await knock(here, "instructor", "secret", address="10.0.0.2"))
+        assert is_in(await knock(here, "ada")), "attendees are not kept out by guesses of the instructor's code"
+
+    def is_in(said):
+        return isinstance(said, dict)
+
+    asyncio.run(attack())
+
+
+def test_a_class_behind_one_address_comes_in(tmp_path):
+    room.lay_out(tmp_path)
+    here = door(tmp_path)
+    people = [f"person-{n}" for n in range(3 * room.MOST)]
+
+    async def all_of_them():
+        return [await knock(here, name) for name in people]
+
+    assert [said["name"] for said in asyncio.run(all_of_them())] == people
+
+
+def test_a_room_with_a_list_is_for_those_on_it(tmp_path):
+    listed = door(tmp_path, names=["ada"])
+    assert listed.validate_username("ada") and listed.validate_username("instructor")
+    assert not listed.validate_username("ben")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_the_exchange_is_the_instructors_before_anybody_can_make_it(tmp_path):
+    """An attendee who made the course's folder first kept every lesson from being released."""
+    room.lay_out(tmp_path)
+    course = tmp_path / "exchange" / room.COURSE
+    course.mkdir()
+    os.chown(course, 20000, 20000)
+    room.lay_out_exchange(tmp_path, 20009, 20009)
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in (course, *course.iterdir())}
+    assert modes == {room.COURSE: 0o755, "outbound": 0o755, "inbound": 0o2733, "feedback": 0o711}
+    assert {path.stat().st_uid for path in (course, *course.iterdir())} == {20009}
+    (course / "inbound").rmdir()
+    (course / "inbound").symlink_to("/etc")
+    with pytest.raises(SystemExit, match="is not a folder of this room"):
+        room.lay_out_exchange(tmp_path, 20009, 20009)
 
 
 def test_numbers_in_containers_stay_and_are_appended_in_place(tmp_path):
@@ -105,3 +182,88 @@ def test_a_program_in_a_closed_folder_is_not_for_others(tmp_path):
     tmp_path.chmod(0o700)
     shutil.copy("/bin/true", tmp_path)
     assert others_can("/bin/true") and not others_can(tmp_path / "true")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_a_class_list_says_who_comes_in_and_is_the_courses_roster(tmp_path):
+    room.lay_out(tmp_path)
+    (tmp_path / "course").mkdir()
+    users = tmp_path / "class.csv"
+    users.write_text("Username,Last Name,First Name\nZMüller,Müller,Zoë\nob1,O'Brien,Sean\n")
+    assert open_room.expect(tmp_path, users) == ["zmuller", "ob1"]
+    lines = (tmp_path / "course/roster.csv").read_text().splitlines()
+    assert lines == ["id,name,email,section", "zmuller,Zoë Müller,,", "ob1,Sean O'Brien,,"]
+    users.write_text("id,name\nann,Ann Lee\nÄnn,Änn Lee\n")
+    with pytest.raises(SystemExit, match="would sign in as 'ann'"):
+        open_room.expect(tmp_path, users)
+
+
+def test_codes_are_made_once_and_are_nobody_elses(tmp_path, monkeypatch):
+    monkeypatch.delenv("ROOM_CODE", raising=False)
+    room.lay_out(tmp_path)
+    made = open_room.kept_codes(tmp_path)
+    assert open_room.kept_codes(tmp_path) == made and len(made["ROOM_INSTRUCTOR_CODE"]) >= 16
+    assert (tmp_path / "hub/codes.json").stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("ROOM_CODE", "six kernels")
+    assert open_room.kept_codes(tmp_path)["ROOM_CODE"] == "six kernels"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_a_python_that_others_cannot_run_is_said_before_the_room_opens(tmp_path):
+    """Whoever had a Python in /root found out when the first attendee came in."""
+    tmp_path.chmod(0o700)
+    shutil.copy("/bin/true", tmp_path / "python")
+    assert any("other users cannot run" in problem for problem in open_room.problems(str(tmp_path / "python")))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_a_room_forgets_one_person_and_nobody_else(tmp_path):
+    room.lay_out(tmp_path)
+    numbers = {name: room.number_in_containers(tmp_path, name) for name in ("quentin77", "ann", room.INSTRUCTOR)}
+    room.lay_out_exchange(tmp_path, numbers[room.INSTRUCTOR], numbers[room.INSTRUCTOR])
+    hub = create_engine(f"sqlite:///{tmp_path / 'hub/hub.sqlite'}")
+    orm.Base.metadata.create_all(hub)
+    with Session(hub) as session:
+        session.add_all([orm.User(name=name) for name in numbers])
+        session.commit()
+    made = new_course(tmp_path / "course")
+    room.home_of(tmp_path, room.INSTRUCTOR, numbers[room.INSTRUCTOR])
+    for name in ("quentin77", "ann"):
+        assert room.known(tmp_path, name, "long enough")
+        home = room.home_of(tmp_path, name, numbers[name])
+        (home / ".progress.json").write_text("{}")
+        share = room.share_of(tmp_path, name, numbers[name], numbers[room.INSTRUCTOR])
+        (share / "progress.json").write_text("{}")
+        there = tmp_path / "exchange" / room.COURSE / "inbound" / f"{name}+01_vector_add+now+AAAA"
+        there.mkdir()
+        (there / "submission_secret.txt").write_text(f"secret of {name}")
+        (there / "01_vector_add.ipynb").write_text(json.dumps(filled(**RIGHT)))
+        for path in (there, *there.iterdir()):
+            os.chown(path, numbers[name], -1)
+        page = notebook_hash(secret=f"secret of {name}", notebook_id="01_vector_add")
+        (tmp_path / "exchange" / room.COURSE / "feedback" / f"{page}.html").write_text(name)
+        submit(made, name, filled(**RIGHT))
+    grade(made, new_judge=StrawJudge)
+
+    (tmp_path / "hub/proxy.pid").write_text(str(os.getpid()))
+    with pytest.raises(CourseError, match="the room is open"):
+        forget(made, "quentin77", tmp_path)
+    (tmp_path / "hub/proxy.pid").unlink()
+    with pytest.raises(CourseError, match="nobody called daemon"):
+        forget(made, "daemon", tmp_path)
+    with pytest.raises(CourseError, match="to whom the course belongs"):
+        forget(made, room.INSTRUCTOR, tmp_path)
+    forget(made, "quentin77", tmp_path)
+
+    def who_has(name):
+        files = [path for path in tmp_path.rglob("*") if name in path.name or path.is_file() and name in said(path)]
+        return sorted({str(path.relative_to(tmp_path)).replace(name, "*").partition("/")[0] for path in files})
+
+    def said(path):
+        return path.read_bytes().decode("latin-1")
+
+    assert who_has("quentin77") == []
+    assert who_has("ann") == ["course", "exchange", "home", "hub", "passwd", "progress"]
+    assert room.number_in_containers(tmp_path, "new") == max(numbers.values()) + 1, "a number is one person's for ever"
+    owners = {path.stat().st_uid for path in (tmp_path / "course").iterdir()}
+    assert owners == {numbers[room.INSTRUCTOR]}

@@ -125,14 +125,18 @@ def test_the_door(browser, room):
 
 
 def test_the_instructor_releases_and_attendees_have_no_instructor_menus(enter, room, screenshots):
+    waiting = enter(PEOPLE[0])
+    waiting.menu("Nbgrader", "Assignment List")
+    waiting.page.get_by_text("There are no assignments to fetch.").wait_for(timeout=SLOW)  # it said "No courses found."
+    waiting.page.screenshot(path=screenshots / "before.png")
+    waiting.page.goto(f"{room.url}/user/{PEOPLE[0]}/lab?reset")
     instructor = enter("instructor", INSTRUCTOR_CODE)
     assert instructor.page.url.endswith("/user/instructor/room"), "the instructor begins on the page of the room"
     assert "$ autograder exchange release" in instructor.step("Release")
-    instructor.page.goto(f"{room.url}/user/instructor/lab")
     assert (room.folder / "exchange/triton-workshop/outbound" / LESSON / f"{LESSON}.ipynb").is_file()
-    instructor.page.get_by_role("menuitem", name="Nbgrader", exact=True).click()
-    instructor.page.screenshot(path=screenshots / "instructor.png")
-    assert instructor.page.get_by_role("menuitem", name="Formgrader", exact=True).is_visible()
+    instructor.page.goto(f"{room.url}/user/instructor/lab")
+    instructor.page.get_by_role("menuitem", name="File", exact=True).wait_for(timeout=SLOW)
+    assert "Nbgrader" not in instructor.menus(), "its formgrader opens in a frame, which JupyterHub forbids"
     attendee = enter(PEOPLE[0])
     attendee.page.get_by_role("menuitem", name="Nbgrader", exact=True).click()
     attendee.page.screenshot(path=screenshots / "attendee.png")
@@ -262,11 +266,49 @@ def test_the_instructor_collects_grades_and_gives_back(enter, room):
         enter(name).press("Fetch Feedback", lambda name=name: pages(room, name))
         [page] = pages(room, name)
         assert "Passed" in page.read_text(), "a forged hand-in counted"
-    # Ben's latest hand-in is his forgery, which has no secret by which a page could come back.
-    assert ",0" in graded[ben] and not pages(room, ben)
+    # Ben's latest hand-in is his forgery: it is his, and of now.
+    assert ",0" in graded[ben]
+    assert "2099" not in (room.folder / "course/submitted" / ben / LESSON / "timestamp.txt").read_text()
     read = room.as_user(ben, "ls", room.folder / "exchange/triton-workshop/feedback")
     assert read.returncode and not read.stdout, "the pages of others can be listed"
 
 
 def pages(room, name):
     return list((room.folder / "home" / name / LESSON / "feedback").glob("*/*.html"))
+
+
+def test_the_instructor_sets_a_score_in_formgrader_and_it_stays(enter, room, screenshots):
+    """Formgrader opened as a page of error: its course was not below the folder of the server."""
+    ada, *_ = PEOPLE
+    instructor = enter("instructor")
+    instructor.room_page()
+    page = instructor.page
+    page.get_by_role("link", name="Formgrader").click()
+    page.get_by_role("link", name="Manual Grading").click()
+    for step in ("gradebook", f"gradebook/{LESSON}"):
+        page.wait_for_url(f"**/formgrader/{step}")
+        page.locator("td").get_by_role("link", name=LESSON).first.click(timeout=SLOW)
+    page.wait_for_url(f"**/formgrader/gradebook/{LESSON}/*")
+    page.locator("tr", has_text=ada).locator("a:visible").first.click(timeout=SLOW)
+    score = page.locator("input.score[placeholder]").first  # it has one once the page's script is there
+    with page.expect_response(lambda answer: "/api/grade/" in answer.url and answer.request.method == "PUT"):
+        score.fill("0.25", timeout=SLOW)
+        score.press("Tab")
+    page.screenshot(path=screenshots / "formgrader.png")
+    for command in (["grade", "--all"], ["export"]):
+        assert room.as_user("instructor", "autograder", *command).returncode == 0
+    [line] = [one for one in (room.folder / "course/grades.csv").read_text().splitlines() if one.startswith(ada)]
+    assert ",0.25," in line and "waits" not in line
+
+
+def test_a_page_that_opens_the_instructors_has_no_hold_of_it(enter, room):
+    """All servers of a room may have one web address: there, a page could press the buttons of one that it opens."""
+    instructor = enter("instructor")
+    page = instructor.context.new_page()
+    page.goto(f"{room.url}/hub/logo")  # of the same address, and without the header
+    opened = "async address => { const page = open(address); await new Promise(go => setTimeout(go, 3000));"
+    opened += " try { return page.closed ? 'severed' : page.document.title } catch { return 'forbidden' } }"
+    for address in ("room", "formgrader/manage_assignments", "lab"):
+        assert page.evaluate(opened, f"{room.url}/user/instructor/{address}") == "severed"
+    assert page.evaluate(opened, f"{room.url}/hub/token") == "severed"
+    page.close()

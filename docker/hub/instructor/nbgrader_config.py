@@ -10,4 +10,4 @@ c = get_config()  # noqa: F821
 configure(c)
 c.CourseDirectory.root = os.path.join(ROOM, "course")
 c.Exchange.root = os.path.join(ROOM, "exchange")
-c.ExchangeFactory.collect = "autograder.classroom.exchange.CollectByOwner"
+c.ExchangeFactory.collect = "autograder.classroom.room.exchange.CollectByOwner"

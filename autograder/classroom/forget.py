@@ -1,0 +1,218 @@
+"""Forgets a person: `autograder forget NAME`. docs/PRIVACY.md says what is stored about people, and where.
+
+A course forgets what was handed in, its grades and its pages, and writes the files about the class anew. A room forgets
+also the sign-in, the home, shared progress, and what is in the exchange: that needs root, and a room that is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import MissingEntry
+from nbgrader.utils import notebook_hash
+from sqlalchemy import create_engine, text
+
+from .course import COURSE_ID, HELD, Course, CourseError, read_json, word, write_atomically
+from .duedates import FILE as RULES
+from .grading.gradebook import open_gradebook
+from .grading.regrade import held_of_others, write_changes
+from .intake.people import ClassList, roster_of
+from .intake.roster import people_of
+from .intake.tables import read_table
+from .lms.lti import SENT
+from .locks import one_grader
+from .reports.export import export
+from .reports.report import report as write_page
+from .standing import standing
+
+STEPS = ("submitted", "autograded", "feedback", HELD)
+ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html", "nbgrader_grades.csv", ".nbgrader.log")
+
+
+@dataclass
+class ForgetReport:
+    """What was there of a person and is gone, and what only its owner can look through."""
+
+    gone: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    status: int = 0
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        for what in self.gone:
+            out(f"forgotten: {what}")
+        for what in self.left:
+            out(f"look through: {what}")
+
+
+def forget(course: Course, name: str, room: Path | None = None) -> ForgetReport:
+    """Remove what a course, and a room where one is given, keep of a person. CourseError where they know nobody so.
+
+    name: the student's id, as in grades.csv; in a room, the name of the sign-in.
+    """
+    known = {person.id for person in standing(course).people} if course.root.is_dir() else set()
+    report, number = ForgetReport(), _number_in(room, name) if room else None
+    if name not in known and number is None and not (room and name in _read(room / "hub/people.json")):
+        people = ", ".join(map(word, sorted(known)[:20]))
+        raise CourseError(f"there is nobody called {word(name)}; there are: {people or 'no people'}")
+    if room:
+        _forget_in_room(room, name, number, list(_secrets(course, room, name, number)), report)
+    if name in known:
+        _forget_in_course(course, name, report)
+    report.left += ["backups, what you exported to other folders, and the files of your LMS"]
+    return report
+
+
+def _forget_in_course(course: Course, name: str, said: ForgetReport) -> None:
+    with one_grader(course, print), open_gradebook(course) as gradebook:
+        with contextlib.suppress(MissingEntry):
+            gradebook.remove_student(name)
+            said.gone.append("grades and comments in the gradebook")
+        gradebook.db.commit()
+        _compact(gradebook.db.get_bind())
+    for step in STEPS:
+        if (course.root / step / name).is_dir():
+            shutil.rmtree(course.root / step / name)
+            said.gone.append(f"{step}/{word(name)}")
+    classlist = ClassList(course)
+    for kept in (classlist.people, classlist.trouble):
+        kept.pop(name, None)
+    classlist.late = {key: late for key, late in classlist.late.items() if key.partition("/")[0] != name}
+    classlist.save()
+    said.gone.append("names and numbers in class.json")
+    if roster_of(course).exists():
+        table = read_table(roster_of(course), "the roster")
+        theirs = [person is not None and person.id == name for person in people_of(table.lines)]
+        table.lines[1:] = [line for line, own in zip(table.lines[1:], theirs) if not own]
+        write_atomically(roster_of(course), table.content())
+        said.gone += ["the line in roster.csv"] * any(theirs)
+    sent = course.root / SENT
+    if sent.exists():
+        left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
+        write_atomically(sent, json.dumps(left, indent=1).encode())
+    for file in ABOUT_ALL:
+        (course.root / file).unlink(missing_ok=True)
+    shutil.rmtree(course.root / "exports", ignore_errors=True)
+    write_changes(course, held_of_others(course, ()))
+    if course.handed_in("autograded"):
+        write_page(course)
+        export(course)
+    said.gone.append("the files about the class: the page and the tables are written anew, exports/ is gone")
+    owner = course.root.stat()
+    for path in course.root.iterdir():  # root may have written them
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    if name in course.rules().students:
+        said.left.append(f"{course.root / RULES} has rules for {word(name)}")
+
+
+def _secrets(course: Course, room: Path, name: str, number: int | None) -> Iterator[tuple[str, str]]:
+    """(nbgrader's secret, lesson) of what somebody handed in: by these their pages in the exchange are named."""
+    for folder in (path for path in _hand_ins(room, number) if not path.is_symlink()):
+        lessons = [part for part in folder.name.split("+")[1:] if part in course.released]
+        yield from ((_text(folder / "submission_secret.txt"), lesson) for lesson in lessons)
+    for student, lesson in course.handed_in():
+        if student == name:
+            yield _text(course.stamp(student, lesson).with_name("submission_secret.txt")), lesson
+
+
+def _text(path: Path) -> str:
+    """A short text of somebody else's, which may be anything; "" where it is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            return file.read(1024).decode("ascii", "replace")
+    except OSError:
+        return ""
+
+
+def _hand_ins(room: Path, number: int | None) -> list[Path]:
+    inbound = room / "exchange" / COURSE_ID / "inbound"
+    return [path for path in inbound.glob("*") if path.lstat().st_uid == number]
+
+
+def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, said: ForgetReport) -> None:
+    if name == "instructor":
+        raise CourseError("found the instructor, to whom the course belongs; expected an attendee")
+    if os.geteuid():
+        raise CourseError("found an ordinary user; expected root, because a room's files belong to its people")
+    if pid := _text(room / "hub/proxy.pid").strip():
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(pid), 0)
+            raise CourseError(f"the room is open (process {pid}); close it first, so that nobody is signed in")
+    for file in ("hub/people.json", "hub/names.json"):
+        kept = _read(room / file)
+        if name in kept:
+            kept.remove(name) if isinstance(kept, list) else kept.pop(name)
+            (room / file).write_text(json.dumps(kept, indent=1))
+            said.gone.append(file)
+    database = os.environ.get("ROOM_DATABASE") or f"sqlite:///{room / 'hub/hub.sqlite'}"
+    if os.environ.get("ROOM_DATABASE") or (room / "hub/hub.sqlite").exists():
+        engine = create_engine(database)
+        with engine.begin() as hub:
+            if engine.dialect.name == "sqlite":
+                hub.execute(text("PRAGMA foreign_keys = ON"))
+            hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
+        _compact(engine)
+        said.gone.append("the account in the hub's database")
+    for secret, lesson in filter(lambda one: one[0], secrets):
+        page = room / "exchange" / COURSE_ID / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
+        if page.is_file():
+            page.unlink()
+            said.gone.append(f"feedback on {lesson} in the exchange")
+    for path in [*_hand_ins(room, number), room / "progress" / name, room / "home" / name]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.exists() or path.is_symlink():
+            path.unlink()
+        else:
+            continue
+        said.gone.append(f"{path.relative_to(room).parent}/{word(path.name)}")
+    _forget_user(room, name, said)
+    said.left.append("the hub's log, where you keep one")
+
+
+def _forget_user(room: Path, name: str, said: ForgetReport) -> None:
+    """The user of this machine, or of the containers. Their number is not given to anybody else."""
+    with contextlib.suppress(KeyError):
+        if pwd.getpwnam(name).pw_dir == str(room / "home" / name):
+            subprocess.run(["userdel", name], check=True, capture_output=True)
+            said.gone.append("the user of this machine")
+    lines = _text_lines(room / "passwd")
+    if changed := [at for at, line in enumerate(lines) if line.startswith(f"{name}:")]:
+        for at in changed:
+            lines[at] = ":".join([f"gone-{lines[at].split(':')[2]}", *lines[at].split(":")[1:]])
+        (room / "passwd").write_text("".join(f"{line}\n" for line in lines))
+        said.gone.append("the name in passwd, of the users in containers")
+
+
+def _number_in(room: Path, name: str) -> int | None:
+    """Somebody's user number in a room; None for a user who is not of this room."""
+    users = {line.split(":")[0]: line.split(":")[2] for line in _text_lines(room / "passwd")}
+    if name in users and (room / "home" / name).is_dir():
+        return int(users[name])
+    with contextlib.suppress(KeyError):
+        user = pwd.getpwnam(name)
+        return user.pw_uid if user.pw_dir == str(room / "home" / name) else None
+    return None
+
+
+def _text_lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _read(path: Path) -> dict | list:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _compact(engine) -> None:
+    """Have SQLite overwrite what was deleted: until then it is in the file."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM"))

@@ -1,0 +1,203 @@
+"""Judges a batch on a Dask cluster: `autograder run --cluster tcp://scheduler:8786`.
+
+What travels is the text of an answer, one way, and its verdict, the other way. Nothing else is shared: a worker needs
+this package, installed in the same version, and neither the course directory nor the gradebook. Dask brings the
+workers of Slurm, Kubernetes and ssh (dask-jobqueue, dask-kubernetes, `dask ssh`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ...judge import Judge, this_backend
+from ...judge.jax import JaxMissing
+from ...judge.pool import NewJudge, SturdyJudge
+from ...text import visible
+from ..course import Course, CourseError
+from .judging import Answer, Pending, Question, Row, answered, ask, grader_error, read
+from .record import judge_version
+
+DEATHS = 2  # workers that may die of a submission before it is failed
+START_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a worker says about itself. `problem` says why it cannot judge."""
+
+    version: str
+    backend: str
+    problem: str = ""
+
+
+class Cluster:
+    """A context manager: the workers at an address, which judge as this package here would. Raises CourseError."""
+
+    def __init__(self, address: str, confine: bool, new_judge: NewJudge | None = None) -> None:
+        self._address, self._new_judge = address, new_judge or functools.partial(Judge, confine)
+        self._prove = new_judge is None
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Cluster:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise CourseError(
+                "--cluster needs Dask; install it: .venv/bin/pip install -c constraints.txt distributed"
+            ) from None
+        with contextlib.ExitStack() as unless_ready:
+            try:
+                client = Client(self._address, timeout=START_SECONDS, set_as_default=False)
+                self._client = unless_ready.enter_context(client)
+            except (OSError, ValueError, TypeError) as error:
+                raise CourseError(f"{self._address}: no Dask scheduler answers: {visible(error, 200)}") from None
+            places = self._client.run(place)
+            if not places:
+                raise CourseError(f"{self._address}: has no workers; start some: dask worker {self._address}")
+            self.version, self.backend = _common(places, self._address)
+            self._resources = {"GPU": 1} if self.backend != "interpreter" else {}
+            if self._resources and not self._slots():
+                how = 'dask worker --nthreads 1 --resources "GPU=1"'
+                raise CourseError(f"{self._address}: no worker says that it has a card; start one for each: {how}")
+            unless_ready.enter_context(_allowed_deaths(self._client))
+            self._stack = unless_ready.pop_all()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._stack.__exit__(*error)
+
+    def prove(self, exercises: set[str]) -> None:
+        """CourseError before the first submission where a worker misjudges known answers."""
+        if self._prove:
+            for address, problem in self._client.run(prove, self._new_judge, sorted(exercises)).items():
+                if problem:
+                    raise CourseError(f"the worker {address} cannot judge: {visible(problem, 300)}")
+
+    def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
+        """A row for each submission, as they are done. No more are on their way than the workers have threads.
+
+        So a worker that dies is blamed on what it was judging, and not on what waited for it.
+        """
+        from distributed import as_completed
+
+        waiting = (read(course, *names) for names in todo)
+        running: dict[object, Pending] = {}
+        done = as_completed(loop=self._client.loop)
+        try:
+            while True:
+                for pending in itertools.islice(waiting, max(self._slots() - len(running), 0)):
+                    if not pending.questions:
+                        yield answered(pending, [], 0.0)
+                        continue
+                    future = self._client.submit(
+                        judge_there, self.version, self._new_judge, pending.questions, pending.submission.cells,
+                        pure=False, resources=self._resources or None,
+                    )  # fmt: skip
+                    running[future] = pending
+                    done.add(future)
+                if not running:
+                    if (pending := next(waiting, None)) is None:
+                        return
+                    waiting = itertools.chain([pending], waiting)
+                    time.sleep(0.2)  # until there is a worker again
+                    continue
+                future = next(done)
+                yield _row(running.pop(future), future)
+        finally:
+            self._client.cancel(list(running))
+
+    def _slots(self) -> int:
+        workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(int(w["resources"].get("GPU", 0)) if self._resources else w["nthreads"] for w in workers)
+
+
+def _common(places: dict[str, Place], address: str) -> tuple[str, str]:
+    """(version, backend) of all workers. CourseError where a grade would depend on the worker."""
+    for worker, there in places.items():
+        if there.problem:
+            raise CourseError(f"the worker {worker} cannot judge: {there.problem}")
+    if len({(there.version, there.backend) for there in places.values()}) > 1:
+        listed = ", ".join(f"{worker} ({there.backend}, {there.version[:8]})" for worker, there in places.items())
+        raise CourseError(f"{address}: its workers judge differently: {visible(listed, 500)}; use one kind of machine")
+    there = next(iter(places.values()))
+    return there.version, there.backend
+
+
+def _row(pending: Pending, future) -> Row:
+    from distributed.scheduler import KilledWorker
+
+    try:
+        seconds, answers = future.result()
+        return answered(pending, answers, seconds)
+    except KilledWorker:
+        note = f"{DEATHS} workers died while they judged it; it was not tried again"
+    except Exception as error:
+        note = grader_error(error)
+    row = pending.row
+    row.notes.append(note)
+    row.needs_review = row.failed = True
+    return row
+
+
+@contextlib.contextmanager
+def _allowed_deaths(client) -> Iterator[None]:
+    """Have the scheduler give a submission up after DEATHS workers, as long as this batch runs."""
+
+    def change(count: int, dask_scheduler=None) -> int:
+        before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, count
+        return before
+
+    before = client.run_on_scheduler(change, DEATHS - 1)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            client.run_on_scheduler(change, before)
+
+
+# -- on a worker ------------------------------------------------------------------------------------------
+
+_mine = threading.local()  # a judge for each thread: only one thread may use it
+_stop_all: list[Callable[[], None]] = []
+atexit.register(lambda: [stop() for stop in _stop_all])
+
+
+def place() -> Place:
+    """What this worker would judge with."""
+    try:
+        return Place(judge_version(), this_backend())
+    except Exception as error:
+        return Place("", "", visible(f"{type(error).__name__}: {error}", 300))
+
+
+def prove(new_judge: NewJudge, exercises: list[str]) -> str:
+    """Why known answers get wrong verdicts here; "" where they do not."""
+    try:
+        with new_judge() as judge:
+            for exercise in exercises:
+                with contextlib.suppress(JaxMissing):
+                    judge.prove(exercise)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def judge_there(
+    version: str, new_judge: NewJudge, questions: list[Question], cells: list[dict]
+) -> tuple[float, list[Answer]]:
+    """Seconds and verdicts. Raises RuntimeError where this worker would judge differently."""
+    if judge_version() != version:
+        raise RuntimeError("the worker has another version of the judge, of torch or of Triton, or another card")
+    if getattr(_mine, "judge", None) is None:
+        _mine.judge = SturdyJudge(new_judge)
+        _stop_all.append(_mine.judge.close)
+    began = time.perf_counter()
+    answers = ask(_mine.judge, questions, cells)
+    return time.perf_counter() - began, answers

@@ -1,0 +1,250 @@
+"""Grades what was collected: many judges side by side, one row a submission.
+
+    submitted/ ──grade──▶ autograded/ + gradebook.db ──feedback──▶ feedback/
+                                                     ──export────▶ grades.csv, exercises.csv
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nbgrader.api import Gradebook
+
+from ...box import Box
+from ...exercises import EXERCISES
+from ...judge import Judge, this_backend
+from ...judge.jax import JaxMissing
+from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
+from .. import interrupt
+from ..course import Course, CourseError, word
+from ..locks import one_grader, scratch_folder
+from ..submission import exercise_of, grade_id, is_check
+from .cluster import Cluster
+from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
+from .judging import Row, judge_submission
+from .record import answers_hash, file_hash, graded_by, judge_version, record_of, submitted_notebook
+from .regrade import Change, changes_of, held, held_of_others, hold, release
+from .regrade import write_changes as write_list
+
+__all__ = ["GradeReport", "grade"]
+
+LISTED = 20  # changes that are printed; changes.csv has all
+
+
+@dataclass
+class GradeReport:
+    """The rows of all that was asked for. `changes` are held back: their rows have the grade that still holds."""
+
+    rows: list[Row]
+    changes: list[Change] = field(default_factory=list)
+    changed: Path | None = None
+
+    @property
+    def status(self) -> int:
+        """Exit status: 0, or 1 where a person must decide about a row."""
+        return int(bool(self.changes) or any(row.needs_review for row in self.rows))
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        for row in self.rows:
+            out(str(row))
+        self.print_changes(out)
+        waiting = sum(row.needs_review for row in self.rows)
+        kept = sum(row.kept for row in self.rows)
+        out(
+            f"{len(self.rows)} submissions graded"
+            + (f", {kept} of them before and unchanged since" if kept else "")
+            + (f"; {waiting} of them need review" if waiting else "")
+        )
+
+    def print_changes(self, out: Callable[[str], None]) -> None:
+        for change in self.changes[:LISTED]:
+            out(f"would change: {change}")
+        if self.changes:
+            more = f" ({len(self.changes) - LISTED} more)" if len(self.changes) > LISTED else ""
+            out(f"would change{more}: nothing of it is written; see {self.changed}; then grade with --write-changes")
+
+
+def grade(
+    course: Course,
+    assignments: list[str] | None = None,
+    students: list[str] | None = None,
+    *,
+    workers: int | None = None,
+    confine: bool = True,
+    again: bool = False,
+    write_changes: bool = False,
+    cluster: str | None = None,
+    new_judge: NewJudge | None = None,
+    early: Sequence[Box] = (),
+    progress: Callable[[str], None] = lambda line: None,
+) -> GradeReport:
+    """Grade what was handed in, and write autograded/ and the gradebook. Grading again gives the same rows.
+
+    A grade is kept while answers, exercise, judge, backend and gradebook are the same; `again` grades all. So a run
+    that was stopped goes on where it was. Where the answers are the same and the points are not, the old grade holds
+    until `write_changes`. `assignments` and `students` choose some. `workers` judge at the same time: one for each
+    card, or for each processor where there is no card; or those of the Dask `cluster` at an address. Judges
+    take the boxes `early`, which were started while other things were loaded; the caller closes them. Every submission
+    gets a row, however broken; CourseError is for a call that is itself wrong, and CannotJudge for an installation
+    that misjudges known answers: then nothing is graded.
+    """
+    chosen = _chosen(course, assignments, students)
+    lateness = Lateness(course)
+    with contextlib.ExitStack() as stack:
+        far = stack.enter_context(Cluster(cluster, confine, new_judge)) if cluster else None
+        version, backend = (far.version, far.backend) if far else (judge_version(), this_backend())
+        graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
+        stack.enter_context(one_grader(course, progress))
+        gradebook = stack.enter_context(open_gradebook(course))
+        register(course, gradebook, {assignment for _, assignment in chosen})
+        before = _graded_before(course, gradebook, chosen)
+        kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
+        rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
+        lateness.apply_to(gradebook, kept)  # course.toml may have changed
+        ready = [] if again else _held(course, before, kept, graded_as)
+        todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
+        judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge, early)
+        stack.enter_context(contextlib.closing(judged))  # Ctrl-C: the judges end before the gradebook
+        changes: list[Change] = []
+        with Saver(course, gradebook, lateness) as saver:
+            for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
+                names, by = (row.student, row.assignment), graded_as[row.assignment]
+                record = {**row.record(), **({} if row.failed else {"by": by})}
+                different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
+                if different:
+                    hold(course, row, record)
+                    changes += different
+                    rows.append(Row.from_record(*names, before[names]))
+                else:
+                    saver.add(row, record)
+                    rows.append(row)
+        with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
+            waits = waiting(course, gradebook)
+            for row in rows:
+                lines = waits.get((row.student, row.assignment), [])
+                row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
+    release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
+    report = GradeReport(sorted(rows, key=lambda row: (row.student, row.assignment)), changes)
+    report.changed = write_list(course, changes + held_of_others(course, chosen))
+    return report
+
+
+def _graded_before(
+    course: Course, gradebook: Gradebook, chosen: list[tuple[str, str]]
+) -> dict[tuple[str, str], dict]:
+    """The records of those among the chosen whose answers are what was graded in this gradebook."""
+    there = graded_in(gradebook)
+    before = {}
+    for names in chosen:
+        record = record_of(course, *names)
+        if names not in there or not isinstance(record.get("by"), dict):
+            continue
+        path = submitted_notebook(course, *names)
+        if file_hash(path) == record["submitted"] or (record["answers"] and answers_hash(path) == record["answers"]):
+            before[names] = record
+    return before
+
+
+def _held(course: Course, before: dict, kept: set[tuple[str, str]], graded_as: dict[str, dict]) -> list[Row]:
+    """Rows that were judged by an earlier run and held back."""
+    rows = (held(course, *n, record, graded_as[n[1]]) for n, record in before.items() if n not in kept)
+    return [row for row in rows if row]
+
+
+def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
+    began = time.monotonic()
+    for done, row in enumerate(rows, 1):
+        yield row
+        interrupt.check()
+        left = (time.monotonic() - began) / done * (count - done)
+        say(f"[{done}/{count}] {row} ({row.seconds:.1f} s; {_duration(left)} left)")
+
+
+def _duration(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def _judged(
+    course: Course,
+    todo: list[tuple[str, str]],
+    workers: int | None,
+    confine: bool,
+    new_judge: NewJudge | None,
+    early: Sequence[Box],
+) -> Iterator[Row]:
+    """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
+
+    def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
+        return judge_submission(course, *names, judge)
+
+    if not todo:
+        return
+    if new_judge is None:
+        _prove(_exercises(course, todo), confine)
+    bound = cards() if new_judge is None else []
+    started = list(early)
+
+    def judge_here() -> Judge:
+        return Judge(confine, early=started.pop() if started else None)
+
+    # judges in processes of their own make their boxes there
+    maker = new_judge or (functools.partial(Judge, confine) if bound else judge_here)
+    pool = JudgePool(min(workers or size_here(bound), len(todo)), maker, bound)
+    with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
+        for _, row in done:
+            yield row
+
+
+def _prove(exercises: set[str], confine: bool) -> None:
+    """CannotJudge before the first submission, and not an error in each of its rows."""
+    with contextlib.closing(Judge(confine)) as judge:  # it starts its box where an answer must be judged
+        for exercise in exercises:
+            with contextlib.suppress(JaxMissing):  # its answers get rows that say so
+                judge.prove(exercise)
+
+
+def _judged_far(course: Course, todo: list[tuple[str, str]], cluster: Cluster) -> Iterator[Row]:
+    if todo:
+        cluster.prove(_exercises(course, todo))
+        with contextlib.closing(cluster.rows(course, todo)) as rows:
+            yield from rows
+
+
+def _exercises(course: Course, todo: list[tuple[str, str]]) -> set[str]:
+    """The exercises of this package in some submissions."""
+    names = {assignment for _, assignment in todo} & set(course.released)
+    cells = (cell for name in names for cell in course.released[name]["cells"])
+    return {exercise_of(grade_id(cell)) for cell in filter(is_check, cells)} & set(EXERCISES)
+
+
+def _chosen(
+    course: Course, assignments: list[str] | None, students: list[str] | None
+) -> list[tuple[str, str]]:
+    there = course.handed_in()
+    if not there:
+        raise CourseError(
+            f"{course.root / 'submitted'}: nothing was handed in; run `autograder collect` first"
+        )
+    for what, asked, known in (
+        ("assignment", assignments, {a for _, a in there} | set(course.released)),
+        ("student", students, {s for s, _ in there}),
+    ):
+        for name in asked or ():
+            if name not in known:
+                names = ", ".join(map(word, sorted(known)))
+                raise CourseError(f"there is no {what} {name!r}; there are: {names}")
+    chosen = [
+        (student, assignment)
+        for student, assignment in there
+        if (not students or student in students) and (not assignments or assignment in assignments)
+    ]
+    if not chosen:
+        raise CourseError("none of these students handed in one of these assignments")
+    return chosen

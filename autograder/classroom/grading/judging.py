@@ -1,0 +1,250 @@
+"""Judges one submission: reads it, asks the judge about each answer, and writes the verdicts into the notebook.
+
+Nothing of a student's is executed here, and nobody else's files are touched.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from dataclasses import dataclass, field, replace
+
+from ...answer import from_notebook
+from ...text import visible, visible_json
+from ...verdict import GRADER_ERROR, Finding, Verdict
+from ..course import Course, word
+from ..submission import (
+    NO_NOTEBOOK,
+    REVIEW,
+    Submission,
+    clean_notebook,
+    exercise_of,
+    grade_id,
+    is_answer,
+    is_check,
+    read_submission,
+)
+from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
+
+MAX_PANEL = 200_000
+
+
+@dataclass
+class Row:
+    """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
+
+    `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs. `failed` says that the
+    grader failed, and not the student; `kept` that the grade is of an earlier run.
+    """
+
+    student: str
+    assignment: str
+    notebook: dict | None = field(default=None, repr=False)
+    score: float = 0.0
+    points: float = 0.0
+    notes: list[str] = field(default_factory=list)
+    needs_review: bool = False
+    failed: bool = False
+    kept: bool = False
+    seconds: float = 0.0
+
+    @classmethod
+    def from_record(cls, student: str, assignment: str, record: dict) -> Row:
+        """The row of an earlier run, without its notebook."""
+        fields = {name: record[name] for name in ("score", "points", "seconds")}
+        return cls(student, assignment, notes=list(record["notes"]), kept=True, **fields)
+
+    def record(self) -> dict:
+        """What `from_record` needs."""
+        return {"score": self.score, "points": self.points, "notes": self.notes, "seconds": round(self.seconds, 3)}
+
+    def __str__(self) -> str:
+        grade = f"{self.score:g} / {self.points:g}"
+        state = "needs review" if self.needs_review else "graded"
+        notes = f": {' '.join(visible('; '.join(self.notes), 300).split())}" if self.notes else ""
+        return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
+
+
+Question = tuple[str, float]  # an exercise and its points
+Answer = tuple[Verdict, str]  # a verdict and the source that it is about
+
+
+@dataclass
+class Pending:
+    """A submission that was read, and not judged yet: what to ask a judge about, wherever it is.
+
+    Where `row` failed already there is nothing to ask.
+    """
+
+    row: Row
+    submission: Submission | None = None
+    released: dict = field(default_factory=dict)
+    record: dict = field(default_factory=dict)
+
+    @property
+    def questions(self) -> list[Question]:
+        if self.submission is None or not self.submission.readable:
+            return []
+        checks = filter(is_check, self.released["cells"])
+        return [(exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])) for cell in checks]
+
+
+def read(course: Course, student: str, assignment: str) -> Pending:
+    """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
+    row = Row(student, assignment)
+    try:
+        released = course.released.get(assignment)
+        if released is None:
+            raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
+        path = submitted_notebook(course, student, assignment)
+        # Before it is read: whatever is collected meanwhile is something newer.
+        record = {"submitted": file_hash(path), "answers": answers_hash(path)}
+        return Pending(row, _not_of_another_lesson(read_submission(path, released), released), released, record)
+    except Exception as error:
+        return Pending(_failed(row, error))
+
+
+def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
+    """The submission; one that a person must look at where all its answers are those of another lesson."""
+    from ...exercises import EXERCISES
+
+    names = [exercise_of(grade_id(cell)) for cell in filter(is_check, released["cells"])]
+    exercises = [EXERCISES[name] for name in names if name in EXERCISES]
+    if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
+        return submission
+    problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
+    return Submission(copy.deepcopy(released), problems=[visible(problem, 300)], readable=False)
+
+
+def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
+    """A judge's verdicts on the answers in some cells. Never raises."""
+    return [_verdict(judge, exercise, points, cells) for exercise, points in questions]
+
+
+def answered(pending: Pending, answers: list[Answer], seconds: float) -> Row:
+    """The row of a submission, with the verdicts on its questions. Never raises."""
+    row = pending.row
+    row.seconds = seconds
+    if pending.submission is not None:
+        try:
+            _write_answers(row, pending, answers)
+        except Exception as error:
+            _failed(row, error)
+    return row
+
+
+def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
+    """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
+    began = time.perf_counter()
+    pending = read(course, student, assignment)
+    answers = ask(judge, pending.questions, pending.submission.cells) if pending.submission else []
+    return answered(pending, answers, time.perf_counter() - began)
+
+
+def _failed(row: Row, error: Exception) -> Row:
+    row.notes.append(grader_error(error))
+    row.needs_review = row.failed = True
+    return row
+
+
+def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
+    submission, judged = pending.submission, iter(answers)
+    hashes = pending.record["judged"] = {}  # a score that a person gave is about one of these answers
+    row.notes += submission.problems
+    row.needs_review = not submission.readable
+    for cell in filter(is_check, submission.notebook["cells"]):
+        exercise, points = exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])
+        if submission.readable:
+            verdict, source = next(judged)
+            _show_what_was_judged(submission.notebook, pending.released, exercise, source)
+            hashes[exercise] = hash_of(source)
+            if doubt := _doubt(submission, exercise, source, verdict):
+                row.notes.append(doubt)
+                cell["metadata"][REVIEW], row.needs_review = doubt, True
+        else:
+            hashes[exercise] = pending.record["submitted"]
+            verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
+        earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
+        _write_verdict(cell, verdict, earned)
+        row.points += points
+        row.score += earned
+        if verdict.diagnosis == GRADER_ERROR:
+            row.notes.append(f"{exercise}: {verdict.message}")
+            row.needs_review = row.failed = True
+    row.notebook = clean_notebook(submission.notebook)
+    row.notebook["metadata"][NAME] = pending.record
+
+
+def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
+    """Why a person should look at an answer though it was judged; "" where nothing is strange."""
+    count = submission.cells_of_answers.get(exercise, 1)
+    if count == 0 and not source:
+        return f"there is no answer cell {exercise}, nor its function in another cell"
+    if count > 1 and not verdict.passed:
+        return f"the answer cell {exercise} is there {count} times"
+    return ""
+
+
+def _verdict(judge, exercise: str, points: float, cells: list[dict]) -> Answer:
+    """The verdict on an exercise, and the source that it is about."""
+    from ...exercises import find
+
+    source = ""
+    try:
+        source = from_notebook({"cells": cells}, find(exercise)) or ""
+        return _without_guesses(judge.judge(exercise, source)), source
+    except Exception as error:
+        return _zero(exercise, points, GRADER_ERROR, grader_error(error)), source
+
+
+def _without_guesses(verdict: Verdict) -> Verdict:
+    """The verdict. What a compiler refuses as a whole says nothing of a single blank: a right one had a ✗, too."""
+    if verdict.diagnosis != "compile-error" or any(verdict.blanks.values()):
+        return verdict
+    return replace(verdict, blank_findings={})
+
+
+def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source: str) -> None:
+    """Put `source` into the answer cell where the student wrote the function in another one."""
+    from ...exercises import find
+
+    starter, cell = (
+        next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})
+        for nb in (released, notebook)
+    )
+    defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
+    elsewhere = cell["source"] == starter["source"] or not defines
+    if elsewhere and source and source != from_notebook(released, find(exercise)):
+        cell["source"] = source
+
+
+def _zero(exercise: str, points: float, slug: str, message: str) -> Verdict:
+    return Verdict(exercise, False, 0.0, points, "", Finding(slug, f"{message[:1].upper()}{message[1:]}."))
+
+
+def grader_error(error: Exception) -> str:
+    return f"an error of the grader, not of the student: {type(error).__name__}: {visible(error, 300)}"
+
+
+def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
+    """Put a verdict into the graded cell: as its outputs, and as metadata for feedback and export.
+
+    The points are the last output, in the form that nbgrader reads as partial credit.
+    """
+    cell["metadata"]["verdict"] = visible_json(verdict.to_json())
+    panel = {"text/plain": visible(verdict.to_text()), "text/html": visible(verdict.to_html(), MAX_PANEL)}
+    points = {"text/plain": repr(float(earned))}
+    cell["outputs"] = [
+        {"output_type": "display_data", "metadata": {}, "data": panel},
+        {"output_type": "execute_result", "metadata": {}, "data": points, "execution_count": 1},
+    ]
+
+
+def ungraded(course: Course, row: Row) -> dict:
+    """The released notebook, with the error that kept a submission from being graded in every check cell."""
+    notebook = copy.deepcopy(course.released[row.assignment])
+    for cell in filter(is_check, notebook["cells"]):
+        points = float(cell["metadata"]["nbgrader"]["points"])
+        _write_verdict(cell, _zero(exercise_of(grade_id(cell)), points, GRADER_ERROR, row.notes[-1]), 0.0)
+    return notebook

@@ -1,0 +1,130 @@
+"""Grading again what nobody changed: a grade that would become another one is held back and shown first.
+
+    held/<student>/<assignment>/     what it would be, until somebody writes it or it is judged anew
+    changes.csv                      whose grades would change, from what to what, and why
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...text import visible
+from ..course import HELD, Course, word, write_atomically
+from ..reports.export import write_csv
+from ..submission import exercise_of, grade_id, is_check
+from .judging import Row
+from .record import NAME, record_of
+
+CHANGES = "changes.csv"
+
+
+@dataclass(frozen=True)
+class Change:
+    """What would become of an exercise's points though its answer is the same; `because` says what is new."""
+
+    student: str
+    assignment: str
+    exercise: str
+    before: float
+    after: float
+    reason: str
+    because: str
+
+    def __str__(self) -> str:
+        who = f"{word(self.student)} {word(self.assignment)} {self.exercise}"
+        reason = f": {' '.join(visible(self.reason, 200).split())}" if self.reason else ""
+        return f"{who}: {self.before:g} → {self.after:g} ({self.because}){reason}"
+
+
+def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]) -> list[Change]:
+    """The exercises whose points differ between a row and the grade that `record` is about."""
+    before = record.get("by") or {}
+    because = ", ".join(f"another {what}" for what in graded_as if before.get(what) != graded_as[what])
+    because = because or "judged again"
+    if row.failed:
+        note = row.notes[-1] if row.notes else ""
+        return [Change(row.student, row.assignment, "all", record["score"], row.score, note, because)]
+    old = _points(course.notebook("autograded", row.student, row.assignment))
+    changes = []
+    for cell in filter(is_check, row.notebook["cells"]):
+        name, after = exercise_of(grade_id(cell)), _earned(cell)
+        if abs(old.get(name, 0.0) - after) > 1e-9:
+            verdict = cell["metadata"]["verdict"]
+            reason = "" if verdict["passed"] else f"{verdict['diagnosis']}: {verdict['message']}"
+            changes.append(Change(row.student, row.assignment, name, old.get(name, 0.0), after, reason, because))
+    return changes
+
+
+def hold(course: Course, row: Row, record: dict) -> None:
+    """Keep a row beside the grades, so that it need not be judged again to be written."""
+    if row.notebook and not row.failed:
+        row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
+        write_atomically(course.notebook(HELD, row.student, row.assignment), json.dumps(row.notebook).encode())
+
+
+def held(course: Course, student: str, assignment: str, record: dict, graded_as: dict[str, str]) -> Row | None:
+    """The row that was held back, if the same answers would be judged in the same way now."""
+    row = _read(course, student, assignment)
+    if row is None:
+        return None
+    kept = row.notebook["metadata"][NAME]
+    same = all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
+    return row if same and kept["by"] == graded_as else None
+
+
+def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:
+    """The changes that earlier runs held back, of submissions that are not among the chosen."""
+    changes, chosen = [], set(chosen)
+    for names in course.handed_in(HELD):
+        row, record = _read(course, *names), record_of(course, *names)
+        if names not in chosen and row and record:
+            changes += changes_of(course, row, record, row.notebook["metadata"][NAME]["by"])
+    return changes
+
+
+def _read(course: Course, student: str, assignment: str) -> Row | None:
+    """A row that was held back; None where there is none."""
+    try:
+        notebook = json.loads(course.notebook(HELD, student, assignment).read_bytes())
+        row = Row.from_record(student, assignment, notebook["metadata"][NAME])
+        if not isinstance(notebook["metadata"][NAME]["by"], dict):
+            return None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    row.notebook, row.kept = notebook, False
+    return row
+
+
+def release(course: Course, names: Iterable[tuple[str, str]]) -> None:
+    """Forget what was held back of these submissions."""
+    for student, assignment in names:
+        shutil.rmtree(course.notebook(HELD, student, assignment).parent, ignore_errors=True)
+
+
+def write_changes(course: Course, changes: list[Change]) -> Path | None:
+    """Write changes.csv; remove it where nothing would change."""
+    path = course.root / CHANGES
+    if not changes:
+        path.unlink(missing_ok=True)
+        return None
+    header = ["student", "assignment", "exercise", "before", "after", "because", "reason"]
+    write_csv(path, header, [[getattr(change, column) for column in header] for change in changes])
+    return path
+
+
+def _points(path: Path) -> dict[str, float]:
+    try:
+        cells = json.loads(path.read_bytes())["cells"]
+        return {exercise_of(grade_id(cell)): _earned(cell) for cell in filter(is_check, cells)}
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+
+
+def _earned(cell: dict) -> float:
+    """The points that `judging` wrote into a check cell: its last output."""
+    said = cell["outputs"][-1]["data"]["text/plain"]
+    return float("".join(said))

@@ -1,0 +1,453 @@
+"""Whose notebook is which assignment, from the names of files and folders."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from ...text import visible
+from ..course import Course, CourseError
+from ..submission import cells_of, grade_id, is_answer
+from .people import ClassList
+from .roster import Unclear
+from .sources import STAMP, CollectReport, Found, ignored, shown
+from .student_id import student_id
+from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
+
+MAX_NOTEBOOKS = 100_000
+LAYOUTS = (
+    "one folder per student (ann/01_vector_add.ipynb), the student in the name (ann_01_vector_add.ipynb), "
+    "or the download of Moodle, Canvas, Blackboard, Brightspace, Gradescope or GitHub Classroom"
+)
+
+_DOCUMENTS = (".pdf", ".html", ".htm", ".txt", ".md", ".doc", ".docx", ".odt", ".rtf", ".py", ".png", ".jpg", ".heic")
+_NO_STUDENT = {"assets", "data", "docs", "figures", "images"}  # folders that are nobody's
+_NO_STUDENT |= {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
+_COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
+_NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
+_NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+
+
+Person = tuple[str, str, str]  # a system, and a name and a number in it
+
+
+@dataclass
+class _Candidate:
+    """A file on its way to a student. `rest` is what its name says beside the assignment.
+
+    `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
+    cannot be graded; `unclear` why nobody can be said to have handed it in. `other` is a file that is no notebook.
+    """
+
+    found: Found
+    assignment: str
+    rest: str
+    named: Named
+    outside: tuple[str, ...]
+    problem: str = ""
+    unclear: str = "nothing says whose"
+    other: bool = False
+
+
+@dataclass
+class Identified:
+    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none.
+
+    `named_time`: the system's name or metadata says when it was handed in. `perhaps`: it may be of one of these.
+    """
+
+    found: Found
+    student: str
+    assignment: str
+    late: bool = False
+    problem: str = ""
+    named_time: bool = False
+    perhaps: tuple[str, ...] = ()
+
+
+def answers_of(course: Course) -> dict[str, set[str]]:
+    """assignment -> the ids of the answers in it."""
+    return {
+        assignment: {grade_id(c) for c in notebook["cells"] if is_answer(c)}
+        for assignment, notebook in course.released.items()
+    }
+
+
+def identified(
+    files: Iterator[Found],
+    assignments: dict[str, set[str]],
+    classlist: ClassList,
+    student: str,
+    report: CollectReport,
+) -> Iterator[Identified]:
+    """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem."""
+    candidates, others = _candidates(files, assignments, report)
+    _split_blackboard(candidates, assignments, classlist)
+    _take_times_of_worksheet(candidates, classlist)
+    _name_students(candidates, set(assignments), classlist)
+    instead = _in_folders_without_notebook(others, candidates)
+    others = [found for found in others if found.path not in {c.found.path for c in instead}]
+    candidates += instead
+    usual = {c.named.system: c.assignment for c in candidates if c.assignment}
+    claims = [
+        (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
+        for c in candidates
+    ]
+    if student:
+        classlist.said((claim for claim in claims if claim[0].student), student_id(student))
+    ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
+    report.notes += notes
+    whose = [student_id(student) if student else ids.get(claim, "") for claim in claims]
+    with_notebook = {who for c, who in zip(candidates, whose) if not c.other}
+    others += [c.found for c, who in zip(candidates, whose) if c.other and who in with_notebook]
+    _say_what_is_no_notebook(others, report)
+    for c, who in zip(candidates, whose):
+        if c.other and who in with_notebook:
+            continue
+        expected, perhaps = f"expected {LAYOUTS}; or say it with --student", ()
+        if isinstance(who, Unclear):
+            perhaps, expected = who.people, "collect it alone and say whose it is with --student"
+            c.unclear, who = str(who), ""
+        if not who and not c.problem:
+            c.problem = f"is {c.assignment}, but {c.unclear}; {expected}"
+        yield Identified(c.found, who, c.assignment, c.named.late, c.problem, bool(c.named.time), perhaps)
+
+
+def _candidates(
+    files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
+) -> tuple[list[_Candidate], list[Found]]:
+    """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
+    candidates, others, metadata = [], [], []
+    stamps: dict[tuple[str, ...], Found] = {}
+    hidden: dict[Person, Found] = {}
+    for found in files:
+        if found.parts[-1] == STAMP:
+            stamps[found.parts[:-1]] = found
+        if any(map(ignored, found.parts)):
+            hidden.setdefault(_person_of(found), found)
+        elif found.parts[-1] == "submission_metadata.yml":
+            metadata.append(found)
+        elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
+            archive = replace(found, problem="is an archive, but no zip; unpack it first")
+            candidates.append(_candidate(archive, assignments, report))
+        elif found.problem or _might_be_notebook(found, assignments):
+            candidates.append(_candidate(found, assignments, report))
+        else:
+            others.append(found)
+        if len(candidates) > MAX_NOTEBOOKS:
+            raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    for c in candidates:
+        _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
+    submitters: dict[str, list[Named]] = {}
+    for found in metadata:
+        _read_gradescope(found, candidates, submitters, report)
+    named_there = {_person_of(c.found) for c in candidates}
+    submissions_there = {_submission_of(c.found, submitters) for c in candidates}
+    empty = {folder: Found(folder, datetime.now(UTC), bytes) for folder, people in submitters.items() if people}
+    instead = [
+        *_first_of_each(_person_of, [*sorted(others, key=_is_receipt), *hidden.values()], named_there),
+        *_first_of_each(lambda f: _submission_of(f, submitters), [*others, *empty.values()], submissions_there),
+    ]
+    taken = {found.path for found in instead}
+    others = [found for found in others if found.path not in taken]
+    for found in instead:
+        other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+        candidates.append(_candidate(other, assignments, report, other=True))
+    return [named for c in candidates for named in _by_gradescope(c, submitters)], others
+
+
+def _person_of(found: Found) -> Person | None:
+    """Whose file it is, as far as a system's name says it."""
+    _, named = name_by_system(_trusted(found.parts))
+    if named.system:
+        return named.system, named.student, named.number
+    users = (user for pair in itertools.pairwise(found.parts[:-1]) if (user := _github_user(*pair)))
+    return next((("GitHub Classroom", user, "") for user in users), None)
+
+
+def _in_folders_without_notebook(others: list[Found], candidates: list[_Candidate]) -> list[_Candidate]:
+    """The first document in each folder beside the students' folders: its student handed in nothing else."""
+    named = ((c.found.parts[:-1], c.named.student) for c in candidates if not c.named.system)
+    theirs = {parts[: at + 1] for parts, who in named for at, part in enumerate(parts) if part == who}
+    instead: dict[tuple[str, ...], _Candidate] = {}
+    for found in others:
+        for above in {folder[:-1] for folder in theirs}:
+            folder = found.parts[: len(above) + 1]
+            beside = len(found.parts) > len(folder) and folder[:-1] == above and folder not in theirs
+            if beside and folder[-1].lower() not in _NO_STUDENT and found.path.lower().endswith(_DOCUMENTS):
+                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
+                named = Named(student=unicodedata.normalize("NFC", folder[-1]))
+                instead.setdefault(folder, _Candidate(other, "", "", named, (), other.problem, other=True))
+    return list(instead.values())
+
+
+def _is_receipt(found: Found) -> bool:
+    """Blackboard writes a text about every attempt."""
+    return found.path.lower().endswith(".txt") and (_person_of(found) or [""])[0] == "Blackboard"
+
+
+def _first_of_each(whose: Callable[[Found], object], files: list[Found], there: set) -> list[Found]:
+    """The first file of each of whom nothing is `there`."""
+    first: dict[object, Found] = {}
+    for found in files:
+        if (one := whose(found)) and one not in there:
+            first.setdefault(one, found)
+    return list(first.values())
+
+
+def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
+    """A notebook by its ending, or a Python file that is named like an assignment."""
+    name = found.path.lower()
+    return name.endswith((".ipynb", ".ipynb.txt")) or (
+        name.endswith(".py") and bool(_by_name(_stem(found.parts[-1]), assignments)[0])
+    )
+
+
+def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None:
+    """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
+    folders = defaultdict(list)
+    for found in others:
+        folders["/".join(found.parts[:-1][:1])].append(found.path)
+    for folder, paths in folders.items():
+        if len(paths) == 1:
+            report.notes.append(f"left out {shown(paths[0])}: it is not a notebook (.ipynb)")
+        else:
+            where = f" in {shown(folder)}/" if folder else ""
+            report.notes.append(
+                f"left out {shown(paths[0])} and {len(paths) - 1} more{where}: they are not notebooks (.ipynb)"
+            )
+
+
+def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: CollectReport) -> None:
+    """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
+    found = candidate.found
+    its_layout = found.timed and not candidate.named.system and found.parts[1:-1][-1:] == (candidate.assignment,)
+    if not stamp or not its_layout or _own_zip(found.parts):
+        return
+    try:
+        time = stamped_time(stamp.read().decode())
+    except (ValueError, OSError):
+        expected = "expected one such as 2026-10-03 21:59:00 UTC; took the time of the notebook's file"
+        report.notes.append(f"{shown(stamp.path)}: says no time; {expected}")
+        return
+    candidate.named = replace(candidate.named, time=time)
+    candidate.found = replace(found, modified=time)
+
+
+def _read_gradescope(
+    found: Found, candidates: list[_Candidate], submitters: dict[str, list[Named]], report: CollectReport
+) -> None:
+    """Gradescope's file is above all that was handed in. One beside a student's files may be the student's own."""
+    above = found.parts[:-1]
+    folder = "/".join(above)
+    if any(c.found.parts[: len(above)] != above for c in candidates) or _own_zip(found.parts):
+        report.notes.append(f"left out {shown(found.path)}: it is not above all that was handed in")
+        return
+    try:
+        for name, people in gradescope(found.read()).items():
+            submitters["/".join(filter(None, (folder, name)))] = people
+    except (ValueError, OSError) as error:
+        report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+
+
+def _submission_of(found: Found, submitters: dict[str, list[Named]]) -> str:
+    """The folder of a Gradescope submission that a file is in; "" where it is in none."""
+    folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
+    return next((folder for folder in folders if submitters.get(folder)), "")
+
+
+def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
+    """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
+    people = submitters.get(_submission_of(candidate.found, submitters))
+    for named in people or [candidate.named]:
+        timed = bool(named.time) or candidate.found.timed
+        found = replace(candidate.found, modified=named.time or candidate.found.modified, timed=timed)
+        yield replace(candidate, found=found, named=named, outside=() if people else candidate.outside)
+
+
+def _split_blackboard(
+    candidates: list[_Candidate], assignments: dict[str, set[str]], classlist: ClassList
+) -> None:
+    """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
+    mine = [c for c in candidates if c.named.system == "Blackboard"]
+    users = split_titles((c.named.student for c in mine), lambda title: _is_title(title, assignments))
+    for c in mine:
+        listed = classlist.roster.user_of(c.named.student) if classlist.roster else None
+        c.named = replace(c.named, student=listed or users[c.named.student])
+
+
+def _take_times_of_worksheet(candidates: list[_Candidate], classlist: ClassList) -> None:
+    """Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment."""
+    for c in candidates if classlist.roster else ():
+        person = classlist.roster.numbered(c.named) if c.named.system == "Moodle" else None
+        if person and person.handed_in:
+            c.named = replace(c.named, time=person.handed_in)
+            c.found = replace(c.found, modified=person.handed_in, timed=True)
+
+
+def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
+    assignment, rest = _by_name(title, assignments)
+    return bool(assignment) and not rest
+
+
+def _candidate(
+    found: Found, assignments: dict[str, set[str]], report: CollectReport, other: bool = False
+) -> _Candidate:
+    *folders, name = found.parts
+    at, named = name_by_system(_trusted(found.parts))
+    if not named.system:
+        at = len(found.parts)
+    stem = _stem(named.file if named.system and at == len(folders) else name)
+    assignment, rest = _by_name(stem, assignments)
+    if not assignment:
+        assignment = next((a for f in reversed(folders) if (a := _by_name(f, assignments)[0])), "")
+    problem = found.problem
+    if not assignment and not problem:
+        assignment = _by_answers(found, assignments)
+        if assignment:
+            rest = ""
+            report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
+        else:
+            problem = f"neither name nor answers say which of {', '.join(assignments)}"
+    timed = bool(named.time) or (found.timed and named.system not in WITHOUT_TIMES)
+    found = replace(found, modified=named.time or found.modified, timed=timed)
+    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem, other=other)
+
+
+def _own_zip(parts: tuple[str, ...]) -> int:
+    """How many parts of a path end with a student's own zip: what follows was named by the student. 0 if none."""
+    return next((at for at, part in enumerate(parts[:-1], 1) if part.lower().endswith(".zip")), 0)
+
+
+def _trusted(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The parts of a path that no student has named."""
+    return parts[: _own_zip(parts) or len(parts)]
+
+
+def _stem(name: str) -> str:
+    """A file's name without its ending and without the marks of a copy."""
+    stem = re.sub(r"\.(?:ipynb(?:\.txt)?|py)$", "", name, flags=re.IGNORECASE)
+    return _COPY_MARK.sub("", stem)
+
+
+def _person_in(rest: str) -> str:
+    """What of a name's rest may be a person: "final v2" is none."""
+    rest = re.sub(r"\bcopy of\b", " ", rest, flags=re.IGNORECASE)
+    words = re.findall(r"[^\W_]+", rest.lower())
+    return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
+
+
+def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
+    """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
+    for spelt in (lambda a: a, lambda a: re.sub(r"^\d+_", "", a)):
+        for assignment in sorted(assignments, key=len, reverse=True):
+            words = r"[\s_\-.]*".join(map(re.escape, spelt(assignment).split("_")))
+            match = re.search(rf"(?<![^\W_]){words}(?![^\W_])", stem, re.IGNORECASE)
+            if match:
+                before, after = stem[: match.start()], stem[match.end() :]
+                after = "" if _NUMBER_AFTER_NAME.match(after) else after
+                return assignment, " ".join(filter(None, (s.strip(" _-.,") for s in (before, after))))
+    return "", ""
+
+
+def assignment_in(title: str, assignments: Iterable[str]) -> str:
+    """The assignment that a title names, "" where it names none."""
+    return _by_name(title, dict.fromkeys(assignments, set()))[0]
+
+
+def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
+    try:
+        names = {grade_id(cell) for cell in cells_of(found.read())}
+    except (ValueError, OSError):
+        return ""
+    matching = [a for a, answers in assignments.items() if answers & names]
+    return matching[0] if len(matching) == 1 else ""
+
+
+def _name_students(candidates: list[_Candidate], assignments: set[str], classlist: ClassList) -> None:
+    """Fill in the student of those that no system named, from the folders that tell them apart."""
+    known = dict.fromkeys(assignments, set())
+    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
+    plain = [c for c in candidates if not c.named.student and not c.problem and not _number_of(c)]
+    theirs = [folders[id(c)] for c in plain]
+    ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
+    deepest = max(map(len, theirs), default=0)
+    depth = len(os.path.commonprefix(ends))
+    split = deepest > depth
+    together = defaultdict(set)
+    for c in plain:
+        together[c.assignment].add(c.rest)
+    # One folder cannot be one student's when an assignment is there twice under two people's names.
+    flat = not split and any(len(rests - {""}) > 1 for rests in (*together.values(), {_before_dash(c) for c in plain}))
+    for c in candidates:
+        mine = folders[id(c)]
+        if c.named.student:
+            # Beside folders that are students, one's files may be named as a system would name another's.
+            beside = len(os.path.commonprefix([mine, *ends]))
+            if len(mine) > beside and deepest > beside:
+                c.unclear = f"its name says {shown(c.named.student)}, and its folder {shown(mine[beside])}"
+                c.named = replace(c.named, student="")
+            continue
+        at = min(depth, len(os.path.commonprefix([mine, *ends])))
+        if number := _number_of(c):
+            c.unclear, student = f"no submission_metadata.yml says whose {number} is", ""
+        elif len(mine) > at:
+            student = mine[at]
+        elif mine and not split and not flat:
+            student = _folder_or_name(c, mine[-1], classlist)
+        else:
+            student = "" if c.problem else c.rest
+        c.named = Named(student=unicodedata.normalize("NFC", student), time=c.named.time)
+
+
+def _github_user(outer: str, folder: str) -> str:
+    """The user in <assignment>-submissions/<assignment>-<user>, as `gh classroom clone student-repos` names it."""
+    slug = outer.removesuffix("-submissions")
+    return folder.removeprefix(f"{slug}-") if slug != outer and folder.startswith(f"{slug}-") else ""
+
+
+def _number_of(candidate: _Candidate) -> str:
+    """The folder that Gradescope numbered, of a submission that no metadata name; "" in another download."""
+    folders = () if candidate.named.student else _trusted(candidate.found.parts)[:-1]
+    return next((folder for folder in folders if re.fullmatch(r"submission_\d+", folder)), "")
+
+
+def _before_dash(candidate: _Candidate) -> str:
+    """The person in "Ann Lee - 01_vector_add.ipynb", as Google Classroom names a copy."""
+    return candidate.rest if _stem(candidate.found.parts[-1]).startswith(f"{candidate.rest} - ") else ""
+
+
+def _folder_or_name(candidate: _Candidate, folder: str, classlist: ClassList) -> str:
+    """Who it is where all is in one folder: it may be the student's, or that of an assignment. "" where unclear."""
+    person = candidate.rest
+    if person and classlist.knows(person) != classlist.knows(folder):
+        return person if classlist.knows(person) else folder
+    if _before_dash(candidate):
+        candidate.unclear = f"its name says {shown(person)}, and its folder {shown(folder)}"
+        return ""
+    return folder
+
+
+def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
+    """The folders that may be named after a person, without what GitHub Classroom writes before the user name."""
+    persons = []
+    zips = [at for at, folder in enumerate(folders) if folder.lower().endswith(".zip")]
+    if zips:  # a student's own zip may be named after the student; what is inside was named by the student
+        folders = (*folders[: zips[0]], folders[zips[0]][: -len(".zip")])
+    for at, folder in enumerate(folders):
+        outer = folders[at - 1] if at else ""
+        if user := _github_user(outer, folder):
+            persons.append(user)
+            continue
+        assignment, rest = _by_name(folder, assignments)
+        if assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
+            persons.append(_person_in(rest))
+        elif not assignment and folder.lower() not in _NO_STUDENT:
+            persons.append(folder)
+    return persons

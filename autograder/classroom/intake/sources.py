@@ -1,0 +1,262 @@
+"""The files in what was handed in: a folder, a zip or one notebook.
+
+Nothing is unpacked by the name it came with. A name such as ../../x can only be refused, never followed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import stat
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from ...text import visible
+from ..course import CourseError
+from ..submission import MAX_NOTEBOOK_BYTES
+
+MAX_NAME = 1000  # characters of a path in a zip
+MAX_NESTED = 10_000  # files in a zip that a student handed in
+MAX_RATIO = 200  # a notebook compresses about tenfold
+STAMP = "timestamp.txt"  # nbgrader's
+# And what begins with a dot.
+_IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file among what was handed in. `read` gives its bytes, at most MAX_NOTEBOOK_BYTES, or ValueError.
+
+    `problem` says why there is nothing to read. `modified` is when it was handed in, as far as `timed`: else it may
+    be the time of the download, or one that the student's own computer wrote.
+    """
+
+    path: str
+    modified: datetime
+    read: Callable[[], bytes] = field(repr=False, compare=False)
+    problem: str = ""
+    timed: bool = True
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return PurePosixPath(self.path).parts
+
+
+@dataclass
+class CollectReport:
+    """What became of every file: `collected` (student, assignment, path), the rest as lines to read.
+
+    `trouble` has the lines of `not_understood` that are about a known student's file.
+    """
+
+    collected: list[tuple[str, str, str]] = field(default_factory=list)
+    trouble: dict[str, list[str]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    not_understood: list[str] = field(default_factory=list)
+
+    @property
+    def status(self) -> int:
+        """Exit status: 0, or 1 where a file was not understood."""
+        return 1 if self.not_understood or not self.collected else 0
+
+    def refuse(self, path: str, problem: object, *students: str) -> None:
+        """Note a file that was not understood, and whose it is, or may be."""
+        line = f"{shown(path)}: {visible(problem, 600)}"
+        self.not_understood.append(line)
+        for student in students:
+            self.trouble.setdefault(student, []).append(line)
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        students = sorted({student for student, _, _ in self.collected})
+        out(f"collected {len(self.collected)} notebooks of {len(students)} students")
+        for student, assignment, path in sorted(self.collected):
+            out(f"  {student:<24} {assignment:<20} from {path}")
+        for title, lines in (("note", self.notes), ("not understood", self.not_understood)):
+            for line in lines:
+                out(f"{title}: {line}")
+
+
+@contextlib.contextmanager
+def files_in(path: Path, course: Path, report: CollectReport) -> Iterator[Iterator[Found]]:
+    """What is in a folder or a zip, which stays open as long as something of it may be read."""
+    if path.is_dir():
+        yield _with_nested(_files_of_folder(path.resolve(), course, report))
+    elif path.name.lower().endswith((".ipynb", ".ipynb.txt", ".py")) and path.is_file():
+        yield iter([_file(path, path.name)])
+    elif not path.is_file():
+        raise CourseError(f"{path}: there is nothing there; give a folder, a zip or a notebook")
+    elif not zipfile.is_zipfile(path):
+        raise CourseError(f"{path}: is neither a folder, nor a zip, nor an .ipynb file")
+    else:
+        try:
+            archive = zipfile.ZipFile(path)
+        except Exception as error:  # damaged bytes raise many kinds
+            raise CourseError(f"{path}: is a damaged zip: {visible(error, 200)}") from None
+        with archive:
+            yield _with_nested(_files_of_zip(_changed(path), archive, report))
+
+
+def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
+    """The files, and those in a student's own zip among them; a zip in that is a problem."""
+    for found in files:
+        if found.problem or not found.path.lower().endswith(".zip") or any(map(ignored, found.parts)):
+            yield found
+            continue
+        try:
+            names, problem = _names_in(found)
+        except (ValueError, OSError) as error:
+            yield replace(found, problem=str(error))
+            continue
+        if problem:
+            yield replace(found, problem=problem)
+        for name, modified, problem in names:
+            path = f"{found.path}/{name}"
+            yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem, timed=False)
+
+
+@contextlib.contextmanager
+def _opened(found: Found) -> Iterator[zipfile.ZipFile]:
+    content = found.read()
+    if content.count(b"PK\x01\x02") > MAX_NESTED:
+        raise ValueError(f"is a zip of more than {MAX_NESTED} files")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            yield archive
+    except Exception as error:  # damaged bytes raise many kinds
+        raise ValueError(f"is a zip that could not be unpacked: {visible(error, 200)}") from None
+
+
+def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
+    """(name, time, problem) of the files in a zip that a student handed in, and what is wrong with the zip."""
+    names, wrong = [], ""
+    with _opened(found) as archive:
+        for entry in archive.infolist():
+            name = entry.filename.replace("\\", "/")
+            if name.endswith("/"):
+                continue
+            if bad := _bad_name(name):
+                wrong = wrong or f"holds {shown(name)}: {bad}"
+                continue
+            too_deep = "is a zip in a zip in a zip; unpack it first" if name.lower().endswith(".zip") else ""
+            names.append((name, _zip_time(entry, found.modified), too_deep or _refusal(entry)))
+    if not wrong and all(any(map(ignored, PurePosixPath(name).parts)) for name, _, _ in names):
+        wrong = "is a zip with nothing in it to grade"
+    return names, wrong
+
+
+def _read_in(found: Found, name: str) -> bytes:
+    """A file of a zip in a zip. The inner zip is unpacked again: a class of them would not fit into memory."""
+    with _opened(found) as archive:
+        entry = next(e for e in archive.infolist() if e.filename.replace("\\", "/") == name)
+        return _unpacked(archive, entry)
+
+
+def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
+    """The files in a folder, but for a course directory inside: what is in there was collected before."""
+
+    def unreadable(error: OSError) -> None:
+        report.not_understood.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
+
+    clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
+    for folder, subfolders, names in os.walk(root, onerror=unreadable):
+        cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
+        clones |= {Path(folder): cloned} if cloned else {}
+        subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
+        for path in (Path(folder, name) for name in sorted(subfolders + names)):
+            name = path.relative_to(root).as_posix()
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                yield Found(name, _changed(path), _nothing, "is a symbolic link; not followed")
+            elif stat.S_ISREG(mode):
+                found = _file(path, name)
+                yield replace(found, modified=cloned, timed=False) if cloned else found
+
+
+def ignored(name: str) -> bool:
+    return name.startswith(".") or name in _IGNORED
+
+
+def _file(path: Path, name: str) -> Found:
+    def read() -> bytes:
+        with path.open("rb") as file:
+            return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
+
+    return Found(name, _changed(path), read)
+
+
+def _changed(path: Path) -> datetime:
+    """When the file was changed; now, where it says a year that no calendar has."""
+    try:
+        return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+    except (ValueError, OverflowError, OSError):
+        return datetime.now(UTC)
+
+
+def _files_of_zip(packed: datetime, archive: zipfile.ZipFile, report: CollectReport) -> Iterator[Found]:
+    for entry in archive.infolist():
+        name = entry.filename.replace("\\", "/")
+        if name.endswith("/"):
+            continue
+        if bad := _bad_name(name):
+            report.refuse(name, bad)
+        elif refusal := _refusal(entry):
+            yield Found(name, _zip_time(entry, packed), _nothing, refusal)
+        else:
+            yield Found(name, _zip_time(entry, packed), lambda e=entry: _unpacked(archive, e))
+
+
+def _nothing() -> bytes:
+    raise ValueError("there is nothing to read")
+
+
+def _bad_name(name: str) -> str:
+    parts = PurePosixPath(name).parts
+    if not parts:
+        return "its name is empty; refused"
+    if len(name) > MAX_NAME:
+        return f"its name has {len(name)} characters; refused"
+    if name.startswith("/") or ".." in parts or re.match(r"[A-Za-z]:", name):
+        return "its name points outside the zip; refused"
+    return ""
+
+
+def _refusal(entry: zipfile.ZipInfo) -> str:
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return "is a symbolic link; not followed"
+    if entry.flag_bits & 0x1:
+        return "is encrypted; unpack it with its password first"
+    if entry.file_size > MAX_NOTEBOOK_BYTES and entry.file_size > MAX_RATIO * max(entry.compress_size, 1):
+        return f"would unpack to {entry.file_size >> 20} MB from {entry.compress_size} bytes; refused"
+    return ""
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    try:
+        with archive.open(entry) as file:
+            return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
+    except Exception as error:  # as above
+        raise ValueError(f"could not be unpacked: {visible(error, 200)}") from None
+
+
+def _within_limit(content: bytes) -> bytes:
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        raise ValueError(f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MB; is it full of pictures?")
+    return content
+
+
+def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:
+    """When the file was changed, by the zip's local clock; when it was packed, where the zip does not say."""
+    try:
+        changed = datetime(*entry.date_time).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return packed
+    return changed if changed.year > 1980 else packed
+
+
+def shown(path: object) -> str:
+    return visible(str(path), 160).replace("\n", "⟨U+000A⟩")

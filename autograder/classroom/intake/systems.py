@@ -1,0 +1,197 @@
+"""How learning-management systems name what they pack: who handed it in, when, and whether late."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import yaml
+
+from .student_id import in_a_word
+
+MAX_METADATA_BYTES = 16 << 20
+# Moodle (files/classes/local/archive_writer/zip_writer.php) and Canvas (lib/content_zipper.rb) write the time of the
+# download into their zip. Moodle's grading worksheet has the right one (roster.Person.handed_in).
+WITHOUT_TIMES = {"Moodle", "Canvas", "Canvas, anonymous"}
+PARTICIPANT = "Participant"  # Moodle's name for everybody where marking is anonymous
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name that a system gave says. Fields are empty where it says nothing.
+
+    `number` tells namesakes apart. Where `stable`, the system keeps it from one assignment to the next.
+    `identifiers` are further names of the same person, such as an e-mail address. `time` is the attempt's.
+    """
+
+    system: str = ""
+    student: str = ""
+    number: str = ""
+    stable: bool = False
+    identifiers: tuple[str, ...] = ()
+    file: str = ""
+    time: datetime | None = None
+    late: bool = False
+
+
+_DAY = r"(?:[^\W\d]+\.? \d{1,2},? \d{4}|\d{1,2}\.? [^\W\d]+\.?,? \d{4}|\d{4}-\d\d-\d\d)"
+_CLOCK = r"(?: (?:at )?\d{1,2}[ .h]?\d\d(?: ?[AaPp][Mm])?)?"
+_PATTERNS = {
+    # mod/assign/locallib.php and downloader.php: full name _ number _ assignsubmission _ plug-in. The number
+    # belongs to a person in one assignment.
+    "Moodle": r"(?P<student>[^/]+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)",
+    # Canvas, lib/content_zipper.rb: sortable name in lower case, LATE, number of the person, of the file; or a text.
+    # A name is what Ruby calls a word: `in_a_word` looks at it. One with "_" or a digit in front, which may be a
+    # student's own name for a file, counts where the numbers are long, as those of Canvas are.
+    "Canvas": r"(?P<student>[^\s./-]+?)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_"
+    r"(?:(?P<attachment>\d+)_(?P<file>.+)|(?:text|link)\.html)",
+    # The same with anonymous grading.
+    "Canvas, anonymous": r"(?:(?P<late>(?i:LATE))_)?(?P<student>anon_[A-Za-z0-9]{5})_\d+_(?P<file>.+)",
+    # help.blackboard.com, "Download assignments"; nbgrader's "Managing assignment files manually". The student
+    # is title_user here: both may hold a "_", so that `split_titles` decides with all names in view.
+    "Blackboard": r"(?P<student>.+_.+)_(?:attempt|poging|versuch|tentative|intento)_"
+    r"(?P<time>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
+    # D2L's "Download submissions": numbers of person and folder, name, date in the reader's language.
+    "Brightspace": rf"(?P<number>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?(?P<time>{_DAY}{_CLOCK})[ -]*(?P<file>.*)",
+}
+_PATTERNS = {system: re.compile(pattern, re.DOTALL) for system, pattern in _PATTERNS.items()}
+_WEEKDAY = re.compile(r"^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? ", re.IGNORECASE)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
+    """Which part of a path a system named, and what the name says; (number of parts, nothing) where none did.
+
+    The outermost name counts: what is inside was named by the student, who may have taken another's name.
+    """
+    for at, part in enumerate(parts):
+        part = unicodedata.normalize("NFC", part)
+        for system, pattern in _PATTERNS.items():
+            match = pattern.fullmatch(part)
+            if match and (system != "Canvas" or _is_canvas(**match.groupdict())):
+                return at, _named(system, match.groupdict())
+    return len(parts), Named()
+
+
+def _is_canvas(student: str, number: str, attachment: str | None, **_) -> bool:
+    plain = student[0].isalpha() and "_" not in student
+    return all(map(in_a_word, student)) and (plain or len(number) > 2 < len(attachment or number))
+
+
+def _named(system: str, said: dict[str, str | None]) -> Named:
+    student, number = said.get("student") or "", said.get("number") or ""
+    if system == "Canvas":
+        student = f"{student}_{number}"
+    return Named(
+        system,
+        unicodedata.normalize("NFC", student),
+        number,
+        stable=system in ("Canvas", "Brightspace"),
+        file=said.get("file") or "",
+        time=attempt_time(said.get("time") or ""),
+        late=bool(said.get("late")),
+    )
+
+
+def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[str, str]:
+    """Blackboard's `title_user`, for every name of one download: name -> user.
+
+    A title that `is_title` knows ends where it says. Else what all names begin with, up to a "_", is the title,
+    and of a single name the part before its first "_".
+    """
+    users = {}
+    unknown = []
+    for name in set(names):
+        pieces = name.split("_")
+        known = [n for n in range(1, len(pieces)) if is_title("_".join(pieces[:n]))]
+        if known:
+            users[name] = "_".join(pieces[known[-1] :])
+        else:
+            unknown.append(pieces)
+    shared = 1
+    if len(unknown) > 1:
+        first, last = min(unknown), max(unknown)
+        shared = next((n for n, (a, b) in enumerate(zip(first, last)) if a != b), 1)
+        shared = min(shared, *(len(pieces) - 1 for pieces in unknown))
+    for pieces in unknown:
+        users["_".join(pieces)] = "_".join(pieces[max(shared, 1) :] or pieces[-1:])
+    return users
+
+
+def attempt_time(text: str) -> datetime | None:
+    """The time that a system's name or table says, by the local clock; None where it says none that is understood."""
+    text = _WEEKDAY.sub("", text)
+    if re.fullmatch(r"\d{4}(-\d\d){5}", text):
+        numbers = [int(n) for n in text.split("-")]
+    else:
+        month = re.search(r"[^\W\d]{3,}", text)
+        name = month[0][:3].lower() if month else ""
+        iso = re.match(r"(\d{4})-(\d\d)-(\d\d)", text)
+        days = re.match(r"\D*(\d{1,2})\D+(\d{4})", text)
+        clock = re.search(r"\d{4}(?:-\d\d-\d\d)?\D+(\d{1,2})[ .:h]?(\d\d)(?: ?([AaPp])[Mm])?$", text)
+        if iso:
+            numbers = [int(n) for n in iso.groups()]
+        elif name in _MONTHS and days:
+            numbers = [int(days[2]), _MONTHS.index(name) + 1, int(days[1])]
+        else:
+            return None
+        if clock:
+            afternoon = (clock[3] or "").lower()
+            hour = int(clock[1])
+            hour = hour % 12 + 12 * (afternoon == "p") if afternoon else hour
+            numbers += [hour, int(clock[2])]
+    try:
+        return datetime(*numbers).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError where it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
+
+
+def gradescope(content: bytes) -> dict[str, list[Named]]:
+    """submission folder -> its submitters, from a submission_metadata.yml; ValueError where it is none.
+
+    Every value is read as text: a student number keeps its zeros, and nothing is constructed.
+    """
+    if len(content) > MAX_METADATA_BYTES:
+        raise ValueError(f"has more than {MAX_METADATA_BYTES >> 20} MB")
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        folders = yaml.load(content, Loader=loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ValueError(f"is not YAML: {str(error).partition(chr(10))[0]}") from None
+    if not isinstance(folders, dict):
+        raise ValueError("names no submissions")
+    return {name: list(_submitters(about)) for name, about in folders.items() if isinstance(about, dict)}
+
+
+def _submitters(about: dict) -> Iterator[Named]:
+    people = about.get(":submitters")
+    created = about.get(":created_at")
+    for person in people if isinstance(people, list) else []:
+        if isinstance(person, dict):
+            name, sid, email = (str(person.get(f":{field}") or "") for field in ("name", "sid", "email"))
+            identifiers = tuple(filter(None, (sid, email)))
+            if name or identifiers:
+                yield Named(
+                    "Gradescope", name or identifiers[0], sid or email, True, identifiers, "", _utc(str(created))
+                )
+
+
+def _utc(text: str) -> datetime | None:
+    """A time as Ruby writes it to YAML: 2024-10-03 10:15:00.123456789 Z."""
+    match = re.match(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)", text)
+    zone = re.search(r"([+-]\d\d:?\d\d)$", text)
+    try:
+        return datetime.fromisoformat(f"{match[1]}T{match[2]}{zone[1] if zone else '+00:00'}").astimezone(UTC)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,167 @@
+"""Gradescope's autograder for one assignment: the zip that an instructor uploads, and what runs in it.
+
+gradescope-autograders.readthedocs.io/en/latest/specs: `setup.sh` makes the image once, `run_autograder` writes
+/autograder/results/results.json about what is in /autograder/submission.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import shlex
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...judge import Judge
+from ...judge.pool import SturdyJudge
+from ...text import visible
+from ..course import Course, CourseError, write_atomically
+from ..grading.judging import Row, judge_submission
+from ..intake.collect import collect
+from ..submission import exercise_of, grade_id, is_check
+
+STUDENT = "submission"
+ROOT = Path(__file__).resolve().parents[3]
+_PACKED = ("autograder/**/*.py", "workshop/**/*.py", "workshop/hints/*.md")
+_BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
+_SETUP = """\
+#!/usr/bin/env bash
+# Choose an image with Python 3.11 or newer, such as Ubuntu 24.04.
+set -e
+apt-get update
+apt-get install -y python3 python3-venv
+{environment}python3 /autograder/source/course/workshop/install.py lab
+"""
+_RUN = """\
+#!/usr/bin/env bash
+cd /autograder/source/course
+exec .venv/bin/python -m autograder.classroom.lms.gradescope{options} \\
+    /autograder/submission /autograder/results/results.json
+"""
+
+
+@dataclass
+class GradescopeReport:
+    path: Path
+    assignment: str
+    points: float
+    status: int = 0
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        out(f"{self.path}: upload it as the autograder of a programming assignment with {self.points:g} points")
+
+
+def build_zip(course: Course, assignment: str, path: Path | None = None, confine: bool = True) -> GradescopeReport:
+    """Write the autograder of an assignment of the course. It holds no solution. Raises CourseError."""
+    course.create()
+    if assignment not in course.released:
+        raise CourseError(f"there is no assignment {assignment!r}; there are: {', '.join(course.released)}")
+    if not (ROOT / "pyproject.toml").is_file():
+        raise CourseError(f"{ROOT}: is not the course's own folder; run this in a checkout of it")
+    index = os.environ.get("TORCH_INDEX_URL")
+    environment = f"export TORCH_INDEX_URL={shlex.quote(index)}\n" if index else ""
+    path = path or course.root / f"gradescope_{assignment}.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, "setup.sh", _SETUP.format(environment=environment).encode(), 0o755)
+        _add(archive, "run_autograder", _RUN.format(options="" if confine else " --trust-submissions").encode(), 0o755)
+        for file in _files():
+            _add(archive, f"course/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
+        notebook = course.root / "release" / assignment / f"{assignment}.ipynb"
+        _add(archive, f"course/release/{assignment}/{notebook.name}", notebook.read_bytes())
+    return GradescopeReport(path, assignment, course.points(assignment))
+
+
+def _files() -> Iterator[Path]:
+    for pattern in _PACKED:
+        yield from sorted(ROOT.glob(pattern))
+    yield from (ROOT / name for name in _BESIDE if (ROOT / name).is_file())
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, mode: int = 0o644) -> None:
+    entry = zipfile.ZipInfo(name)  # of 1980: the same course gives the same bytes
+    entry.external_attr, entry.compress_type = (0o100000 | mode) << 16, zipfile.ZIP_DEFLATED
+    archive.writestr(entry, content)
+
+
+def grade_folder(
+    release: Path, submission: Path, new_judge: Callable[[], AbstractContextManager] = Judge
+) -> dict:
+    """The content of results.json for what is in the folder `submission`; `release` has one assignment.
+
+    A notebook that cannot be read gets no points and the reason. Raises RuntimeError for a fault of the grader: then
+    there must be no results.json, and Gradescope calls a person.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        course = Course.open(Path(folder) / "course", db="sqlite://")
+        course.root.mkdir()
+        (course.root / "release").symlink_to(release.resolve())
+        (course.root / "nbgrader_config.py").write_text("")
+        [assignment] = course.released
+        taken = collect(submission, course, STUDENT)
+        if not taken.collected:
+            why = "; ".join(taken.not_understood) or f"expected {assignment}.ipynb"
+            return _results([], f"No notebook was found: {why}", course.points(assignment))
+        judge = SturdyJudge(new_judge)
+        try:
+            row = judge_submission(course, STUDENT, assignment, judge)
+        finally:
+            judge.close()
+    if row.failed:
+        raise RuntimeError("; ".join(row.notes))
+    return _results(list(_tests(row)), "; ".join([*taken.notes, *row.notes]), row.points, row.seconds)
+
+
+def _tests(row: Row) -> Iterator[dict]:
+    for number, cell in enumerate(filter(is_check, row.notebook["cells"]), 1):
+        verdict, points = cell["metadata"]["verdict"], float(cell["metadata"]["nbgrader"]["points"])
+        panel, earned = cell["outputs"]
+        yield {
+            "number": str(number),
+            "name": exercise_of(grade_id(cell)),
+            "score": float(earned["data"]["text/plain"]),
+            "max_score": points,
+            "status": "passed" if verdict["passed"] else "failed",
+            "output": panel["data"]["text/plain"],
+            "output_format": "text",
+            "visibility": "visible",
+        }
+
+
+def _results(tests: list[dict], output: str, points: float, seconds: float = 0.0) -> dict:
+    return {
+        "score": sum(test["score"] for test in tests),
+        "output": visible(output, 2000),
+        "output_format": "text",
+        "execution_time": round(seconds),
+        "stdout_visibility": "hidden",
+        "extra_data": {"points": points},
+        "tests": tests,
+    }
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """What run_autograder calls."""
+    parser = argparse.ArgumentParser(prog="run_autograder", description=__doc__.splitlines()[0])
+    parser.add_argument("submission", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--release", type=Path, default=ROOT / "release")
+    parser.add_argument("--trust-submissions", action="store_true")
+    chosen = parser.parse_args(arguments)
+    try:
+        found = grade_folder(chosen.release, chosen.submission, functools.partial(Judge, not chosen.trust_submissions))
+    except (RuntimeError, CourseError, OSError) as error:
+        print(f"not graded: {visible(error, 2000)}", file=sys.stderr)
+        return 1
+    write_atomically(chosen.results, json.dumps(found, indent=1).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

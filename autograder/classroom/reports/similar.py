@@ -1,0 +1,88 @@
+"""Answers that resemble each other more than the exercise explains. A hint to look at both, and no proof.
+
+An answer is the set of its runs of RUN tokens, with names, numbers and strings left out. What the starter or a known
+answer has is subtracted, and what many students have: there it is the exercise that makes answers alike.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import keyword
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+RUN = 10  # tokens; about two lines
+ENOUGH = 15  # runs of an answer's own; with fewer there is nothing to compare
+ALIKE = 0.8
+COMMON = 20  # students
+MAX_CHARACTERS = 20_000
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two students' answers to an exercise: `share` of the smaller one's `own` runs are in the other one, too."""
+
+    exercise: str
+    first: str
+    second: str
+    share: float
+    own: int
+
+
+def runs(source: str) -> set[tuple[str, ...]]:
+    """The runs of an answer. Text that is no Python gives those before its first error."""
+    tokens, dotted = [], False
+    with_errors = tokenize.generate_tokens(io.StringIO(source[:MAX_CHARACTERS]).readline)
+    try:
+        for token in with_errors:
+            if token.type == tokenize.NAME:
+                tokens.append(token.string if dotted or keyword.iskeyword(token.string) else "name")
+            elif token.type in (tokenize.NUMBER, tokenize.STRING):
+                tokens.append("value")
+            elif token.type == tokenize.OP:
+                tokens.append(token.string)
+            dotted = token.string == "."
+    except (tokenize.TokenError, SyntaxError):
+        pass
+    return {tuple(tokens[at : at + RUN]) for at in range(len(tokens) - RUN + 1)}
+
+
+def similar(exercise: str, answers: dict[str, str], starter: str) -> list[Pair]:
+    """The pairs of students (student -> answer) whose answers are alike, the most alike first."""
+    known = _gallery(exercise) | runs(starter)
+    own = {student: runs(answer) - known for student, answer in answers.items()}
+    having = defaultdict(list)
+    for student in sorted(own):
+        for run in own[student]:
+            having[run].append(student)
+    common = {run for run, students in having.items() if len(students) > COMMON}
+    shared: Counter[tuple[str, str]] = Counter()
+    for run in having.keys() - common:
+        shared.update(itertools.combinations(having[run], 2))
+    sizes = {student: len(found - common) for student, found in own.items()}
+    pairs = []
+    for (first, second), count in shared.items():
+        smaller = min(sizes[first], sizes[second])
+        if smaller >= ENOUGH and count >= ALIKE * smaller:
+            pairs.append(Pair(exercise, first, second, count / smaller, smaller))
+    return sorted(pairs, key=lambda pair: (-pair.share, -pair.own, pair.first, pair.second))
+
+
+@cache
+def _gallery(exercise: str) -> frozenset[tuple[str, ...]]:
+    """The runs of all known answers, right and wrong, as far as this installation has them."""
+    return frozenset(_all_runs(path for kind in ("right", "wrong") for path in _answers(kind, exercise)))
+
+
+def _answers(kind: str, exercise: str) -> list[Path]:
+    return sorted((ROOT / "tests" / kind / exercise).glob("*.py"))
+
+
+def _all_runs(paths: Iterable[Path]) -> set[tuple[str, ...]]:
+    return set().union(*(runs(path.read_text()) for path in paths))

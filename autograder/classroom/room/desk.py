@@ -1,0 +1,225 @@
+"""The instructor's page of a room: who is where, and buttons for release, collect, grade, feedback and grades.
+
+An extension of the instructor's own Jupyter server: docker/hub/instructor/ switches it on, at /room of that server.
+JupyterHub lets nobody else in there. Each button runs the commands that one would type in a terminal of that server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from ..course import write_atomically
+from ..lms.filled import MOODLE_ZIP, ONLY_SCORE, SYSTEMS
+from . import desk_page
+from .buttons import STEPS, Run
+from .exchange import how_far
+
+RUNS = 8  # that are kept
+READING = 30  # seconds that reading the attendees' files may take
+TABLES = (".csv", ".xls", ".txt")  # what an LMS calls its table
+
+
+class Desk:
+    """What the page shows, and the one run at a time."""
+
+    def __init__(self, room: Path, alive: Callable[[], None] = lambda: None) -> None:
+        """alive: called while a run prints, so that the room does not stop this server as an idle one."""
+        self.room, self.alive = room, alive
+        self.runs: deque[Run] = deque(maxlen=RUNS)  # the newest first
+        self._going: asyncio.Task | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._going is not None and not self._going.done()
+
+    def start(self, name: str, lesson: str = "") -> None:
+        """Press a button. KeyError for one that there is not."""
+        step = STEPS[name]
+        only = [f"--assignment={lesson}"] if step.asks and lesson else []
+        commands = [[*command, *only] for command in step.commands]
+        self._go(Run(f"{step.label} {lesson}".strip(), commands, [self.room / "course" / file for file in step.files]))
+
+    def fill(self, system: str, name: str, table: bytes, columns: Mapping[str, str], scale: bool) -> None:
+        """Fill the table that an LMS exported. name: the file's; columns: lesson -> title. OSError where none can be.
+
+        The table and what becomes of it are in exports/ of the course, beside grades.csv.
+        """
+        folder, suffix = self.room / "course" / "exports", Path(name).suffix.lower()
+        suffix = suffix if suffix in TABLES else TABLES[0]
+        table_here = folder / f"from-{system}{suffix}"
+        write_atomically(table_here, table)
+        command = ["export", "--for", system, "--into", str(table_here), "--to", str(folder)]
+        command += [f"--column={lesson}={title}" for lesson, title in columns.items()] + ["--scale"] * scale
+        makes = [folder / f"{system}{suffix}"] + [folder / MOODLE_ZIP] * (system == "moodle")
+        self._go(Run(f"Grades for {SYSTEMS[system].name}", [command], makes))
+
+    def _go(self, run: Run) -> None:
+        self.runs.appendleft(run)
+        self._going = asyncio.create_task(run.go(self.alive))
+
+    def stop(self) -> None:
+        """Press Stop: what runs ends as Ctrl-C would end it. Nothing happens where nothing runs."""
+        if self.busy:
+            self.runs[0].stop()
+
+    def file(self, run_id: str, name: str) -> Path | None:
+        """A file that a run made; None where it made none of that name."""
+        runs = (run for run in self.runs if run.id == run_id)
+        return next((path for run in runs for path in run.files if path.name == name), None)
+
+    async def seen(self) -> dict:
+        """What `workshop attendees --json` says: another process reads what attendees wrote, without torch."""
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "workshop.cli", "attendees", "--json"),
+            stdout=asyncio.subprocess.PIPE,
+            env=os.environ | {"ROOM": str(self.room)},
+        )
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), READING)
+        except TimeoutError:
+            process.kill()
+            raise web.HTTPError(503, "reading the attendees' progress took too long") from None
+        if process.returncode:
+            raise web.HTTPError(500, "`workshop attendees` failed; this server's log says why")
+        return json.loads(said)
+
+    async def state(self) -> desk_page.State:
+        """What the page shows now."""
+        seen = await self.seen()
+        progress = await asyncio.to_thread(how_far, self.room, list(seen["lessons"]))
+        return desk_page.State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
+
+
+class _Handler(JupyterHandler):
+    """What the addresses share. Nothing of another machine is loaded, and only this page's own script runs."""
+
+    @property
+    def desk(self) -> Desk:
+        return self.settings["workshop_desk"]
+
+    @property
+    def nonce(self) -> str:
+        if not hasattr(self, "_nonce"):
+            self._nonce = secrets.token_urlsafe(16)
+        return self._nonce
+
+    @property
+    def content_security_policy(self) -> str:
+        ours = f"script-src 'nonce-{self.nonce}'; style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'"
+        return f"default-src 'none'; {ours}; base-uri 'none'; frame-ancestors 'none'"
+
+
+class PageHandler(_Handler):
+    @web.authenticated
+    async def get(self) -> None:
+        hub_url = os.environ.get("JUPYTERHUB_BASE_URL", "")
+        state = await self.desk.state()
+        systems = {name: system.name for name, system in SYSTEMS.items()}
+        form = desk_page.Form(self.base_url, self.xsrf_form_html(), STEPS, systems)
+        self.finish(desk_page.page(state, form, hub_url, self.nonce))
+
+
+class LiveHandler(_Handler):
+    @web.authenticated
+    async def get(self) -> None:
+        self.set_header("Cache-Control", "no-store")
+        self.finish(desk_page.live(await self.desk.state(), self.base_url))
+
+
+class _PressHandler(_Handler):
+    """What a button sends. Afterwards its reader is back on the page."""
+
+    async def lesson(self) -> str:
+        """The chosen lesson, "" for all."""
+        lesson = self.get_body_argument("lesson", "")
+        if lesson and lesson not in (await self.desk.seen())["lessons"]:
+            raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
+        return lesson
+
+    def only_one(self) -> None:
+        if self.desk.busy:
+            raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
+
+    def back(self) -> None:
+        self.redirect(url_path_join(self.base_url, "room"))
+
+
+class RunHandler(_PressHandler):
+    @web.authenticated
+    async def post(self) -> None:
+        name, lesson = self.get_body_argument("step"), await self.lesson()
+        if name not in STEPS:
+            raise web.HTTPError(400, f"found the step {name!r}; expected a button's")
+        self.only_one()
+        self.desk.start(name, lesson)
+        self.back()
+
+
+class StopHandler(_PressHandler):
+    @web.authenticated
+    async def post(self) -> None:
+        self.desk.stop()
+        self.back()
+
+
+class FillHandler(_PressHandler):
+    @web.authenticated
+    async def post(self) -> None:
+        system, lesson = self.get_body_argument("system"), await self.lesson()
+        table = next(iter(self.request.files.get("table", [])), None)
+        if system not in SYSTEMS or table is None:
+            raise web.HTTPError(400, f"found the system {system!r}; expected a known one, and the CSV that it exported")
+        title = self.get_body_argument("column", "") or ONLY_SCORE.get(system, "")
+        if lesson and not title:
+            raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
+        self.only_one()
+        columns = {lesson: title} if lesson else {}
+        try:
+            self.desk.fill(system, table["filename"], table["body"], columns, bool(self.get_body_argument("scale", "")))
+        except OSError as error:
+            raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
+        self.back()
+
+
+class FileHandler(_Handler):
+    @web.authenticated
+    async def get(self, run_id: str, name: str) -> None:
+        path = self.desk.file(run_id, name)
+        if path is None:
+            raise web.HTTPError(404, "there is no such file any more; export again")
+        self.set_header("Content-Type", "application/octet-stream")
+        self.set_header("Content-Disposition", f'attachment; filename="{path.name}"')
+        self.set_header("Cache-Control", "no-store")
+        self.finish(await asyncio.to_thread(path.read_bytes))
+
+
+def _jupyter_server_extension_points() -> list[dict]:
+    return [{"module": "autograder.classroom.room.desk"}]
+
+
+def _load_jupyter_server_extension(server) -> None:
+    settings = server.web_app.settings
+    room = Path(os.environ.get("ROOM", "/srv/workshop"))
+    settings["workshop_desk"] = Desk(room, lambda: settings.update(api_last_activity=datetime.now(UTC)))
+    addresses = {
+        "room": PageHandler,
+        "room/live": LiveHandler,
+        "room/run": RunHandler,
+        "room/stop": StopHandler,
+        "room/fill": FillHandler,
+        r"room/files/([0-9.]+)/([\w.-]+)": FileHandler,
+    }
+    base = settings["base_url"]
+    server.web_app.add_handlers(".*", [(url_path_join(base, at), handler) for at, handler in addresses.items()])
