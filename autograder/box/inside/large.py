@@ -57,6 +57,7 @@ class _Large:
         self.memory: dict[int, Vast] = {}
         self.launches: list[Launch] = []
         self.uncounted = False
+        self.generator = torch.Generator().manual_seed(case.seed)
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
 
@@ -169,16 +170,15 @@ class _Large:
             raise Overlap
         if self.uncounted:
             at, values = _with_holes(at, values, who, result.numel())
-        some = slice(0, MOST_FOUND) if len(at) <= MOST_FOUND else torch.randperm(len(at))[:MOST_FOUND].sort().values
+        some = torch.randperm(len(at), generator=self.generator)[:MOST_FOUND].sort().values
         write_result(self.case.places, self.job.output, to_bytes(at[some]))
         write_result(self.case.slot, self.job.output, to_bytes(values[some]))
         return len(at[some])
 
     def _chosen(self, total: int, elements: int, most: int) -> torch.Tensor:
         """Numbers of programs: the first, the last, those at the crossings if they follow the elements, and some."""
-        generator = torch.Generator().manual_seed(self.case.seed)
         crossings = [crossing * total // elements for crossing in CROSSINGS if crossing < elements]
-        drawn = torch.randint(0, total, (FEW,), generator=generator).tolist()
+        drawn = torch.randint(0, total, (FEW,), generator=self.generator).tolist()
         wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
         near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in (0, 1))
         return torch.tensor(sorted(list(near)[:most]))
