@@ -34,7 +34,7 @@ def unwritten(o: Observation) -> Finding | None:
             "The store is missing, or it writes to another place, or its mask is true for too few lanes.",
             "store the result at output_ptr + offsets, with the same mask as the loads.",
         )
-    if block := c.only_tail(o.blocks):
+    if block := c.only_tail(o.constants if o.block else o.blocks):
         return Finding(
             "tail-wrong",
             f"{count} All of them are in the last, ragged block (block size {block}).",

@@ -14,7 +14,7 @@ from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
 from ..exercises.spec import Case, Exercise, Strided, Tag
 from ..tensors import dtype_name
-from .launched import block, constants, digests, programs
+from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, tuned_launches
 from .repeats import calls_again
 
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
@@ -75,6 +75,9 @@ class Trials:
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
         plans = self.plan([self.source], self.cases)
+        if more := self._in_other_configurations(traces_of(plans)):
+            plans |= {len(self.cases) + i: plan for i, plan in self.plan([self.source], more).items()}
+            self.cases += more
         self.traces = replayable = traces_of(plans)
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
         seen = self._replay_twice(cases) if self.on_gpu else self.replay(cases)
@@ -98,6 +101,24 @@ class Trials:
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
         return plans
+
+    def _in_other_configurations(self, traces: dict[int, dict]) -> list[Drawn]:
+        """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
+        tuned = {i: [step["tuned"] for step in tuned_launches(trace)] for i, trace in traces.items()}
+        sizes = {i: self.cases[i].expected.numel() for i in traces if Tag.RAGGED in self.cases[i].case.about}
+        largest = max(sizes, key=sizes.get, default=None)
+        if largest is None:
+            return []
+        spaces = [len(each["space"]) for found in tuned.values() for each in found]
+        count = min(max(spaces, default=0), MAX_CONFIGURATIONS)
+        large = [i for i in traces if 2 * self.cases[i].expected.numel() > sizes[largest]]
+        seen = {str(each.get("choice")) for i in large for each in tuned[i]}
+        case = self.cases[largest].case
+        return [
+            self._draw(replace(case, name=f"{case.name}, configuration {c}"), self.seed + 600 + c, configuration=c)
+            for c in range(count)
+            if str(c) not in seen
+        ]
 
     def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
