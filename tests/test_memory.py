@@ -564,3 +564,25 @@ def test_libdevice(name):
     )
 
 
+
+
+def test_device_assert_says_who_failed():
+    k = body("p = tl.program_id(0)", 'tl.device_assert(p < 2, "too many programs")', "tl.store(x + p, 1.0)")
+    with watch(), pytest.raises(records.DeviceAssert, match=r"too many programs in k, program \(2, 0, 0\)"):
+        k[(4,)](torch.zeros(4), None, 0, B=1)
+
+
+def test_a_pointer_to_smaller_elements_counts_each_of_them():
+    k = body("p = x.to(tl.pointer_type(tl.int8), bitcast=True)", "i = tl.arange(0, 8)", "tl.store(p + i, i.to(tl.int8))")
+    x = torch.zeros(2, dtype=torch.int32)
+    with watch() as memory:
+        k[(1,)](x, None, 0, B=1)
+    assert x.view(torch.int8).tolist() == list(range(8)) and not memory.races
+
+
+def test_an_undefined_index_does_not_matter_where_its_lane_is_off():
+    lines = "i = tl.arange(0, B)", "j = tl.load(x + i, mask=i < n)", "tl.store(y + i, tl.load(y + j, mask=i < n), mask=i < n)"
+    x, y = torch.tensor([2, 0, 1]), torch.tensor([5.0, 6.0, 7.0])
+    with watch() as memory:
+        body(*lines)[(1,)](x, y, 3, B=4)
+    assert not memory.undefined

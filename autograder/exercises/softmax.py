@@ -278,7 +278,7 @@ def in_half_precision(source: str, traces: list[dict]) -> str:
 
 
 def _large(generator: torch.Generator) -> tuple[Case, ...]:
-    shapes = large_rows(generator, 1 << 17)
+    shapes = large_rows(generator)
     drawn = [Large(shape, choice(generator, list(BOUNDS)), shape[1] + integer(generator, 0, 9)) for shape in shapes]
     return tuple(Case("{:,} × {:,}".format(*x.shape), lambda _, x=x: (x,), "strided") for x in drawn)
 

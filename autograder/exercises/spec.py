@@ -7,7 +7,6 @@ Made (autograder/judge/jax_calls.py).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -149,12 +148,14 @@ def large_sizes(generator: torch.Generator, most: int = 100_000_000) -> tuple[in
     return tuple(int(n) | 1 for n in (low, middle, integer(generator, (1 << 24) + 2, most)))
 
 
-def large_rows(generator: torch.Generator, widest: int) -> tuple[tuple[int, int], ...]:
-    """Shapes of large matrices: many short rows, more than 65,536 of some width, and few rows of up to `widest`."""
-    many, some, few = large_sizes(generator)
+def large_rows(generator: torch.Generator) -> tuple[tuple[int, int], ...]:
+    """Shapes of large matrices: many short rows, beyond 2²⁴ elements in rows of some width, and two of long rows."""
+    many, some, most = large_sizes(generator)
     narrow, usual = integer(generator, 3, 40), integer(generator, 200, 700)
-    wide = int(2 ** (13 + (math.log2(widest) - 13) * float(torch.rand((), generator=generator)))) | 1
-    return (many // narrow + 1, narrow), (max(some, few) // usual + 1, usual), (few // wide + 1, wide)
+    long, longer = integer(generator, 17_000, 30_000), integer(generator, 66_000, 131_000)
+    return (
+        (many // narrow + 1, narrow), (most // usual + 1, usual), (some // long + 1, long), (some // longer + 1, longer)
+    )  # fmt: skip
 
 
 def unfilled(*shape: int) -> Strided:

@@ -20,7 +20,7 @@ class Facts:
 
     written: numbers of the kernel's arguments that a store may reach. waits: operations that read memory until another
     program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
-    accesses of one program may meet.
+    accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     """
 
     def __init__(self, program: Program):
@@ -53,6 +53,8 @@ class Facts:
         )
         self.marks = meet > 1 or loops or atomics
         self.program = program
+        casts = [o.results[0].type.scalar for o in program.operations() if o.name == "bitcast"]
+        self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
 
     @functools.cached_property
     def holders(self) -> set[Operation]:

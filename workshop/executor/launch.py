@@ -179,7 +179,10 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
+        storage.unit = min(storage.unit, facts.narrowest)
         storage.defined = (defined or {}).get(start, storage.defined)
+        if storage.defined is not None and len(storage.defined) < storage.units:
+            storage.defined = storage.defined.repeat_interleave(storage.units // len(storage.defined))
     if not numbers.numel():
         return launch
     written = {label for number, (label, _) in enumerate(values) if number in facts.written}
@@ -257,8 +260,10 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
-        attributes = special.attributes
-        _lowered[key] = front_end.lower(kernel, special.signature, special.constants, attributes, options, target)
+        more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
+        _lowered[key] = front_end.lower(
+            kernel, special.signature, special.constants, special.attributes, more, target
+        )
     check_globals(kernel)
     return _lowered[key]
 

@@ -129,7 +129,7 @@ class Machine:
             if end.name == "branch":
                 ways = [(end.args[0], on, [self.lazy(v) for v in end.args[1]])]
             else:
-                choice = self._condition(end.args[0], end)
+                choice = self._condition(self.lazy(end.args[0]), on)
                 ways = [(end.args[1], _both(choice, on), []), (end.args[2], _both(~choice, on), [])]
             for target, mask, given in ways:
                 if mask is not None and not mask.any():
@@ -204,16 +204,15 @@ class Machine:
                 undefined = undefined | each
         return Doubtful(found, undefined) if undefined.any() else found
 
-    def _condition(self, value: Value, operation: Operation) -> torch.Tensor:
-        """A condition of control flow, bool (programs,) or (1,)."""
-        found = self.lazy(value)
-        if isinstance(found, Doubtful):
-            self._note_undefined("condition", found.undefined)
-        return plain(found).reshape(-1)
+    def _condition(self, value, on) -> torch.Tensor:
+        """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
+        if isinstance(value, Doubtful):
+            self._note_undefined(_both(value.undefined.reshape(-1), on))
+        return plain(value).reshape(-1)
 
-    def _note_undefined(self, kind: str, lanes: torch.Tensor, argument: str | None = None, first: int = 0) -> None:
+    def _note_undefined(self, lanes: torch.Tensor) -> None:
         if lanes.any():
-            self.memory.undefined(kind, argument, first + int(lanes.nonzero()[0][0]), self.where)
+            self.memory.undefined("condition", None, int(lanes.nonzero()[0][0]), self.where)
 
     def _fail(self, kind: type, words: str, bad: torch.Tensor):
         """Raise an error of `records` about the first program for which `bad` is true."""
@@ -229,7 +228,7 @@ class Machine:
         return found
 
     def _if(self, operation: Operation, on) -> Steps:
-        choice = self._condition(operation.args[0], operation)
+        choice = self._condition(self.lazy(operation.args[0]), on)
         yes, no = _both(choice, on), _both(~choice, on)
         then, other = (region.blocks[0] if region.blocks else None for region in operation.regions)
         if not no.any():
@@ -265,7 +264,7 @@ class Machine:
         while True:
             end, handed = yield from self.block(before, carried, on)
             go, *given = handed
-            go = _both(self._as_condition(go), on)
+            go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             if rounds:
@@ -282,11 +281,6 @@ class Machine:
                     self.where = where
                     self._fail(NeverEnds, "this loop never ends: nothing changes from one round to the next", go)
                 kept = now
-
-    def _as_condition(self, value) -> torch.Tensor:
-        if isinstance(value, Doubtful):
-            self._note_undefined("condition", value.undefined)
-        return plain(value).reshape(-1)
 
     def _reduce(self, operation: Operation, on) -> Steps:
         operands, axis = operation.args
@@ -429,11 +423,8 @@ class Machine:
         size = arithmetic.torch_dtype(element).itemsize
         if isinstance(offset, Affine):
             offset = Affine(offset.base, offset.steps, offset.shape, torch.int64).times(size)
-        elif isinstance(offset, Doubtful):
-            self._note_undefined("condition", offset.undefined)
-            offset = offset.value.long() * size
         else:
-            offset = offset.long() * size
+            offset = plain(offset).long() * size  # an undefined one lies outside, where a lane uses it
         for one, other in ((pointer, offset), (offset, pointer)):
             if isinstance(one, Affine) and (found := one.plus(other)) is not None:
                 return found
@@ -560,8 +551,6 @@ class Machine:
     def _address(self, value: Value):
         """An address for `memory.regions`: Affine or int64 tensor, and the block's shape."""
         found = self.lazy(value)
-        if isinstance(found, Doubtful):
-            self._note_undefined("condition", found.undefined)
         found = found.value if isinstance(found, Doubtful) else found
         if not value.type.shape and isinstance(found, torch.Tensor):
             found = Affine(found.reshape(-1), (), (), torch.int64)
@@ -572,7 +561,7 @@ class Machine:
             return None
         found = self.lazy(value)
         if isinstance(found, Doubtful):
-            self._note_undefined("condition", found.undefined)
+            self._note_undefined(found.undefined)
         if not shape:
             return plain(found)
         return found if isinstance(found, Rect) else plain(found)

@@ -521,6 +521,8 @@ class Memory:
 
     def _note_readers(self, region: Region, storage: Storage, scale: int) -> None:
         who, readers = region.numbers(self.batch), region.get(storage.reader, scale)
+        if self.clock:
+            region.set(storage.array("read_at", torch.int64), torch.tensor(self.clock), scale)
         region.set(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL), scale)
         if not region.distinct:
             several = (region.get(storage.reader, scale) != who).nonzero().reshape(-1)
@@ -550,13 +552,15 @@ class Memory:
                 wrong = clash if mine is None else clash | mine & ~same
                 self._add_races("write-write", region, wrong, authors, who, dtype, where, same)
         if storage.read:
-            readers = region.get(storage.reader, scale)
+            readers, when = region.get(storage.reader, scale), None
+            if self.released:
+                when = region.get(storage.array("read_at", torch.int64), scale)
             read = (readers != who) & (readers != NOBODY)
             if clash is not None:
                 read &= ~clash
             if read.any():
                 self._add_races(
-                    "read-write", region, read & ~self._ordered_reads(readers, who), readers, who, dtype, where
+                    "read-write", region, read & ~self._ordered_reads(readers, when, who), readers, who, dtype, where
                 )
         region.set(storage.writer, who.expand(region.get(storage.writer, scale).shape), scale)
         if self.marks:
@@ -663,23 +667,26 @@ class Memory:
         """Which earlier writes of other programs were released before `who` acquired."""
         if not self.acquired or not self.released:
             return torch.zeros((), dtype=torch.bool)
-        count = self.programs.numel() + 2
+        released, acquired = self._atomic_times()
+        freed = released[authors.long()]
+        return (before >> _CLOCK < freed) & (freed < acquired[who.long()])
+
+    def _ordered_reads(self, readers, when, who) -> torch.Tensor:
+        """Which earlier reads were released before `who` acquired. Of several readers only the last time is known."""
+        if when is None or not self.acquired:
+            return torch.zeros((), dtype=torch.bool)
+        released, acquired = self._atomic_times()
+        freed = released[readers.long()]
+        freed = torch.where(readers == SEVERAL, max(self.released.values()), freed)
+        return (when < freed) & (freed <= acquired[who.long()])
+
+    def _atomic_times(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The clock of each program's last releasing and acquiring atomic; -1 without one."""
+        count = self.programs.numel() + 2  # NOBODY and SEVERAL are the two numbers at the end
         released, acquired = torch.full((count,), -1), torch.full((count,), -1)
         released[list(self.released)] = torch.tensor(list(self.released.values()))
         acquired[list(self.acquired)] = torch.tensor(list(self.acquired.values()))
-        freed = released[authors.long()]  # NOBODY and SEVERAL are the two numbers at the end
-        return (before >> _CLOCK < freed) & (freed < acquired[who.long()])
-
-    def _ordered_reads(self, readers, who) -> torch.Tensor:
-        """Which earlier reads come before what `who` does now. The time of a read is not known."""
-        if not self.acquired or not self.released:
-            return torch.zeros((), dtype=torch.bool)
-        can = torch.zeros(self.programs.numel() + 2, dtype=torch.bool)
-        can[list(self.released)] = True
-        can[SEVERAL] = True
-        may = torch.zeros(self.programs.numel() + 2, dtype=torch.bool)
-        may[list(self.acquired)] = True
-        return can[readers.long()] & may[who.long()]
+        return released, acquired
 
     def _add_races(self, kind, region: Region, clash, first, second, dtype, where, same=None) -> None:
         if not clash.any():
