@@ -139,12 +139,6 @@ def test_log_sum_exp_is_right_to_within_its_exponents():
     assert bound.of_exponents(4.0).row_sum < 1.5 * bound.row_sum
 
 
-def test_what_triton_has_and_the_course_has_not_is_no_compile_error():
-    for construct, slug in (("`tl.inline_asm_elementwise`", "not-allowed"), ("`tl.thread_id`", "compile-error")):
-        trouble = Trouble("not-allowed", construct=construct, instead="…")
-        assert said(observed("4 × 300, ragged", trouble=trouble)) == slug
-
-
 def test_a_space_of_tiny_blocks_is_poor():
     def trace(*sizes):
         space = [{"BLOCK": size, "num_warps": 4} for size in sizes]

@@ -72,7 +72,8 @@ def test_rows_with_gaps_and_a_fixed_number_of_programs():
 
 
 @pytest.mark.parametrize(
-    "old, new", [("i = tl.program_id(0) * B", "i = tl.program_id(0).to(tl.int16) * B"), ("mask=mask)\n", "mask=i <= n)\n")]
+    "old, new",
+    [("i = tl.program_id(0) * B", "i = tl.program_id(0).to(tl.int16) * B"), ("mask=mask)\n", "mask=i <= n)\n")],
 )
 def test_an_address_outside_of_a_large_tensor_is_found(old, new):
     n = (1 << 26) + 3

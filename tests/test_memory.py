@@ -463,7 +463,8 @@ def test_comparisons_of_blocks_and_scalars_combine(mask):
 
 def test_a_constant_to_the_left_gives_a_block():
     source = HEADER + "def k(x, B: tl.constexpr):\n    i = tl.arange(0, B)\n    v = tl.load(x + i)\n"
-    k = kernel(source.replace("@triton", "C = tl.constexpr(-2.0)\n\n\n@triton") + "    tl.store(x + i, tl.maximum(C * v, C - v))\n")
+    source = source.replace("@triton", "C = tl.constexpr(-2.0)\n\n\n@triton")
+    k = kernel(source + "    tl.store(x + i, tl.maximum(C * v, C - v))\n")
     x = torch.randn(8)
     wanted = torch.maximum(-2 * x, -2 - x)
     with watch():
@@ -573,7 +574,8 @@ def test_device_assert_says_who_failed():
 
 
 def test_a_pointer_to_smaller_elements_counts_each_of_them():
-    k = body("p = x.to(tl.pointer_type(tl.int8), bitcast=True)", "i = tl.arange(0, 8)", "tl.store(p + i, i.to(tl.int8))")
+    lines = "p = x.to(tl.pointer_type(tl.int8), bitcast=True)", "i = tl.arange(0, 8)", "tl.store(p + i, i.to(tl.int8))"
+    k = body(*lines)
     x = torch.zeros(2, dtype=torch.int32)
     with watch() as memory:
         k[(1,)](x, None, 0, B=1)
@@ -581,7 +583,8 @@ def test_a_pointer_to_smaller_elements_counts_each_of_them():
 
 
 def test_an_undefined_index_does_not_matter_where_its_lane_is_off():
-    lines = "i = tl.arange(0, B)", "j = tl.load(x + i, mask=i < n)", "tl.store(y + i, tl.load(y + j, mask=i < n), mask=i < n)"
+    lines = ["i = tl.arange(0, B)", "j = tl.load(x + i, mask=i < n)"]
+    lines += ["tl.store(y + i, tl.load(y + j, mask=i < n), mask=i < n)"]
     x, y = torch.tensor([2, 0, 1]), torch.tensor([5.0, 6.0, 7.0])
     with watch() as memory:
         body(*lines)[(1,)](x, y, 3, B=4)

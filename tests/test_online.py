@@ -78,15 +78,6 @@ def test_what_is_there_stays(monkeypatch):
         assert f"{install.normal(name)}=={version}" in kept.splitlines()
 
 
-def test_an_old_triton_gets_a_numpy_that_it_works_with(monkeypatch):
-    has = {"torch": "2.10", "triton": True, "installed": COLAB | {"numpy": "2.4.1"}}
-    asked = []
-    monkeypatch.setattr(install, "look", lambda python: has)
-    monkeypatch.setattr(install, "pip", lambda what, python, *arguments: asked.extend(map(str, arguments)))
-    install.install_here("online", ["numpy==2.4.6"])
-    assert "numpy<2.4" in asked
-
-
 def test_ipywidgets_7_has_its_view_made_for_it():
     """Colab's ipywidgets has no _repr_mimebundle_: the pictures that move ended with an AttributeError there."""
     view = controls.view_of(type("Widget7", (), {"model_id": "abc"})())
