@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from autograder import selftest
-from autograder.box.wire import Evidence, Race, Result, Trouble
+from autograder.box.wire import Evidence, Race, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import EXERCISES, find
