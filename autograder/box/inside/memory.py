@@ -25,7 +25,7 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
             made.append(argument.scalar)
             continue
         size = span(argument.shape, argument.stride)
-        base = torch.zeros(size, dtype=DTYPES[argument.dtype], device=device)  # of a large one, untouched memory
+        base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
         few = torch.randn(min(size, 1 << 14), device=device)  # repeated, because drawing millions takes long
         if size <= 1 << 20:
             base.copy_(few.repeat(-(-size // max(len(few), 1)))[:size])
