@@ -1,8 +1,7 @@
 """The judge on every version of Triton that learners may bring: `make test-stacks`, or `python tests/stacks.py`.
 
 Each version is installed into a folder of its own, .stacks/triton-VERSION/site-packages, which is put before the
-packages of .venv: torch and everything else is shared. An older Triton gets a NumPy that its interpreter works with.
-Run by another Python, the same works with its torch: `other/bin/python tests/stacks.py --triton own`. Where the
+packages of .venv: torch and everything else is shared. Run by another Python, the same works with its torch: `other/bin/python tests/stacks.py --triton own`. Where the
 course is not installed (a machine with a GPU), `--gallery FOLDER` writes the answers, `autograder selftest --answers
 FOLDER --json FILE` judges them there, and `--read FILE` takes what it found into the table.
 
@@ -27,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[1]
 STACKS = ROOT / ".stacks"
 TRITONS = ("3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0")
 REDUCED = ("3.4.0", "3.7.1", "3.9.0")  # the oldest, the pinned and the newest
-NEEDS_OLDER_NUMPY = {"3.4.0", "3.5.1", "3.6.0"}
 COLUMNS = 6  # of a table
 OWN = "own"  # the Triton that this Python has
 
@@ -38,9 +36,8 @@ def install(version: str) -> Path:
     if not folder.is_dir():
         unfinished = folder.with_name("unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        older = ["numpy<2.4"] if version in NEEDS_OLDER_NUMPY else []
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(unfinished)]
-        subprocess.run([*pip, f"triton=={version}", *older], check=True)
+        subprocess.run([*pip, f"triton=={version}"], check=True)
         unfinished.rename(folder)
     return folder
 
