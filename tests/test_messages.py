@@ -106,7 +106,7 @@ SAID = {
     "wrong/online_softmax_masked/nan__shift_kept_as_the_maximum": ["keep the maximum itself"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/online_softmax_masked/wrong-value__zeros_for_a_row_of_infinities": ["0 / 0 is NaN", "!by hand"],
-    "wrong/fused_softmax/unwritten-output__store_behind_the_loop": ["outside of its loop"],
+    "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["each of them its new value"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
     "wrong/occupancy_launch/wrong-value__one_program_in_all": ["device.multiprocessors * max(1, …)"],
