@@ -116,9 +116,17 @@ def test_stretch_points_are_counted_apart():
 def test_the_next_exercise_is_behind_this_one_if_there_is_one():
     names = list(SYLLABUS)
     assert progress().next("vector_add").name == names[names.index("vector_add") + 1]
-    stretch = names.index("wide_softmax")  # in the notebook of the exercise before it
-    assert progress().next(names[stretch - 1]).name == "wide_softmax"
     assert progress().next(names[-1]).name == names[0]
+
+
+@pytest.mark.parametrize("stretch", STRETCH)
+def test_a_stretch_exercise_comes_behind_the_others_of_its_notebook(stretch):
+    notebook = SYLLABUS[stretch].notebook
+    others = [each for each in SYLLABUS.values() if each.notebook == notebook and not each.stretch]
+    for each in others:
+        record(each.name, each.points, each.points)
+    found = progress().next(others[0].name)
+    assert found.stretch and found.notebook == notebook
 
 
 def test_the_strip_marks_this_lesson_and_leads_to_the_others():
