@@ -40,6 +40,7 @@ ALSO_RIGHT = {
     ("leaky_dropout", "u0, u1, u2, u3 = tl.rand4x(seed, pid * QUARTER - lanes)"): "each element has its own counter",
     ("leaky_dropout", "u0, u1, u2, u3 = tl.rand4x(pid * QUARTER + lanes, seed)"): "each element has its own key",
     ("leaky_dropout", "quarter = 512"): "the counters have another order",
+    ("leaky_dropout_grad", "quarter = 512"): "in both passes",
 }
 
 OTHER_OPERATOR = {
