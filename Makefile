@@ -29,7 +29,7 @@ jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the bui
 # Three workers, because each waits often. They start many Pythons, which want the course's bytecode.
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 -m "not gpu" --reruns 1  # the summary names what ran twice
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 -m "not gpu"
 
 test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: three, two answers an exercise)
 	@$(INSTALL) lab dev
@@ -61,9 +61,9 @@ lint:  ## ruff
 	@$(INSTALL) lab dev
 	$(BIN)/ruff check .
 
-selftest:  ## does the judge work on this machine?
+selftest:  ## does the judge work on this machine? (PAGE=VERDICTS.md: writes all that learners are told)
 	@$(INSTALL) lab
-	$(BIN)/autograder selftest
+	$(BIN)/autograder selftest $(if $(PAGE),--page "$(PAGE)")
 
 attacks:  ## the hostile answers: each earns nothing and harms nothing
 	@$(INSTALL) lab dev

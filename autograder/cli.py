@@ -69,8 +69,6 @@ def _parser() -> argparse.ArgumentParser:
     selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
     selftest.add_argument("--json", type=Path, help="write the results to this file")
     selftest.add_argument("--page", type=Path, help="write the verdicts, as the learner sees them, to this page")
-    selftest.add_argument("--mutants", type=int, metavar="N", help="judge N mutants of the solutions instead")
-    selftest.add_argument("--seed", type=int, default=0, help="choose other mutants (default: 0)")
     selftest.add_argument(
         "--workers", "--jobs", type=int, help="judges side by side (default: one per core, at most 8)"
     )
@@ -232,8 +230,6 @@ def _selftest(options) -> int:
     from .box import BoxError
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
-    if options.mutants is not None:
-        return _judge_mutants(options, folder)
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
     try:
@@ -253,40 +249,6 @@ def _selftest(options) -> int:
     if options.page:
         options.page.write_text(selftest.page(results))
     return PASSED if selftest.faultless(results) else NOT_PASSED
-
-
-def _judge_mutants(options, folder: Path) -> int:
-    from . import mutants
-    from .box import BoxError
-    from .exercises import EXERCISES
-
-    if options.mutants < 1:
-        raise CallError(f"--mutants {options.mutants}: expected at least 1")
-    if unknown := set(options.exercise or ()) - set(EXERCISES):
-        raise CallError(f"there is no exercise {min(unknown)!r}; there are: {', '.join(EXERCISES)}")
-
-    def say(done: int, of: int, judged: mutants.Judged) -> None:
-        if judged.fault:
-            print(mutants.described(judged), flush=True)
-        if done % 100 == 0:
-            print(f"{done} of {of}", file=sys.stderr)
-
-    try:
-        batch = mutants.run(
-            options.mutants,
-            folder / "EQUIVALENT_MUTANTS.toml",
-            exercises=options.exercise,
-            seed=options.seed,
-            jobs=options.workers or min(os.cpu_count() or 1, 8),
-            confine=not options.trust_submissions,
-            progress=say,
-        )
-    except (BoxError, ValueError) as error:
-        raise CallError(str(error)) from None
-    print(mutants.table(batch))
-    if options.json:
-        options.json.write_text(json.dumps(mutants.to_json(batch), indent=1, ensure_ascii=False) + "\n")
-    return PASSED if mutants.faultless(batch) else NOT_PASSED
 
 
 def _prove(options) -> int:

@@ -19,9 +19,11 @@ from autograder.classroom.grading.grade import grade
 from autograder.classroom.intake.collect import collect
 from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
+from workshop.syllabus import SYLLABUS
 
 LESSON = "01_vector_add"
-POINTS = {"vector_add": 5, "vector_add_autotuned": 3, "bug_hunt": 3}
+POINTS = {name: lesson.points for name, lesson in SYLLABUS.items() if lesson.notebook == LESSON}
+ALL = sum(POINTS.values())
 ANSWERS = build.answers(build.ROOT / "solutions" / f"{LESSON}.py")
 WRONG_BLANK = ANSWERS["vector_add"].replace("tl.load(y_ptr", "tl.load(x_ptr")
 HOSTILE = {
@@ -86,12 +88,13 @@ def course(tmp_path_factory):
 
 
 def test_three_notebooks_give_three_rows(course):
-    assert totals(course) == {"Ann_Right": 11, "Bob_Half": 7, "Eve_Hostile": 0}
+    of_bob = ALL - 1 - POINTS["bug_hunt"]  # one blank of vector_add is wrong
+    assert totals(course) == {"Ann_Right": ALL, "Bob_Half": of_bob, "Eve_Hostile": 0}
     text = export(course).exercises.read_text(encoding="utf-8-sig")
     lines = {(line["student"], line["exercise"]): line for line in csv.DictReader(text.splitlines())}
-    assert len(lines) == 9
+    assert len(lines) == 3 * len(POINTS)
     assert {exercise: float(lines["Ann_Right", exercise]["score"]) for exercise in POINTS} == POINTS
-    assert lines["Bob_Half", "vector_add"]["score"] == "4.0"
+    assert lines["Bob_Half", "vector_add"]["score"] == f"{POINTS['vector_add'] - 1:.1f}"
     assert lines["Bob_Half", "bug_hunt"]["diagnosis"] == "not-attempted"
     assert lines["Eve_Hostile", "vector_add"]["diagnosis"] == "no-triton-kernel"
     assert all(line["reason"] for (_, _), line in lines.items() if line["passed"] == "0")
@@ -101,7 +104,7 @@ def test_three_pages_say_it(course):
     pages = {s: course.notebook("feedback", s, a, ".html").read_text() for s, a in course.handed_in()}
     assert len(pages) == 3
     for student, total in totals(course).items():
-        assert f"{total:g} of 11" in pages[student]
+        assert f"{total:g} of {ALL}" in pages[student]
     assert "no-triton-kernel" in pages["Eve_Hostile"]
     for page in pages.values():
         assert "<script" not in page and "https://" not in page
@@ -205,7 +208,7 @@ def test_a_batch_with_twelve_bad_files(tmp_path):
     report = grade(course, workers=2)
     scores = {row.student: row.score for row in report.rows}
     # utf-16 is JSON all the same, and the notebook in it is right
-    assert scores == {"ann": 11, "zoe": 11, **dict.fromkeys(zero, 0), "bad06": 11}
+    assert scores == {"ann": ALL, "zoe": ALL, **dict.fromkeys(zero, 0), "bad06": ALL}
     unreadable = {f"bad0{n}" for n in (1, 2, 3, 4, 5, 7)}
     without_answers = {"bad08", "bad09"}
     assert {row.student for row in report.rows if row.needs_review} == unreadable | without_answers

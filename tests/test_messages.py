@@ -1,9 +1,8 @@
 """Messages that once did not suffice: what each must say now, and what it must not.
 
-The page of verdicts has them all. Here each day judges another sixth of the answers; MESSAGES=all judges each.
+Here a sixth of the answers is judged, the same ones in every run; MESSAGES=all judges each.
 """
 
-import html
 import os
 import re
 import time
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_gallery import PART
 
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
@@ -108,7 +106,7 @@ SAID = {
     "wrong/online_softmax_masked/nan__shift_kept_as_the_maximum": ["keep the maximum itself"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/online_softmax_masked/wrong-value__zeros_for_a_row_of_infinities": ["0 / 0 is NaN", "!by hand"],
-    "wrong/fused_softmax/unwritten-output__store_behind_the_loop": ["outside of its loop"],
+    "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["each of them its new value"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
     "wrong/occupancy_launch/wrong-value__one_program_in_all": ["device.multiprocessors * max(1, …)"],
@@ -126,7 +124,7 @@ SAID = {
 
 
 def in_sixth(answer: str) -> bool:
-    return "MESSAGES" in os.environ or zlib.crc32(answer.encode()) % 6 == PART % 6
+    return "MESSAGES" in os.environ or zlib.crc32(answer.encode()) % 6 == 0
 
 
 def assert_says_enough(answer: str, said: str) -> None:
@@ -138,16 +136,6 @@ def assert_says_enough(answer: str, said: str) -> None:
 def test_the_message_says_enough(judge, answer):
     path = TESTS / f"{answer}.py"
     assert_says_enough(answer, judge.judge(path.parent.name, path.read_text(), seed=1).to_text())
-
-
-def test_the_page_of_verdicts_says_enough():
-    exercises = re.split(r"^## ", (TESTS / "VERDICTS.md").read_text(), flags=re.M)
-    sections = {exercise.split()[0]: exercise.split("\n### ") for exercise in exercises}
-    for answer in (answer for answer in SAID if answer.startswith("wrong/")):
-        _, exercise, name = answer.split("/")
-        title = name.replace("__", ": ").replace("_", " ")
-        [said] = [section for section in sections[exercise] if section.startswith(f"{title}\n")]
-        assert_says_enough(answer, html.unescape(said))
 
 
 def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge):
@@ -300,10 +288,3 @@ def test_a_factor_near_one_is_no_rounding(name, factor, slug):
 def test_a_wrong_factor_that_is_near_the_right_one_by_chance_is_no_rounding(seed):
     """In one case of these draws a is nearly an integer; the others show that a was not rounded but cut off."""
     assert of_factors("bug_hunt", seed, lambda a: int(a) / a).slug == "wrong-value"
-
-
-def test_one_of_a_thing_is_not_several():
-    """Among all verdicts that the gallery gets: no "1 elements", no "1 bytes"."""
-    said = (TESTS / "VERDICTS.md").read_text()
-    words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
-    assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []

@@ -1,11 +1,21 @@
-"""An exercise of a new kind is data in a folder: neither the judge nor the diagnosis knows it."""
+"""An exercise of a new kind is data in a folder: neither the judge nor the diagnosis knows it.
 
-from textwrap import dedent
+Added to the course as README says, it breaks no test that counts exercises or adds up points.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent, indent
 
 import pytest
 
 from autograder import exercises
 
+ROOT = Path(__file__).resolve().parents[1]
 HEADER = """
 import torch
 from autograder.exercises.spec import Bound, Call, Case, Cotangent, Exercise, Mistake, Strided
@@ -277,3 +287,78 @@ def test_a_name_that_is_taken_is_refused(tmp_path):
     (tmp_path / "again.py").write_text(HEADER + dedent(SPECIFICATIONS["jax_of_two"]))
     with pytest.raises(ValueError, match="blend_toy"):
         exercises.add_from(tmp_path)
+
+
+# -- in the course, by the steps of README --------------------------------------------------------------------------
+
+OF_LESSON = {"column_sum_toy": "01_vector_add", "outer_add_toy": "04_fused_softmax", "blend_toy": "05_jax_dropout"}
+CELLS = """
+
+# %% [markdown] hints="{name}"
+
+# %% answer="{name}"
+### BEGIN SOLUTION
+{solution}
+### STARTER
+{starter}
+### END SOLUTION
+
+# %% check="{name}"
+check("{name}")
+"""
+HINTS = "\n".join(f"## {title}\nThink.\n" for title in ("Concept", "Documentation", "Pseudo-formula", "Code"))
+# The tests that count exercises or points, and need no long time.
+COUNTING = {
+    "test_progress.py": "",
+    "test_build.py": "",
+    "test_promises.py": "syllabus",
+    "test_gallery.py": "large_enough",
+    "test_mutants.py": "each_mutant",
+    "test_cases.py": "",
+    "test_end_to_end.py": "three",
+}
+
+
+def add_to_the_course(root: Path) -> None:
+    """Adds the three exercises to a copy of the repository."""
+    syllabus = root / "workshop" / "syllabus.py"
+    insights = root / "workshop" / "insights.py"
+    for module, text in SPECIFICATIONS.items():
+        for name, lesson in OF_LESSON.items():
+            text = text.replace(f'Lesson("{name}", ""', f'Lesson("{name}", "{lesson}"')
+        (root / "autograder" / "exercises" / f"{module}.py").write_text(HEADER + dedent(text))
+        line = re.search(r"Lesson\(.+\)", text)[0]
+        lines = syllabus.read_text().splitlines(keepends=True)
+        last = max(i for i, each in enumerate(lines) if f'"{line.split(chr(34))[3]}"' in each)
+        syllabus.write_text("".join([*lines[: last + 1], f"        {line},\n", *lines[last + 1 :]]))
+    for name, lesson in OF_LESSON.items():
+        script = root / "solutions" / f"{lesson}.py"
+        cells = CELLS.format(name=name, solution=RIGHT[name], starter=indent(STARTERS[name], "# ", lambda _: True))
+        script.write_text(script.read_text() + cells)
+        (root / "workshop" / "hints" / f"{name}.md").write_text(HINTS)
+        insights.write_text(insights.read_text().replace("INSIGHTS = {", f'INSIGHTS = {{\n    "{name}": "It adds.",'))
+        changed = [(slug, RIGHT[name].replace(*change)) for change, slug in WRONG[name]]
+        wrong = [(f"{slug}__{i}", source) for i, (slug, source) in enumerate(2 * changed)]
+        right = [(f"way_{i}", RIGHT[name]) for i in range(5)]
+        for kind, answers in (("right", right), ("wrong", wrong)):
+            (root / "tests" / kind / name).mkdir()
+            for stem, source in answers:
+                (root / "tests" / kind / name / f"{stem}.py").write_text(source)
+
+
+def test_they_break_no_test_that_counts(tmp_path):
+    unneeded = shutil.ignore_patterns(".*", "__pycache__", "recorded", "docker", "docs", "course")
+    root = tmp_path / "course"
+    shutil.copytree(ROOT, root, ignore=unneeded)
+    (root / "benchmarks" / "recorded").symlink_to(ROOT / "benchmarks" / "recorded")
+    add_to_the_course(root)
+
+    def run(*arguments: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        command = [sys.executable, "-m", *arguments]
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-3000:]
+
+    run("autograder.cli", "build")
+    chosen = " or ".join(f"({file} and ({words}))" if words else file for file, words in COUNTING.items())
+    run("pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, *(f"tests/{file}" for file in COUNTING))

@@ -13,7 +13,7 @@ FLOORS = (
     {"autograder.exercises"},
     {"autograder.diagnosis", "autograder.lessons"},
     {"autograder.judge"},
-    {"autograder.selftest", "autograder.mutants", "autograder.classroom"},
+    {"autograder.selftest", "autograder.classroom"},
     {"autograder.notebook", "autograder.course"},
     {"autograder.cli", "autograder.__init__"},
 )

@@ -1,0 +1,250 @@
+"""Mutants: the course's solutions with one small change. A mutant that computes something else must not be accepted.
+
+    .venv/bin/python tests/mutants.py 300 --seed 7 [--exercise vector_add]
+
+judges 300 of them and prints each that is accepted although it differs. A change is an operator, a constant, a sign,
+two arguments that change places, an argument or a statement that is left out. The same seed makes the same mutants.
+
+Some mutants compute the same: a guard of the host function is gone, or a grid has programs with nothing to do. So an
+accepted mutant runs here beside the solution, on inputs drawn anew, and what both return is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import functools
+import itertools
+import os
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from executing import load
+
+import workshop  # noqa: F401  before triton: it says how kernels run here
+from autograder.answer import from_history
+from autograder.exercises import EXERCISES, find
+from autograder.exercises.spec import Cotangent, Exercise, Strided, Varying
+from autograder.judge import Judge
+from autograder.judge.jax import JaxMissing
+from autograder.judge.pool import JudgePool, SturdyJudge
+from workshop.hints import SOLUTIONS, answer_cell
+from workshop.syllabus import SYLLABUS
+
+# What is as right as the solution, although it computes something else: exercise, a changed line, and why.
+ALSO_RIGHT = {
+    ("leaky_dropout", "u0, u1, u2, u3 = tl.rand4x(seed, pid * QUARTER - lanes)"): "each element has its own counter",
+    ("leaky_dropout", "u0, u1, u2, u3 = tl.rand4x(pid * QUARTER + lanes, seed)"): "each element has its own key",
+    ("leaky_dropout", "quarter = 512"): "the counters have another order",
+    ("leaky_dropout_grad", "quarter = 512"): "in both passes",
+}
+
+OTHER_OPERATOR = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitAnd: ast.BitOr,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.USub: ast.UAdd,
+    ast.Not: ast.UAdd,
+}
+
+Change = tuple[ast.AST, str, object]  # a node, one of its fields, and another value for it
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed solution. `change`: the lines that differ from the solution, as `- old` and `+ new`."""
+
+    exercise: str
+    source: str
+    change: str
+
+
+@functools.cache
+def solution(exercise: str) -> str:
+    """The exercise's solution as the judge gets it from a notebook: with its imports, and earlier answers it needs."""
+    about = find(exercise)
+    lesson = [name for name, each in SYLLABUS.items() if each.notebook == about.notebook]
+    script = ast.parse((SOLUTIONS / f"{about.notebook}.py").read_text(encoding="utf-8"))
+    imports = [ast.unparse(node) for node in script.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    cells = [answer_cell(name)[0] for name in lesson[: lesson.index(exercise) + 1]]
+    return ast.unparse(ast.parse(from_history(["\n".join(imports), *cells], [about.entry])))
+
+
+def mutants(exercise: str, count: int, seed: int) -> list[Mutant]:
+    """`count` mutants of one exercise: with one change as long as there are such, then with two."""
+    original = solution(exercise)
+    tree = ast.parse(original)
+    changes = list(_changes(tree))
+    random.Random(f"{exercise} {seed}").shuffle(changes)
+    made = {original: None}
+    for chosen in itertools.chain(zip(changes), itertools.combinations(changes, 2)):
+        if len(made) > count:
+            break
+        source = _changed(tree, chosen)
+        made.setdefault(source, Mutant(exercise, source, _lines_changed(original, source)))
+    return [mutant for mutant in made.values() if mutant]
+
+
+def _changed(tree: ast.Module, changes: tuple[Change, ...]) -> str:
+    """The text of the tree with these changes. The tree stays as it was."""
+    before = []
+    for node, field, new in changes:
+        before.append((node, field, getattr(node, field)))
+        setattr(node, field, new)
+    source = ast.unparse(tree)
+    for node, field, old in reversed(before):
+        setattr(node, field, old)
+    return source
+
+
+def _changes(tree: ast.Module) -> Iterator[Change]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.BinOp, ast.AugAssign, ast.BoolOp, ast.UnaryOp)) and type(node.op) in OTHER_OPERATOR:
+            yield node, "op", OTHER_OPERATOR[type(node.op)]()
+        elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER_OPERATOR:
+            yield node, "ops", [OTHER_OPERATOR[type(node.ops[0])](), *node.ops[1:]]
+        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            for value in {node.value + 1, node.value - 1, node.value * 2} - {node.value}:
+                yield node, "value", value
+        elif isinstance(node, ast.Call):
+            for i in range(len(node.args) - 1):
+                yield node, "args", [*node.args[:i], node.args[i + 1], node.args[i], *node.args[i + 2 :]]
+            for i in range(len(node.keywords)):
+                yield node, "keywords", _without(node.keywords, i)
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.For, ast.If)):
+            for i, statement in enumerate(node.body):
+                if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.For, ast.If, ast.Expr)):
+                    yield node, "body", _without(node.body, i) or [ast.Pass()]
+
+
+def _without(values: list, index: int) -> list:
+    return values[:index] + values[index + 1 :]
+
+
+def _lines_changed(before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return "\n".join(f"{line[0]} {line[1:].strip()}" for line in list(lines)[2:] if line[0] in "+-" and line[1:])
+
+
+# -- does it compute something else? -----------------------------------------------------------------------------------
+
+
+def differs(mutant: Mutant) -> bool:
+    """Whether an accepted mutant computes something else than the solution."""
+    about = find(mutant.exercise)
+    if about.accept or any((mutant.exercise, line[2:]) in ALSO_RIGHT for line in mutant.change.splitlines()):
+        return False  # accept: several answers are right, and the exercise has the rule that says which
+    answers = load(mutant.source), load(solution(mutant.exercise))
+    for seed in (101, 102, 103):
+        for one, other in zip(*(_outputs(about, answer[about.entry], seed) for answer in answers), strict=True):
+            if not _alike(one, other):
+                return True
+    return False
+
+
+def _outputs(about: Exercise, function: Callable, seed: int) -> Iterator[object]:
+    """What an answer returns for each case. Its inputs must stay as they were: they are returned with it."""
+    generator = torch.Generator().manual_seed(seed)
+    for case in (*about.cases, *about.drawn(generator)):
+        arguments = case.make(generator)
+        if case.gpu_only:
+            continue
+        if about.kind == "jax":
+            yield from _jax_outputs(about, function, arguments)
+        else:
+            given = [_tensor(argument) if isinstance(argument, Strided) else argument for argument in arguments]
+            yield function(*given)
+            yield from (tensor for tensor in given if isinstance(tensor, torch.Tensor))
+
+
+def _jax_outputs(about: Exercise, function: Callable, arguments: tuple) -> Iterator[object]:
+    import jax
+
+    x, *given = (argument for argument in arguments if not isinstance(argument, Cotangent))
+    given = [argument.values[0] if isinstance(argument, Varying) else argument for argument in given]
+    x = jax.numpy.asarray(x.values.numpy())
+    yield _torch(function(x, *given))
+    for argument in arguments:
+        if isinstance(argument, Cotangent):
+            weights = jax.numpy.asarray(argument.values.numpy())
+            yield _torch(jax.grad(lambda x, weights=weights: (function(x, *given) * weights).sum())(x))
+
+
+def _torch(array) -> torch.Tensor:
+    import numpy
+
+    return torch.from_numpy(numpy.array(array))
+
+
+def _tensor(argument: Strided) -> torch.Tensor:
+    tensor = torch.empty_strided(argument.values.shape, argument.stride, dtype=argument.values.dtype)
+    return tensor.copy_(argument.values)
+
+
+def _alike(one: object, other: object) -> bool:
+    """The same values, but for the order in which sums are rounded."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return one == other
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    near = 16 * torch.finfo(one.dtype).eps if one.is_floating_point() else 0
+    return torch.allclose(one.double(), other.double(), rtol=near, atol=1e-30, equal_nan=True)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def wrongly_accepted(judge, mutant: Mutant, seed: int | None = None) -> bool:
+    """Whether the judge accepts a mutant that computes something else."""
+    return judge.judge(mutant.exercise, mutant.source, seed).passed and differs(mutant)
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int, help="so many mutants, evenly over the exercises")
+    parser.add_argument("--seed", type=int, default=0, help="choose other mutants (default: 0)")
+    parser.add_argument("--exercise", action="append", choices=EXERCISES, help="only this one (may be repeated)")
+    parser.add_argument("--workers", type=int, default=min(os.cpu_count() or 1, 8), help="judges side by side")
+    options = parser.parse_args(arguments)
+    names, batch = options.exercise or list(EXERCISES), []
+    made = sorted((mutants(name, options.count, options.seed) for name in names), key=len)
+    for position, group in enumerate(made):  # what an exercise cannot give is taken from the others
+        batch += group[: -(-(options.count - len(batch)) // (len(made) - position))]
+
+    def judge_one(judge: SturdyJudge, mutant: Mutant) -> bool | None:
+        try:
+            return judge.judge(mutant.exercise, mutant.source).passed
+        except JaxMissing:
+            return None
+
+    accepted = same = skipped = 0
+    with JudgePool(min(options.workers, len(batch)), Judge) as pool:
+        for mutant, passed in pool.each(judge_one, batch):
+            skipped += passed is None
+            if passed and differs(mutant):
+                accepted += 1
+                print(f"ACCEPTED {mutant.exercise}\n{mutant.change}\n", flush=True)
+            elif passed:
+                same += 1
+    print(f"{len(batch)} mutants: {accepted} accepted, {same} that compute the same, {skipped} not judged")
+    return 1 if accepted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
