@@ -1,4 +1,4 @@
-"""workshop comes first: it turns the interpreter on where there is no GPU, before a test imports triton."""
+"""workshop comes first: it has kernels run on the executor where there is no GPU."""
 
 import os
 import sys

@@ -38,7 +38,7 @@ def same(x, y):
 
 
 def run(*more):
-    """The comparison in a process of its own, where Triton's interpreter is off."""
+    """The comparison in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.operations", *more]
     return subprocess.run(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True)
 

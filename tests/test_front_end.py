@@ -1,6 +1,6 @@
 """All that Triton can say: read without a compiler, sent as data, and built again with Triton's own builder.
 
-The kernels of `executor_kernels` are read in a process of their own, where Triton's interpreter is not switched on.
+The kernels of `executor_kernels` are read in a process of their own, with the Triton that PYTHONPATH names.
 Started as a program, this file does so and prints what it found.
 """
 

@@ -43,7 +43,7 @@ def test_the_box_is_confined_on_the_gpu(judge):
 
 @pytest.fixture
 def card(judge, monkeypatch):
-    """The judge without the interpreter's opinion, which would find most of this before the card does."""
+    """The judge without the executor's opinion, which would find most of this before the card does."""
     monkeypatch.setattr(judge, "checker", None)
     return judge
 

@@ -33,7 +33,7 @@ __all__ = ["BoxError", "CannotJudge", "JaxMissing", "Judge", "this_backend"]
 
 MAX_SOURCE = 200_000
 ANSWER_LIMITS = 2  # time for all jobs of an answer together, as a multiple of the exercise's limit
-# These depend on the compiler, the clock and the device, which differ between interpreter and GPU.
+# These depend on the compiler, the clock and the device, which differ between executor and GPU.
 CARD_DECIDES = {"compile-error", "runtime-error", "timeout", "crash", "out-of-memory", "wrong-device"}
 
 
@@ -47,8 +47,8 @@ def this_backend() -> str:
 class Judge:
     """A context manager that owns its boxes. Only one thread may use a judge: make one judge per thread.
 
-    On a machine with a GPU, an answer runs on the interpreter first, because the interpreter checks every lane of every
-    access and a GPU does not. The interpreter's findings are final, except for those in CARD_DECIDES. A function of
+    On a machine with a GPU, an answer runs on the executor first, because the executor checks every lane of every
+    access and a GPU does not. The executor's findings are final, except for those in CARD_DECIDES. A function of
     plain values runs there only.
 
     confine=False runs the code with the caller's rights: use it only for your own code. Raises lockdown.Unconfined if
@@ -142,7 +142,7 @@ class Judge:
         return unfinished(_KINDS[exercise.kind](self, exercise, source, seed).verdict(), exercise, source)
 
     def _found_by_checker(self, exercise: Exercise, source: str, seed: int) -> Verdict | None:
-        """The interpreter's verdict if it is final; None if the GPU must decide, in the rest of the answer's time."""
+        """The executor's verdict if it is final; None if the GPU must decide, in the rest of the answer's time."""
         # The GPU compiles the configuration that wins, and an autotuner passes over those that fail. All must compile.
         self.checker.compiles = "autotune" in source
         self.checker.seconds_left, self.checker.launchers = self.seconds_left, ()
@@ -150,7 +150,7 @@ class Judge:
             self.checker.say = self.say
             verdict = self.checker._judge(exercise, source, seed)
             self.seconds_left, self.launchers = self.checker.seconds_left, self.checker.launchers
-        except BoxError:  # this Triton's interpreter does not run here: only the GPU decides
+        except BoxError:  # the executor does not run here: only the GPU decides
             self.checker.close()
             self.checker = None
             return None
@@ -169,7 +169,7 @@ class Judge:
         """Runs one job of an answer in the rest of the answer's time, and in at most `share` of the exercise's limit.
 
         The time that the job waits for a core is not charged, so that a loaded machine does not change a verdict. On
-        the interpreter, all threads of the job together may compute for this time.
+        the executor, all threads of the job together may compute for this time.
         """
         on_gpu = self.backend != "interpreter"  # where a job compiles first, and others may use the card
         seconds = min(share * exercise.limit_seconds * (2 if on_gpu else 1), self.seconds_left)

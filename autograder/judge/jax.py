@@ -277,7 +277,7 @@ class JaxJudgement:
     def _idle(self) -> Finding | None:
         """The finding about kernels whose result is not used.
 
-        The GPU does not repeat this check, because the interpreter did it before.
+        The GPU does not repeat this check, because the executor did it before.
         """
         first = [made for made in self.made if made.case is self.exercise.cases[0]]
         if not any(made.report and made.report.evidence.idle for made in first):

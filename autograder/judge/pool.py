@@ -86,7 +86,7 @@ Card = dict[str, str]  # the environment of a process that sees this card only
 
 
 def cards() -> list[Card]:
-    """The cards that judges can be bound to here; empty where kernels run on the interpreter."""
+    """The cards that judges can be bound to here; empty where kernels run on the executor."""
     backend = this_backend()
     if backend == "interpreter":
         return []

@@ -162,7 +162,7 @@ _ROWS_EXERCISE = Exercise(
 def _kernels() -> list[Known]:
     unmasked = _ROWS.replace("total, mask=columns < n_cols)", "total)")
     doubled = _ROWS.replace("tl.exp(x - top) / total", "2 * tl.exp(x - top) / total")
-    retyped = _ROWS.replace("total = 0.0", "total = 0")  # the interpreter accepts it, the compiler does not
+    retyped = _ROWS.replace("total = 0.0", "total = 0")  # Triton's front end refuses it
     return [
         Known(_ROWS_EXERCISE, _ROWS, None),
         Known(_ROWS_EXERCISE, unmasked, "out-of-bounds-store"),

@@ -55,7 +55,7 @@ class Trials:
         self.traces: dict[int, dict] = {}
         self.programs: dict[str, str] = {}
         self.seed = seed
-        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The interpreter has judged those.
+        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those.
         cases = [c for c in exercise.cases if (Tag.FAR not in c.about if self.on_gpu else not c.gpu_only)]
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
         self.cases += [self._draw(case, seed + 400 + i) for i, case in enumerate(calls_again(exercise, self.cases))]
