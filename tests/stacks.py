@@ -1,9 +1,10 @@
 """The judge on every version of Triton that learners may bring: `make test-stacks`, or `python tests/stacks.py`.
 
 Each version is installed into a folder of its own, .stacks/triton-VERSION/site-packages, which is put before the
-packages of .venv: torch and everything else is shared. Run by another Python, the same works with its torch: `other/bin/python tests/stacks.py --triton own`. Where the
-course is not installed (a machine with a GPU), `--gallery FOLDER` writes the answers, `autograder selftest --answers
-FOLDER --json FILE` judges them there, and `--read FILE` takes what it found into the table.
+packages of .venv: torch and everything else is shared. Run by another Python, the same works with its torch:
+`other/bin/python tests/stacks.py --triton own`. Where the course is not installed (a machine with a GPU), `--gallery
+FOLDER` writes the answers, `autograder selftest --answers FOLDER --json FILE` judges them there, and `--read FILE`
+takes what it found into the table.
 
 Prints a table, versions by exercises. Exit status 1 where an answer is misjudged or a wrong one has another name.
 """
