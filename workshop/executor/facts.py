@@ -90,6 +90,14 @@ def _decides(operation: Operation) -> list[Value]:
     return list(args[:3]) if name == "for_op" else []
 
 
+def _handed(block: Block) -> list[Value]:
+    """The values that a block hands on at its end."""
+    if not block.operations or block.operations[-1].name not in TERMINATORS:
+        return []
+    last = block.operations[-1]
+    return [v for arg in (last.args[1:] if last.name == "condition_op" else last.args) for v in values(arg)]
+
+
 def _sources(program: Program) -> dict[Value, list[Value]]:
     """By value, those that it comes from, through loops, conditions, branches and calls."""
     found: dict[Value, list[Value]] = {}
@@ -98,33 +106,27 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
         for i, target in enumerate(targets):
             found.setdefault(target, []).extend(each[i] for each in sources if i < len(each))
 
-    def handed(block) -> list[Value]:
-        if not block.operations or block.operations[-1].name not in TERMINATORS:  # nothing is handed on
-            return []
-        last = block.operations[-1]
-        return [v for arg in (last.args[1:] if last.name == "condition_op" else last.args) for v in values(arg)]
-
     for operation in program.operations():
         name, args, regions, follow = operation.name, operation.args, operation.regions, []
         if name == "for_op":
             body = regions[0].blocks[0]
-            joined(operation.results, args[3], handed(body))
-            joined(body.arguments[1:], args[3], handed(body))
+            joined(operation.results, args[3], _handed(body))
+            joined(body.arguments[1:], args[3], _handed(body))
             follow = args[:3]
             joined(body.arguments[:1], args[:1])
         elif name == "while_op":
             before, after = (region.blocks[0] for region in regions)
-            joined(operation.results, handed(before))
+            joined(operation.results, _handed(before))
             follow = _decides(operation)
-            joined(after.arguments, handed(before))
-            joined(before.arguments, args[0], handed(after))
+            joined(after.arguments, _handed(before))
+            joined(before.arguments, args[0], _handed(after))
         elif name == "if_op":
-            joined(operation.results, *(handed(region.blocks[0]) for region in regions if region.blocks))
+            joined(operation.results, *(_handed(region.blocks[0]) for region in regions if region.blocks))
             follow = args[:1]
         elif name == "call":
             blocks = program.functions[args[0]].region.blocks
             joined(blocks[0].arguments, args[1])
-            joined(operation.results, *(handed(b) for b in blocks if b.operations[-1].name == "ret"))
+            joined(operation.results, *(_handed(b) for b in blocks if b.operations[-1].name == "ret"))
         elif name == "branch":
             joined(args[0].arguments, args[1])
         else:

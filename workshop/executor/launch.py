@@ -106,20 +106,22 @@ def _typed(value, path: tuple, constants: dict, attributes: dict, specialised: b
         if value.data_ptr() % 16 == 0:
             attributes[path] = [["tt.divisibility", 16]]
         return "*" + TYPES[value.dtype]
-    if isinstance(forced, str) and isinstance(value, (bool, int, float)):
-        return forced
-    if isinstance(value, bool):
-        return "i1"
-    if isinstance(value, int):
-        if value % 16 == 0 and specialised:
+    if isinstance(value, (bool, int, float)):
+        if type(value) is int and value % 16 == 0 and specialised and not isinstance(forced, str):
             attributes[path] = [["tt.divisibility", 16]]
-        return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
-    if isinstance(value, float):
-        return "fp32"
+        return forced if isinstance(forced, str) else _number_type(value)
     if hasattr(value, "fn") or isinstance(value, (str, tl.dtype)) or callable(value):
         constants[path] = value
         return "constexpr"
     raise TypeError(f"{name}: a kernel takes tensors and numbers, not {type(value).__name__}")
+
+
+def _number_type(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return "i1"
+    if isinstance(value, float):
+        return "fp32"
+    return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
 
 
 def leaves(bound: dict, special: Specialisation, names: list[str]) -> Iterator[tuple[str, object, str]]:

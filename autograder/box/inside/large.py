@@ -14,7 +14,8 @@ import math
 import torch
 
 from workshop.executor import launch as executor
-from workshop.executor.memory import TooLarge, Watch, covered
+from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.regions import covered
 from workshop.executor.vast import Vast
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
