@@ -312,7 +312,7 @@ class Machine:
 
     def _combined(self, body: Block, pairs: list, on) -> Steps:
         """The combine function of a reduction or scan, which is written for numbers, on blocks."""
-        shape = torch.broadcast_shapes(*[p.shape for p in pairs])
+        shape = torch.Size(map(max, *(p.shape for p in pairs)))  # torch.broadcast_shapes would import sympy
         programs = shape[0]
         flat = [p.expand(shape).reshape(-1) for p in pairs]
         batch, ids = self.memory.batch, self.ids

@@ -64,6 +64,11 @@ def warm_up(x_ptr, n, BLOCK: tl.constexpr):
     x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
     x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
     tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+
+
+@triton.jit
+def of_a_vendor(x_ptr):
+    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
 """
 
 
@@ -126,13 +131,22 @@ def prepare(settings: Settings) -> None:
 
 def _warm_up_executor() -> None:
     """Triton's front end reads the functions of its library when a kernel uses them first."""
-    kernel, x = _warm_up_kernel(), torch.ones(16)
-    bound, options = launch.bind(kernel, (x, 16), {"BLOCK": 16})
-    special = launch.specialise(kernel, bound)
+    kernels, x = load(WARM_UP, "<warm-up>"), torch.ones(16)
     for target in front_end.TARGETS:
-        with contextlib.suppress(RuntimeError):  # a build for one vendor may have only one compiler
-            program = codec.from_data(codec.to_data(launch.lowered(kernel, special, options, target)))
+        _execute(kernels["of_a_vendor"], (x,), {}, target)
+    any(_execute(kernels["warm_up"], (x, 16), {"BLOCK": 16}, target) for target in front_end.TARGETS)
+
+
+def _execute(kernel, args: tuple, constants: dict, target: str) -> bool:
+    """Runs one program as every job does. False if this Triton has no compiler for the vendor."""
+    bound, options = launch.bind(kernel, args, constants)
+    special = launch.specialise(kernel, bound)
+    try:
+        program = codec.from_data(codec.to_data(launch.lowered(kernel, special, options, target)))
+    except RuntimeError:
+        return False
     launch.execute(program, list(launch.leaves(bound, special, kernel.arg_names)), (1, 1, 1), Watch(True, True))
+    return True
 
 
 def _warm_up_kernel():
