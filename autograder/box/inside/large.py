@@ -1,6 +1,6 @@
 """The job "large": launches over up to 10⁸ elements, without a GPU and without the memory.
 
-The trace runs on torch's meta tensors. Each launch is run twice: the addresses of all its programs are checked and
+The trace runs on tensors whose memory nobody touches. Each launch is run twice: the addresses of all its programs are checked and
 counted, and some programs compute on memory that is made where they touch it. The inputs follow from a seed.
 
 Runs in a child of the zygote. The learner's Python does not run there.
@@ -51,7 +51,7 @@ class Overlap(Exception):
 
 
 class _Large:
-    """One case: tensors by the identity of their storage on the meta device."""
+    """One case: tensors by the identity of their storage."""
 
     def __init__(self, job: Job, case: LargeCase, programs: Known):
         self.job, self.case, self.programs = job, case, programs
@@ -64,7 +64,7 @@ class _Large:
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        steps = Replay(inputs, torch.device("meta"), self._fresh, self.launches.append, self._moved)
+        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved)
         result = steps.run(self.case.trace)
         try:
             return {"stored": self._stored(result), "found": self._found(result)}
@@ -90,7 +90,7 @@ class _Large:
     def _input(self, number: int) -> torch.Tensor:
         spec = self.case.inputs[number]
         dtype = DTYPES[spec.dtype]
-        tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype, device="meta")
+        tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
         content = functools.partial(seeded, self.case.seed + number, dtype=dtype)
         self._add(tensor, content)
         return tensor
