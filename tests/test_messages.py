@@ -32,8 +32,8 @@ SAID = {
     "right/vector_add_autotuned/ten_configurations": ["PASS", "!block size"],
     "right/vector_add_autotuned/two_dimensional_blocks": ["PASS", "!block size"],
     # a name that is missing
-    "wrong/vector_add/compile-error__misspelt": ["uses `n_element`", "write `n_elements`"],
-    "wrong/vector_add/compile-error__mask_never_defined": ["uses `mask`", "assign it first"],
+    "wrong/vector_add/compile-error__misspelt": ["n_element is not defined", "did you mean n_elements"],
+    "wrong/vector_add/compile-error__mask_never_defined": ["mask is not defined", "give mask a value above"],
     "wrong/vector_add/runtime-error__misspelt_on_the_host": ["check the spelling", "!read the message"],
     "wrong/vector_add/compile-error__load_without_tl": ["use `tl.load`"],
     # all blanks are right
@@ -74,7 +74,7 @@ SAID = {
     "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],
     "wrong/read_the_isa/wrong-value__spills_misread": ["spills is not 7", ".vgpr_spill_count", "!expected"],
     "wrong/read_the_isa/runtime-error__compiles_in_the_answer": ["without a compiler", "in a cell of your own"],
-    "wrong/read_the_isa/runtime-error__compiles_with_triton": ["compiles nothing", "!read the message"],
+    "wrong/read_the_isa/runtime-error__compiles_with_triton": ["without a compiler", "!read the message"],
     # right, with a remark
     "right/bug_hunt/copied_on_the_host_and_strided": ["PASS", "hides the stride bug"],
     "right/bug_hunt/two_strides": ["PASS", "!hides"],
@@ -84,7 +84,7 @@ SAID = {
     "right/occupancy/plain": ["PASS", "!float"],
     # what a beginner writes, and what would have to be said to repair it in one step
     "wrong/vector_add_autotuned/tail-wrong__rounded_down": ["rounded down", "round up", "!has to be a function"],
-    "wrong/vector_add_autotuned/unwritten-output__as_many_programs_as_lanes": ["must reach the number of elements"],
+    "wrong/vector_add_autotuned/unwritten-output__as_many_programs_as_lanes": ["All programs together store", "let the grid grow with the size"],
     "wrong/vector_add_autotuned/runtime-error__attribute_of_the_dictionary": ['meta["BLOCK_SIZE"]'],
     "wrong/vector_add_autotuned/runtime-error__other_name_in_the_dictionary": ["the name as in triton.Config"],
     "wrong/vector_add_autotuned/runtime-error__no_comma_in_the_grid": ["(programs,)"],

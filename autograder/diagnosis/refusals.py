@@ -45,12 +45,16 @@ _REWORDED = (
 COMPARE = "compare the message with the line: which value is not what you expected?"
 _PYTHONS = {"abs", "bool", "sum", "pow", "round", "tuple", "torch", "np", "math"}
 _ADVICE_ON_NAMES = "give {} a value above this line, or pass it as a parameter. Check the spelling."
+_LANGUAGE = {"load", "store", "arange", "program_id", "num_programs", "where", "zeros", "full", "maximum", "minimum"}
 _ONLY_ON_THE_HOST = "A kernel gets a pointer, not the tensor."
 # (pattern of the compiler's message, what it means, what to try)
 _MEANINGS = (
     (r"^(?P<name>\w+) is a function, not a value",
      "A function does its work when it is called.",
      "call it: `tl.{name}(…)`."),
+    (r"static_assert\(seed\.dtype\.is_int",
+     "The seed of Triton's random numbers is an integer, and a pointer is an address.",
+     "load the seed first, tl.load(seed_ptr)."),
     (r"has no attribute 'thread_id'",
      "Triton has no threads: a program works on whole blocks.",
      "tl.program_id(axis=0) is the number of the program, and tl.arange numbers its lanes."),
@@ -213,6 +217,8 @@ def _meaning(message: str, similar: str) -> tuple[str, str]:
         return f"{name[0].upper()}{name[1:]} cannot be used in a kernel, which is not ordinary Python.", f"{advice}."
     if similar and (found := re.search(r"^(\w+) is not defined", message)) and found[1] not in _PYTHONS:
         advice = f"did you mean {similar}?" if similar != "-" else _ADVICE_ON_NAMES.format(found[1])
+        if found[1] in _LANGUAGE:
+            advice = f"use `tl.{found[1]}`."
         return "No line of the kernel and no parameter gives this name a value.", advice
     for pattern, means, advice in _MEANINGS:
         if found := re.search(pattern, message):

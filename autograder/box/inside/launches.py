@@ -107,6 +107,9 @@ class Launches:
         def tuned_run(tuner, *args, **kwargs):
             nargs = dict(zip(tuner.arg_names, args))
             tuner.nargs = nargs  # pruning functions of the learner read it
+            if twice := sorted({key for each in tuner.configs for key in each.all_kwargs()} & kwargs.keys()):
+                name = tuner.base_fn.__name__
+                raise TypeError(f"{name}() got multiple values for keyword argument {twice[0]!r}")
             candidates = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
             index = launches.configuration % len(candidates)
             config = candidates[index]
