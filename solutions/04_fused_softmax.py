@@ -157,7 +157,7 @@ SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
 
 
 def measure(providers, dtype, sizes=SIZES):
-    """Rows of n_cols numbers: at least 1 GiB to read and write, too much for any cache. To be counted, less is enough."""
+    """Rows of n_cols numbers: at least 1 GiB to read and write. To be counted, less is enough."""
     name = str(dtype).removeprefix("torch.")
 
     def make_input(n_cols):

@@ -179,6 +179,7 @@ SCALE_CASES = (
     Case("5 × 256, row stride 320", _matrix(5, 256, 320), "strided"),
     Case("7 × 781, row stride 800", _matrix(7, 781, 800), "ragged strided"),
     Case("3 × 1, row stride 4", _matrix(3, 1, 4), "short strided"),
+    Case("1 × 1", _matrix(1, 1, None), "short"),
     Case("0 × 16", _matrix(0, 16, None), "empty"),
     Case("3 × 257 to 780", _any_matrix((3, 3), (257, 780)), "ragged strided drawn"),
     Case("66 to 80 × 5 to 20", _any_matrix((66, 80), (5, 20)), "ragged strided many drawn"),
