@@ -611,7 +611,7 @@ for columns, height, side, name in (
 ):
     axes.axvline(columns, color=grey, linewidth=0.9, linestyle=":")
     gap = (4 if side == "left" else -4, 0)
-    axes.annotate(name, (columns, height), gap, textcoords="offset points", ha=side, fontsize=9, color=grey)
+    axes.annotate(name, (columns, height), gap, textcoords="offset points", ha=side, fontsize=10, color=grey)
 figure
 
 # %% [markdown]
