@@ -1,7 +1,8 @@
 """The job "large": launches over up to 10⁸ elements, without a GPU and without the memory.
 
-The trace runs on tensors whose memory nobody touches. Each launch is run twice: the addresses of all its programs are checked and
-counted, and some programs compute on memory that is made where they touch it. The inputs follow from a seed.
+The trace runs on tensors whose memory nobody touches. Each launch is run twice: the addresses of all its programs are
+checked and counted, and some programs compute on memory that is made where they touch it. The inputs follow from a
+seed.
 
 Runs in a child of the zygote. The learner's Python does not run there.
 """
