@@ -7,12 +7,13 @@ some programs compute (box/inside/large.py). The rows that they wrote are compar
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report
+from ..box.wire import Report, Trouble
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import MOST_FOUND, Decoy, LargeCase, LargeRequest, LargeTensor, PlanCase, PlanRequest, Scalar
 from ..diagnosis import Observation, diagnose
@@ -29,6 +30,11 @@ ADVICE = (
     "let the grid grow with the size, as triton.cdiv(n, BLOCK_SIZE) does, or let each program take as many blocks as "
     "there are."
 )
+
+
+# Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
+ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception"}
+IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
 @dataclass
@@ -78,7 +84,7 @@ def finding(judge, exercise: Exercise, source: str, seed: int) -> Finding | None
     described = tuple(PlanCase(drawn.described()) for drawn in cases)
     plans = judge.run(exercise, PlanRequest((source,), exercise.entry, described)).by_case(len(cases))
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and plan.error.kind != "memory":
+        if isinstance(plan, Report) and plan.error and _blames(plan.error):
             return _about(exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
     programs = {k: v for plan in plans.values() if isinstance(plan, Report) for k, v in plan.programs.items()}
@@ -97,7 +103,7 @@ def _run(judge, exercise: Exercise, source: str, cases: list[_Drawn], traces: li
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
             return None  # it took too much of our time or memory, for a size that we chose
-        if report.error:
+        if report.error and report.error.kind in IN_THE_KERNEL:
             return _about(exercise, cases[i], trouble=report.error)
         found = _judged(exercise, cases[i], asked[i], dtypes[i], report.value, outcome.output)
         if found:
@@ -126,6 +132,11 @@ def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, o
     bound = replace(exercise.bounds[dtype], row_sum=None)  # which is for long rows: errors do not average out in a few
     comparison = Comparison(output, expected, bound)
     return None if comparison.right else _about(exercise, replace(drawn, arguments=arguments), comparison=comparison)
+
+
+def _blames(error: Trouble) -> bool:
+    """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits."""
+    return error.kind in ON_THE_HOST and not re.search(r"memory|allocate", error.message)
 
 
 def _about(exercise: Exercise, drawn: _Drawn, **seen) -> Finding | None:
