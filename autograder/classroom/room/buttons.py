@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import os
 import shlex
 import signal
 import sys
@@ -82,9 +83,10 @@ class Run:
     def stop(self) -> None:
         """End it as Ctrl-C does: the command keeps what it has finished, and says so."""
         self.stopping = True
-        if self._process:
+        if self._process and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGINT)
+                # Its send_signal would poll first, and so take the exit status away from asyncio.
+                os.kill(self._process.pid, signal.SIGINT)
 
     async def go(self, alive: Callable[[], None]) -> None:
         """Run the commands, each only if the one before ended well. alive() is called at each sign of life."""
