@@ -65,6 +65,11 @@ def is_poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torc
     return bits(tensor) == pattern[tensor.element_size()]
 
 
+def storage_of(tensor: torch.Tensor) -> int:
+    """The identity of a tensor's storage, which its views share."""
+    return tensor.untyped_storage()._cdata
+
+
 def poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.Tensor:
     """Fills the whole storage of a fresh tensor with the pattern. Returns the tensor."""
     if tensor.numel():

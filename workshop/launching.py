@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 import torch
-from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime.jit import JITFunction
 
 from workshop import short, stand_in
+from workshop.executor import front_end
 from workshop.executor import launch as executor
 from workshop.executor.front_end import Unsupported
 from workshop.executor.memory import Watch
@@ -48,11 +48,11 @@ def recorded(elements: bool = True) -> Iterator[list[Launch]]:
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
     stand_in.install()
-    JITFunction.run = _Run(run)
+    JITFunction.run = Run(run)
 
 
-class _Run:
-    """The method `run` of a kernel. A data descriptor, so that a `run` that a kernel has of its own is hidden."""
+class Run:
+    """The method `run` of a kernel. Triton 3.5 and older give each kernel one of its own, which this hides."""
 
     def __init__(self, run):
         self.run = run
@@ -112,7 +112,7 @@ def _one_thread() -> Iterator[None]:
 def compiler_options() -> set[str]:
     """All options of this Triton's compilers. A build for one vendor may have only one compiler."""
     options = set()
-    for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
+    for target in front_end.TARGETS.values():
         with contextlib.suppress(RuntimeError):
             options |= {option.name for option in fields(make_backend(target).parse_options({}))}
     return options

@@ -167,7 +167,7 @@ def _build_driver(settings: Settings) -> None:
 
 def warm_compiler(settings: Settings) -> None:
     """The first compilation in a process takes a second. Children that are forked later need not wait for it."""
-    target = {"hip": GPUTarget("hip", "gfx942", 64), "cuda": GPUTarget("cuda", 90, 32)}.get(settings.backend)
+    target = front_end.TARGETS.get(settings.backend)
     if target:
         with contextlib.suppress(Exception):
             _compile_for(target)

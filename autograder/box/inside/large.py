@@ -19,7 +19,7 @@ from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.regions import covered
 from workshop.executor.vast import Vast
 
-from ...tensors import DTYPES, poison, seeded, to_bytes
+from ...tensors import DTYPES, poison, seeded, storage_of, to_bytes
 from ..wire import Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
@@ -86,7 +86,7 @@ class _Large:
         if not result.is_contiguous():
             return result.numel()
         first = result.storage_offset()
-        return covered(self.spans.get(_storage(result), []), first, first + result.numel())
+        return covered(self.spans.get(storage_of(result), []), first, first + result.numel())
 
     def _input(self, number: int) -> torch.Tensor:
         spec = self.case.inputs[number]
@@ -98,7 +98,7 @@ class _Large:
 
     def _add(self, tensor: torch.Tensor, content) -> None:
         extent = tensor.untyped_storage().nbytes() // tensor.element_size()
-        self.memory[_storage(tensor)] = Vast((extent,), (1,), tensor.dtype, content)
+        self.memory[storage_of(tensor)] = Vast((extent,), (1,), tensor.dtype, content)
         self.kept.append(tensor)
 
     def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -121,7 +121,7 @@ class _Large:
 
     def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Elements of a copy, from those that were copied."""
-        content = self.memory[_storage(source)].memory.content
+        content = self.memory[storage_of(source)].memory.content
         if content is None or source.shape != made.shape:
             raise NotReplayable("a copy of what no launch has written")
         place = torch.full(at.shape, source.storage_offset())
@@ -138,7 +138,7 @@ class _Large:
     def _vast(self, value):
         if not isinstance(value, torch.Tensor):
             return value
-        memory = self.memory[_storage(value)].memory
+        memory = self.memory[storage_of(value)].memory
         return Vast(value.shape, value.stride(), value.dtype, memory=memory, offset=value.storage_offset())
 
     def _look(self, launch: Launch) -> None:
@@ -148,7 +148,7 @@ class _Large:
         seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
         for label, value, _ in launch.arguments:
             if label in seen.spans:
-                self.spans.setdefault(_storage(value), []).extend(seen.spans[label])
+                self.spans.setdefault(storage_of(value), []).extend(seen.spans[label])
 
     def _found(self, result: torch.Tensor) -> int:
         """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
@@ -166,7 +166,7 @@ class _Large:
             seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
         except TooLarge:
             return 0
-        at, values, who = self.memory[_storage(result)].memory.found()
+        at, values, who = self.memory[storage_of(result)].memory.found()
         at = at - result.storage_offset()
         if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
             raise Overlap
@@ -210,7 +210,3 @@ def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, eleme
     nothing = poison(torch.empty(len(holes), dtype=values.dtype))
     at, order = torch.cat([at, holes]).sort()
     return at, torch.cat([values, nothing])[order]
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata

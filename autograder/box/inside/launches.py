@@ -10,18 +10,15 @@ Runs in a child of the zygote, beside the learner's Python.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
-from dataclasses import fields
 from types import SimpleNamespace
 
-from triton.backends.compiler import GPUTarget
-from triton.compiler import make_backend
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from workshop.executor import launch
+from workshop.launching import Run, compiler_options
 
 from ...versions import LAUNCH_OPTIONS
 from .programs import Programs
@@ -38,16 +35,7 @@ class BadOption(ValueError):
     """A launch option that no GPU can use. The message is for the learner."""
 
 
-def _compiler_options() -> set[str]:
-    """All options of this Triton's compilers. A build for one vendor may have only one compiler."""
-    options = set()
-    for target in (GPUTarget("cuda", 90, 32), GPUTarget("hip", "gfx942", 64)):
-        with contextlib.suppress(RuntimeError):
-            options |= {option.name for option in fields(make_backend(target).parse_options({}))}
-    return options
-
-
-COMPILER_OPTIONS = _compiler_options()  # most have no meaning for a verdict
+COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
 # Made-up resources of a kernel, because nothing is compiled: enough for host code that computes a launch.
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
@@ -131,7 +119,7 @@ class Launches:
                 launches.tuned, launches.space = None, []
 
         Autotuner.run = tuned_run
-        JITFunction.run = _Run(run)
+        JITFunction.run = Run(run)
         JITFunction.__getitem__ = lambda kernel, grid: functools.partial(kernel.run, grid=grid, warmup=False)
         JITFunction.warmup = lambda kernel, *args, grid, **kw: kernel.run(*args, grid=grid, warmup=True, **kw)
 
@@ -190,19 +178,6 @@ def _again(tuner: Autotuner, candidates: list) -> dict | None:
     if len(candidates) < 2 or any(getattr(owner, name, None) for owner, name in hooks):
         return None
     return {"restored": [str(n) for n in tuner.restore_value], "zeroed": [str(n) for n in tuner.reset_to_zero]}
-
-
-class _Run:
-    """The method `run` of a kernel. Triton 3.5 and older give each kernel a `run` of its own, which this hides."""
-
-    def __init__(self, run):
-        self.run = run
-
-    def __get__(self, kernel, kind=None):
-        return self if kernel is None else functools.partial(self.run, kernel)
-
-    def __set__(self, kernel, value):
-        pass
 
 
 class Compiled:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from ...tensors import dtype_name
+from ...tensors import dtype_name, storage_of
 from ..wire import Fault, Race, Report, Result, Trouble, Undefined, encode
 
 MAX_REPORT = 20_000  # bytes
@@ -35,13 +35,13 @@ class Reporter:
 
 def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
     """The properties of a replay's result. `inputs` are the tensors that it must not share memory with."""
-    storage = result.untyped_storage()._cdata
+    storage = storage_of(result)
     return Result(
         shape=tuple(result.shape),
         dtype=dtype_name(result.dtype),
         device=result.device.type,
         contiguous=result.is_contiguous(),
-        aliases_input=any(result.numel() and storage == each.untyped_storage()._cdata for each in inputs),
+        aliases_input=any(result.numel() and storage == storage_of(each) for each in inputs),
     )
 
 

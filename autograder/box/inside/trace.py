@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...tensors import DTYPES, bits, dtype_name
+from ...tensors import DTYPES, bits, dtype_name, storage_of
 from .earlier import Earlier, KeptTensor
 
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -100,7 +100,7 @@ class Recorder(TorchDispatchMode):
     def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, programs: dict,
                tuned: dict | None):  # fmt: skip
         """leaves: label, value and type of each argument that is not a constant. programs: see `programs.Programs`."""
-        touched = {_storage(t) for _, value, _ in leaves for t in _tensors(getattr(value, "base", value))}
+        touched = {storage_of(t) for _, value, _ in leaves for t in _tensors(getattr(value, "base", value))}
         step = {
             "op": "launch",
             "kernel": kernel[:100],
@@ -133,7 +133,7 @@ class Recorder(TorchDispatchMode):
         outputs = _tensors(result)
         if not outputs:
             return
-        reads = {_storage(t) for t in inputs}
+        reads = {storage_of(t) for t in inputs}
         known = set(self.numbers)
         step: dict = {"op": name}
         if replayable(name, operator._overloadname):
@@ -148,7 +148,7 @@ class Recorder(TorchDispatchMode):
             step["opaque"] = True
         in_place = [t for t in outputs if id(t) in known]
         fresh = [t for t in outputs if id(t) not in known]
-        writes = {_storage(t) for t in outputs}
+        writes = {storage_of(t) for t in outputs}
         if step["op"] not in FILL | VIEW:
             self.uniform -= writes
         elif step["op"] in FILL and fresh:
@@ -173,7 +173,7 @@ class Recorder(TorchDispatchMode):
         self.writes.append(writes)
 
     def _define(self, tensor: torch.Tensor, step: dict, reads: set[int]):
-        self._add(step, reads, {_storage(tensor)})
+        self._add(step, reads, {storage_of(tensor)})
         step["out"] = [self._name(tensor)]
 
     def _name(self, tensor: torch.Tensor) -> int:
@@ -184,7 +184,7 @@ class Recorder(TorchDispatchMode):
     def _number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor. A tensor that was not made in a recorded step is a constant, if it is small."""
         if id(tensor) not in self.numbers:
-            if what := self.earlier.what(_storage(tensor)):
+            if what := self.earlier.what(storage_of(tensor)):
                 step = {"op": what, "opaque": True, "kept": True}
             elif tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
@@ -192,7 +192,7 @@ class Recorder(TorchDispatchMode):
                             "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}  # fmt: skip
             else:
                 step = {"op": "a tensor made outside the function", "opaque": True}
-            self.outside.add(_storage(tensor))
+            self.outside.add(storage_of(tensor))
             self._define(tensor, step, reads=set())
         return self.numbers[id(tensor)]
 
@@ -223,7 +223,7 @@ class Recorder(TorchDispatchMode):
     @property
     def made(self) -> list[torch.Tensor]:
         """The tensors that the call was given or made."""
-        return [tensor for tensor in self.kept if _storage(tensor) not in self.outside]
+        return [tensor for tensor in self.kept if storage_of(tensor) not in self.outside]
 
     def finish(self, result: torch.Tensor) -> dict:
         """The steps that the result depends on.
@@ -237,7 +237,7 @@ class Recorder(TorchDispatchMode):
             changes = not step.get("kept") and step["op"] not in {"input"} | VIEW
             if changes and "the result" in map(self.earlier.what, writes):
                 raise KeptTensor("the result")
-        live = {_storage(result)}
+        live = {storage_of(result)}
         kept = []
         for step, reads, writes in zip(reversed(self.steps), reversed(self.reads), reversed(self.writes)):
             if writes & live or step["op"] == "input":
@@ -258,10 +258,6 @@ def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
     with torch.utils._python_dispatch._disable_current_modes():
         first = tensor.flatten()[0]
         return first.item() if bool((tensor == first).all()) else None
-
-
-def _storage(tensor: torch.Tensor) -> int:
-    return tensor.untyped_storage()._cdata
 
 
 def _tensors(value) -> list[torch.Tensor]:
