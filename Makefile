@@ -10,14 +10,17 @@ PROXY = test -x .hub/node_modules/.bin/configurable-http-proxy || npm install --
 	|| { echo "npm installed no configurable-http-proxy; expected Node.js with npm, and internet" >&2; exit 2; }
 
 .DEFAULT_GOAL = help
-.PHONY: help lab wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade room formgrader clean
+.PHONY: help lab update wheelhouse jax test test-stacks test-gpu test-hub test-image build check-build lint selftest attacks soak grade room formgrader clean
 
 help:  ## list these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 lab:  ## install what is missing, then open the course in JupyterLab
 	@$(INSTALL) lab
-	$(BIN)/jupyter lab $(ROOT) --ServerApp.ip=127.0.0.1 --LabApp.default_url=/lab/tree/notebooks/00_setup.ipynb
+	@$(PYTHON) workshop/lab.py
+
+update:  ## the newest version of the course; your notebooks stay, what is new lies beside them
+	@$(PYTHON) workshop/update.py
 
 wheelhouse:  ## fill wheelhouse/ with every package, to install where there is no internet (docs/HOSTING.md)
 	$(PYTHON) -m pip download --dest wheelhouse --constraint constraints.txt . 'setuptools>=77' torch triton jax absl-py

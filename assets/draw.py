@@ -5,6 +5,7 @@ Each function below is one figure. Numbers in a worked example are computed here
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable
@@ -38,6 +39,108 @@ def figure(draw: Callable[[], Canvas]) -> Callable[[], Canvas]:
     FIGURES[draw.__name__] = draw
     return draw
 
+
+# A language model, and the part of a lesson
+
+LAYERS, SIZE, HEADS, KEY_HEADS, HEAD, INNER, WORDS = 32, 4096, 32, 8, 128, 14336, 128256  # of Llama 3 8B
+MODEL = (
+    ("embed", "norm", "q, k, v", "scores", "softmax", "values", "output", "add"),
+    ("norm", "gate, up", "activation", "down", "add", "norm", "logits", "loss"),
+)
+DECODING = {"texts": 32, "context": 8192, "tokens": 32, "training": False}  # one new token for each text
+TRAINING = {"texts": 4, "context": 4096, "tokens": 4 * 4096, "training": True}
+
+
+def numbers_moved(texts: int, context: int, tokens: int, training: bool) -> dict[str, int]:
+    """How many numbers each operation of the model reads and writes, if each is a kernel of its own.
+
+    Training is forward and backward. A product of matrices has two more of its size in the backward pass.
+    """
+
+    def product(left: int, right: int, result: int) -> int:
+        return (left + right + result) * (3 if training else 1)
+
+    def linear(inputs: int, outputs: int) -> int:
+        return product(tokens * inputs, inputs * outputs, tokens * outputs)
+
+    def elementwise(count: int, forward: int, backward: int) -> int:
+        return count * (forward + backward if training else forward)
+
+    scores, keys, row = tokens * HEADS * context, texts * context * KEY_HEADS * HEAD, tokens * SIZE
+    layer = {
+        "norm": 2 * elementwise(row, 2, 3),
+        "q, k, v": linear(SIZE, (HEADS + 2 * KEY_HEADS) * HEAD),
+        "scores": product(tokens * HEADS * HEAD, keys, scores),
+        "softmax": elementwise(scores, 2, 3),
+        "values": product(scores, keys, tokens * HEADS * HEAD),
+        "output": linear(HEADS * HEAD, SIZE),
+        "add": 2 * elementwise(row, 3, 3),
+        "gate, up": linear(SIZE, 2 * INNER),
+        "activation": elementwise(tokens * INNER, 3, 5),
+        "down": linear(INNER, SIZE),
+    }
+    moved = {name: LAYERS * count for name, count in layer.items()}
+    moved["norm"] += elementwise(row, 2, 3)
+    moved["embed"] = elementwise(row, 2, 2)
+    moved["logits"] = linear(SIZE, WORDS)
+    moved["loss"] = tokens * WORDS * (3 if training else 2)
+    return moved
+
+
+def layer(*lit: str) -> Canvas:
+    """The operations of a language model, with a lesson's part lit, and its share of all bytes."""
+    shares = {}
+    for name, work in (("decoding", DECODING), ("training", TRAINING)):
+        moved = numbers_moved(**work)
+        share = sum(moved[each] for each in lit) / sum(moved.values())
+        shares[name] = share, f"{share:.0%}" if share >= 0.095 else f"{share:.1%}" if share >= 0.001 else "below 0.1%"
+    part = ", ".join(lit)
+    canvas = Canvas(
+        338,
+        f"In a language model: {part}",
+        f"The operations of a language model in their order, from the embedding to the loss. Lit: {part}. Their share "
+        f"of all bytes that the model moves: {shares['decoding'][1]} in decoding, {shares['training'][1]} in training.",
+    )
+    width, height, step, left = 80, 38, 91, 22
+    for row, first, last in ((0, 1, 7), (1, 0, 4)):
+        canvas.box(left + first * step - 7, 68 + row * 82, (last - first) * step + width + 14, 62, dash="5 4")
+    canvas.text(RIGHT - 4, 62, f"one layer, {LAYERS} times", 13, "end", fill=MUTED)
+    for row, names in enumerate(MODEL):
+        y = 80 + row * 82
+        for index, name in enumerate(names):
+            x, shines = left + index * step, name in lit
+            fill, edge = (tint(ORANGE, 0.45), ORANGE) if shines else ("#ffffff", EDGE)
+            canvas.box(x, y, width, height, fill, edge, line=2.6 if shines else 1.2)
+            canvas.text(x + width / 2, y + 24, name, 13, "middle", weight=600 if shines else None)
+            if index:
+                canvas.arrow(x - step + width, y + height / 2, x - 1, y + height / 2, width=1.4)
+    middle, end = left + width / 2, left + 7 * step + width / 2
+    canvas.path(f"M{end} 118 L{end} 140 L{middle} 140 L{middle} 161")
+    canvas.text(MARGIN, 240, "of all bytes:", 14, weight=600)
+    for index, (name, (share, words)) in enumerate(shares.items()):
+        y = 228 + index * 26
+        canvas.text(128, y + 13, name, 14)
+        canvas.box(200, y, 430, 16, "#ffffff", radius=3)
+        canvas.box(200, y, max(2, 430 * share), 16, tint(ORANGE, 0.45), ORANGE, radius=3)
+        canvas.text(642, y + 13, words, 14, weight=600)
+    decoding, training = (f"{work['texts']} texts of {work['context']:,} tokens" for work in (DECODING, TRAINING))
+    notes = (
+        f"Llama 3 8B, each operation a kernel of its own. Decoding: {decoding}, and one more for each.",
+        f"Training: {training}, forward and backward, without the optimizer.",
+    )
+    canvas.lines(MARGIN, 302, notes, 13, 18, fill=MUTED)
+    return canvas
+
+
+LIT = {
+    "layer_add": ("add",),
+    "layer_embedding": ("embed",),
+    "layer_softmax": ("softmax",),
+    "layer_activation": ("activation",),
+    "layer_attention": ("scores", "softmax", "values"),
+    "layer_loss": ("norm", "loss"),
+}
+FIGURES.update({name: functools.partial(layer, *lit) for name, lit in LIT.items()})
 
 # The launch grid and its memory
 
@@ -158,6 +261,185 @@ def row_strides() -> Canvas:
     canvas.text(
         MARGIN + 330, y + 102, f"row 1, column 0 would be element {columns}: in the gap", 14, fill=MUTED
     )
+    return canvas
+
+
+# Tiles
+
+
+def matrix(canvas: Canvas, x: float, y: float, rows: int, columns: int, side: float, text=None, color=None) -> None:
+    """A matrix as cells. text(row, column) is written in a cell; color(row, column) is its colour, or None."""
+    for row in range(rows):
+        for column in range(columns):
+            words = text(row, column) if text else ""
+            shade = color(row, column) if color else None
+            canvas.cell(x + column * side, y + row * side, side, side, words, shade)
+
+
+@figure
+def tile_offsets() -> Canvas:
+    rows, columns, stride = (1, 2), (2, 3, 4, 5), 7
+    canvas = Canvas(
+        316,
+        "A tile: a column of row numbers meets a row of column numbers",
+        f"In a matrix with row stride {stride} a tile has the rows {rows[0]} and {rows[1]} and the columns "
+        f"{columns[0]} to {columns[-1]}. The offset of an element is its row times {stride} plus its column, from "
+        f"{rows[0] * stride + columns[0]} to {rows[-1] * stride + columns[-1]}.",
+    )
+    side, left, top = 40, 36, 84
+    canvas.text(left, top - 14, "the matrix, with offsets", 14, fill=MUTED)
+    matrix(
+        canvas, left, top, 4, stride, side,
+        lambda r, c: str(r * stride + c), lambda r, c: GREEN if r in rows and c in columns else None,
+    )  # fmt: skip
+    x = left + stride * side + 70
+    canvas.text(x, top - 14, "rows[:, None] * 7", 13, mono=True)
+    canvas.text(x + 130 + 4 * side, top - 14, "columns[None, :]", 13, "end", mono=True)
+    for index, row in enumerate(rows):
+        canvas.cell(x + 30, top + 52 + index * side, side + 8, side, str(row * stride), SKY)
+    canvas.text(x + 98, top + 52 + side + 5, "+", 18, "middle")
+    for index, column in enumerate(columns):
+        canvas.cell(x + 130 + index * side, top, side, side, str(column), ORANGE)
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            canvas.cell(
+                x + 130 + j * side, top + 52 + i * side, side, side, str(row * stride + column), GREEN
+            )
+    canvas.text(left, 290, "offsets = rows[:, None] * row_stride + columns[None, :]", 14, mono=True)
+    return canvas
+
+
+@figure
+def tile_transpose() -> Canvas:
+    n, m, tile = 4, 6, 2
+    canvas = Canvas(
+        352,
+        "A tile and its place in the transpose",
+        f"A tile is read from rows 0 and 1 and columns 2 and 3 of a matrix of {n} rows and {m} columns. It is written "
+        f"to rows 2 and 3 and columns 0 and 1 of the transpose, which has {m} rows and {n} columns.",
+    )
+    side, left, top = 38, 60, 84
+    canvas.text(left, top - 14, "x", 14, weight=600)
+    matrix(
+        canvas, left, top, n, m, side,
+        lambda r, c: str(r * m + c), lambda r, c: READ if r < tile and tile <= c < 2 * tile else None,
+    )  # fmt: skip
+    right = left + m * side + 200
+    canvas.text(right, top - 14, "output", 14, weight=600)
+    matrix(
+        canvas, right, top, m, n, side,
+        lambda r, c: str(c * m + r), lambda r, c: WRITE if c < tile and tile <= r < 2 * tile else None,
+    )  # fmt: skip
+    canvas.arrow(left + m * side + 8, top + side, right - 8, top + 3 * side)
+    canvas.text(left, top + n * side + 34, "offset  row * 6 + column", 13, mono=True)
+    canvas.text(left, top + n * side + 58, "becomes column * 4 + row", 13, mono=True)
+    return canvas
+
+
+@figure
+def tile_column_sum() -> Canvas:
+    n, m, tile = 6, 8, 2
+    canvas = Canvas(
+        372,
+        "A tile walks down and adds",
+        f"A matrix of {n} rows. One program has columns 0 to 3. It reads {tile} rows in each of {n // tile} rounds and "
+        "adds them to a tile of sums. After the last round the rows of this tile are added: one sum for each column.",
+    )
+    side, left, top = 36, 60, 74
+    matrix(canvas, left, top, n, m, side, color=lambda r, c: PROGRAMS[r // tile] if c < 4 else None)
+    for index in range(n // tile):
+        canvas.text(left - 10, top + (index * tile + 1) * side + 4, f"{index + 1}", 13, "end", fill=MUTED)
+    x = left + m * side + 110
+    canvas.text(x, top + 20, "sums, a tile in float32", 14, weight=600)
+    matrix(canvas, x, top + 34, tile, 4, side, color=lambda r, c: PURPLE)
+    canvas.arrow(left + m * side + 14, top + 34 + side, x - 12, top + 34 + side)
+    canvas.text(left + m * side + 20, top + 22 + side, "+= each", 13, fill=MUTED)
+    canvas.arrow(x + 2 * side, top + 34 + tile * side + 8, x + 2 * side, top + 34 + tile * side + 52)
+    canvas.text(x + 2 * side + 14, top + 34 + tile * side + 36, "tl.sum(sums, axis=0)", 13, mono=True)
+    matrix(canvas, x, top + 34 + tile * side + 60, 1, 4, side, color=lambda r, c: WRITE)
+    canvas.text(left, top + n * side + 34, "columns 0 to 3: this program", 13, fill=MUTED)
+    canvas.text(RIGHT, top + n * side + 34, "output: one number for each column", 13, "end", fill=MUTED)
+    return canvas
+
+
+@figure
+def decode() -> Canvas:
+    t, d = 6, 4
+    canvas = Canvas(
+        350,
+        "Decoding: one query reads the whole cache",
+        f"One query of {d} numbers meets {t} keys and gives {t} scores. Softmax makes weights of them. The weights mix "
+        f"the {t} values into one output of {d} numbers. Each key and each value is read once.",
+    )
+    side, top = 32, 104
+    canvas.text(36, top - 16, "q", 14, weight=600)
+    matrix(canvas, 36, top, 1, d, side, color=lambda r, c: GREEN)
+    canvas.text(200, top - 16, "k, the keys", 14, weight=600)
+    matrix(canvas, 200, top, t, d, side, color=lambda r, c: READ)
+    canvas.text(378, top - 16, "weights", 14, weight=600)
+    matrix(canvas, 388, top, t, 1, side, color=lambda r, c: PURPLE)
+    canvas.text(460, top - 16, "v, the values", 14, weight=600)
+    matrix(canvas, 460, top, t, d, side, color=lambda r, c: READ)
+    canvas.text(622, top - 16, "output", 14, weight=600)
+    matrix(canvas, 616, top, 1, d, side - 4, color=lambda r, c: WRITE)
+    canvas.arrow(36 + d * side + 6, top + side / 2, 194, top + side / 2)
+    canvas.arrow(200 + d * side + 6, top + t * side / 2, 382, top + t * side / 2)
+    canvas.text(344, top + t * side + 26, "softmax of q·k / √d", 13, "middle", fill=MUTED)
+    canvas.arrow(460 + d * side + 4, top + side / 2, 612, top + side / 2)
+    canvas.text(524, top + t * side + 26, "weight × row, added", 13, "middle", fill=MUTED)
+    return canvas
+
+
+@figure
+def split_decode() -> Canvas:
+    parts, rows = 3, 3
+    canvas = Canvas(
+        350,
+        "Split the cache, then merge",
+        f"The cache of one head is cut into {parts} parts. A program walks over each part. It writes its maximum m, "
+        "its sum s and its vector acc. A second kernel rescales each part to the common maximum and adds them.",
+    )
+    side, left, top = 24, 40, 80
+    for part in range(parts):
+        y = top + part * (rows * side + 12)
+        matrix(canvas, left, y, rows, 6, side, color=lambda r, c, p=part: PROGRAMS[p])
+        canvas.text(left + 6 * side + 16, y + 1.5 * side + 5, f"program {part}", 13)
+        x = left + 6 * side + 110
+        canvas.arrow(x - 20, y + 1.5 * side, x + 14, y + 1.5 * side)
+        for index, (name, width) in enumerate((("m", 36), ("s", 36), ("acc", 84))):
+            start = x + 22 + (0, 42, 84)[index]
+            canvas.cell(start, y + 0.7 * side, width, 38, f"{name}{part}", PROGRAMS[part])
+        canvas.arrow(x + 198, y + 1.5 * side, x + 244, top + 1.5 * (rows * side + 12) - 6)
+    x = left + 6 * side + 362
+    rule = ["merge", "m = max of m_{p}", "× exp(m_{p} − m), add"]
+    canvas.labelled(x, top + 76, 180, 76, rule, tint(PURPLE), PURPLE, 13)
+    canvas.text(x + 90, top + 182, "acc / s is the output", 13, "middle", fill=MUTED)
+    return canvas
+
+
+@figure
+def backward() -> Canvas:
+    canvas = Canvas(
+        266,
+        "Forward and backward, two kernels",
+        "Forward: a kernel reads x and writes y, from left to right, and the loss L stands at the end. Backward: dy, "
+        "the gradient of y, comes from the right. A second kernel reads y and dy and writes dx, the gradient of x.",
+    )
+    rows = {"forward": (92, "x", "y", READ, "softmax"), "backward": (196, "dx", "dy", WRITE, "y · (dy − Σ y · dy)")}
+    for name, (y, left, right, color, words) in rows.items():
+        canvas.text(MARGIN, y + 5, name, 14, weight=600)
+        canvas.labelled(130, y - 22, 70, 44, left, tint(color), color, 15, mono=True)
+        canvas.labelled(280, y - 26, 200, 52, [f"{name} kernel", words], size=13)
+        canvas.labelled(560, y - 22, 70, 44, right, tint(color), color, 15, mono=True)
+    canvas.arrow(204, 92, 276, 92)
+    canvas.arrow(484, 92, 556, 92)
+    canvas.arrow(634, 92, 690, 92)
+    canvas.text(698, 98, "L", 18, weight=600)
+    canvas.arrow(276, 196, 204, 196)
+    canvas.arrow(556, 196, 484, 196)
+    canvas.arrow(704, 112, 636, 186)
+    canvas.arrow(566, 118, 470, 166, dash="5 4")
+    canvas.text(440, 146, "y is kept", 13, "end", fill=MUTED)
     return canvas
 
 

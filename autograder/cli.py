@@ -1,4 +1,4 @@
-"""The command line: check, selftest, prove, build; for a class run and its steps, and exchange."""
+"""The command line: check, watch, selftest, prove, build; for a class run and its steps, and exchange."""
 
 from __future__ import annotations
 
@@ -63,8 +63,13 @@ def _parser() -> argparse.ArgumentParser:
     _trust(check)
     check.set_defaults(run=_check)
 
+    watch = commands.add_parser("watch", help="check a Python file each time it is saved, exercise after exercise")
+    watch.add_argument("file", type=Path)
+    watch.add_argument("exercise", nargs="?", default="", help="where to begin (default: the first that is not passed)")
+    watch.set_defaults(run=_watch)
+
     selftest = commands.add_parser("selftest", help="judge the galleries of right and wrong answers")
-    selftest.add_argument("--answers", type=Path, help="a folder with right/<exercise>/*.py and wrong/<exercise>/*.py")
+    selftest.add_argument("--answers", type=Path, help="a folder with right/<exercise>/ and wrong/, as in tests/")
     selftest.add_argument("--exercise", action="append", help="only this exercise (may be repeated)")
     selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
     selftest.add_argument("--json", type=Path, help="write the results to this file")
@@ -120,6 +125,24 @@ def _check(options) -> int:
     said = visible_json(verdict.to_json())
     print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
     return PASSED if verdict.passed else NOT_PASSED
+
+
+def _watch(options) -> int:
+    if options.file.suffix != ".py":
+        raise CallError(f"{options.file.name} is no .py file; expected a Python file, which may be new")
+    print("Starting …", flush=True)
+    from .exercises import UnknownExercise
+    from .watch import watch
+
+    try:
+        watch(options.file, options.exercise)
+    except KeyboardInterrupt:  # the usual end
+        print()
+    except UnknownExercise as error:
+        raise CallError(str(error)) from None
+    except OSError as error:
+        raise CallError(f"cannot use {options.file}: {error.strerror}; expected a Python file") from None
+    return PASSED
 
 
 def _verdict(options, early):
@@ -226,7 +249,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def _selftest(options) -> int:
-    from . import selftest
+    from . import gallery, selftest
     from .box import BoxError
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
@@ -241,7 +264,7 @@ def _selftest(options) -> int:
             confine=not options.trust_submissions,
             seed=1 if options.page else None,
         )
-    except BoxError as error:
+    except (BoxError, gallery.BadEdit) as error:
         raise CallError(str(error)) from None
     print(selftest.table(results))
     if options.json:
@@ -292,8 +315,10 @@ def _course_command(options) -> int:
 
     try:
         report = REPORTS[options.command](Course.open(options.course, options.db), options)
-    except (CourseError, BoxError, OSError) as error:  # OSError: a folder without permission, a full disk
+    except (CourseError, BoxError) as error:
         raise CallError(str(error)) from None
+    except OSError as error:  # a folder without permission; a full disk, which does not say where it is
+        raise CallError(f"{error.filename or options.course}: {error.strerror or error}") from None
     except lockdown.Unconfined as error:
         raise CallError(
             f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"

@@ -12,6 +12,8 @@ Cell markers of the scripts (jupytext percent format):
     # %% check="NAME"               the graded cell: its source is check("NAME")
     # %% [markdown] hints="NAME"    filled in from workshop/hints/NAME.md
 
+The first time that a lesson's text uses a word of workshop/glossary.toml, the word carries its definition.
+
 Numbers in prose that were measured come from the recorded files, benchmarks/recorded/*.csv:
 
     {{h200_vector_add_float32; 98432; add; GB/s}}      file, size, provider; or `of copy`, a percentage of the copy
@@ -34,6 +36,7 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 
 from autograder.exercises import EXERCISES
 from autograder.online import address, standing_alone
+from workshop.glossary import explain, glossary
 from workshop.hints import RUNGS
 from workshop.results import recorded
 from workshop.starters import MalformedAnswer, split_answer
@@ -73,6 +76,10 @@ def source_notebook(script: Path) -> NotebookNode:
         cell.id = f"cell-{number:02}"
         if markers:
             _mark(cell, markers, script)
+    left = dict(glossary())
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and not cell.id.startswith("hints-"):
+            cell.source = explain(cell.source, left)
     _expect_pairs(nb, script)
     nb.metadata = nbformat.from_dict(_NOTEBOOK_METADATA)
     nb.nbformat, nb.nbformat_minor = 4, 5
@@ -136,6 +143,8 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
         cell.source = hints_markdown(exercise, script.parents[1])
     if marker == "check" and cell.source.strip() != f'check("{exercise}")':
         raise BuildError(f'{script.name}: the cell check="{exercise}" must hold check("{exercise}") alone')
+    if marker == "check":  # in a new kernel this cell works by itself
+        cell.source = f"from autograder import check\n\n{cell.source.strip()}"
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
         cell.metadata.nbgrader = NotebookNode(
@@ -223,7 +232,7 @@ def _split(cell: NotebookNode) -> tuple[str, str]:
 
 def scripts(root: Path = ROOT) -> list[Path]:
     """The lesson scripts in the order of the course."""
-    found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
+    found = sorted((root / "solutions").glob("[0-9][0-9]*_*.py"))
     if not found:
         raise BuildError(f"no lesson scripts (solutions/NN_name.py) under {root}")
     return found
@@ -242,7 +251,7 @@ def build(check: bool = False, root: Path = ROOT) -> int:
         wanted |= {root / "online" / f"{name}.ipynb": to_text(notebook).encode() for name, notebook in alone.items()}
     differing = [path for path, made in wanted.items() if not path.is_file() or path.read_bytes() != made]
     if check:
-        there = {*folder.glob("[0-9][0-9]_*.ipynb"), *root.glob("online/*.ipynb")}
+        there = {*folder.glob("[0-9][0-9]*_*.ipynb"), *root.glob("online/*.ipynb")}
         differing += sorted(there - set(wanted))
         for path in differing:
             print(f"differs from its script in solutions/: {path.relative_to(root)}")

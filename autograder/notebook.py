@@ -7,6 +7,7 @@ checks.
 
 from __future__ import annotations
 
+import ast
 import atexit
 import contextlib
 import linecache
@@ -18,18 +19,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 
-from . import answer, panel, session
+from . import answer, panel, session, yours
 from .box import BoxError, lockdown
-from .exercises import UnknownExercise, find
+from .exercises import EXERCISES, UnknownExercise, find
 from .judge import Judge
 from .judge.jax import JaxMissing
-from .verdict import Finding, Verdict
+from .verdict import Finding, Slug, Verdict
 
 PROVEN_EARLY = "first_kernel"  # its proof holds for all exercises whose answers are kernels
 EDITED = (
     "The answer cell was edited after it ran. This verdict is about the text that ran: run the cell, then check again."
 )
+FROM_FILE = (
+    "The kernel of this notebook is new. The answer cell as the notebook was last saved was run for you, with the "
+    "first code cell."
+)
+SAME = "This is the code of the last check. If you changed the cell since, run it, then check again."
+PASSING = {Slug.GRADER_ERROR, Slug.TIMEOUT, Slug.CRASH, Slug.OUT_OF_MEMORY}  # another check may end in another way
 _judge: Judge | None = None
+_latest: dict[str, tuple[str, Verdict]] = {}  # for each exercise, the code of its last check, and the verdict
 _session: session.Session | None = None
 _one_at_a_time = threading.Lock()
 lockdown.missing()  # called now, and cached: it forks, which is not safe after JAX has started
@@ -41,6 +49,10 @@ def check(name: str) -> Verdict | None:
     In a notebook the verdict is shown as a panel, and nothing is returned. In a script it is printed and returned. A
     wrong answer raises no exception: the verdict explains it.
     """
+    if callable(name):  # the function itself
+        of_it = [each.name for each in EXERCISES.values() if each.entry == getattr(name, "__name__", "")]
+        print(f'check takes the name of an exercise: check("{(of_it or ["vector_add"])[0]}")')
+        return None
     try:
         exercise = find(name)
     except UnknownExercise as error:
@@ -49,7 +61,7 @@ def check(name: str) -> Verdict | None:
     shell = _notebook()
     shown = Shown(name) if shell else None
     try:
-        verdict = _judged_in(shell, exercise, shown) if shell else _judged(name, _script_source(exercise.entry))
+        verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
     except (BoxError, JaxMissing) as error:
         if shown:
             shown.close()
@@ -79,7 +91,7 @@ class Shown:
             self._put(panel.running(self.exercise, words))
 
     def show(self, verdict: Verdict) -> None:
-        self._put(verdict.to_html(_after(verdict)), verdict.to_text())
+        self._put(verdict.to_html(_after(verdict) if verdict.passed else _to_ask(verdict)), verdict.to_text())
 
     def close(self) -> None:
         self._put("")
@@ -88,21 +100,59 @@ class Shown:
         self.handle.update({"text/html": html} | ({"text/plain": text} if text else {}), raw=True)
 
 
+def question(verdict: Verdict) -> str:
+    """The exercise, the code that was judged and the verdict as text, for a colleague or a chat."""
+    exercise = find(verdict.exercise)
+    source, _ = _latest.get(verdict.exercise, ("", None))
+    code = f"My code:\n\n```python\n{source.strip()}\n```\n\n" if source.strip() else ""
+    return (
+        f"Exercise {exercise.name} of the Triton workshop, {exercise.notebook}: {exercise.signature}\n\n"
+        f"{code}The check says:\n\n```\n{verdict.to_text()}\n```\n"
+    )
+
+
+# execCommand, because navigator.clipboard is missing where a room is opened by http.
+_COPY = (
+    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');"
+    "this.textContent='copied'"
+)
+
+
+def _to_ask(verdict: Verdict) -> str:
+    """The question as HTML. Where the page runs no script, its text can be marked."""
+    return (
+        "<details class='question'><summary>Copy as a question</summary>"
+        f'<button type="button" onclick="{_COPY}">copy</button><pre>{escape(question(verdict))}</pre></details>'
+    )
+
+
 def _after(verdict: Verdict) -> str:
-    """What passing this exercise has shown, and a link to the next one, as HTML."""
+    """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
+    from workshop import finish, hints
     from workshop.insights import INSIGHTS
-    from workshop.progress import progress
+    from workshop.progress import path, progress
 
     insight = INSIGHTS.get(verdict.exercise, "")
     following = progress().next(verdict.exercise)
-    here = find(verdict.exercise).notebook
+    exercise = find(verdict.exercise)
+    here = exercise.notebook
+    function = _notebook().user_ns.get(exercise.entry)
+    drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
         then = "Every exercise of the course is passed."
+        with contextlib.suppress(OSError):  # a folder that is read-only
+            page = finish.write(path().with_name("what_i_built.html"))
+            then += f" <a href='{page.name}' title='{escape(str(page))}'>A page to show, and what to build next</a>"
     elif following.notebook == here:
         then = f"Next: {escape(following.name)}, in this notebook."
     else:
         then = f"Next: <a href='{following.notebook}.ipynb'>{escape(following.name)} in {following.notebook}</a>"
-    return f"<p>{escape(insight)}</p><p class='next'>{then}</p>"
+    others = "".join(
+        f"<details><summary>Another right answer: {escape(style)}</summary><p>{escape(why)}</p>"
+        f"<pre>{escape(source)}</pre></details>"
+        for style, why, source in hints.others(exercise.name)
+    )
+    return f"<p>{escape(insight)}</p><p class='next'>{then}</p>{drawn._repr_html_() if drawn else ''}{others}"
 
 
 def _judged_in(shell, exercise, shown: Shown) -> Verdict:
@@ -112,12 +162,44 @@ def _judged_in(shell, exercise, shown: Shown) -> Verdict:
     source = answer.from_history(cells, [exercise.entry])
     if not source and latest and not answer.is_python(latest.code):
         source = latest.code
+    restored = ""
+    if not source.strip() and latest is None:
+        source, restored = _restored(shell, ran, exercise)
     if not source.strip():
         finding = _nothing_to_judge(exercise, ran=latest is not None)
         return Verdict(exercise.name, False, 0, exercise.points, "", finding)
     edited = ran.edited_since(exercise.name, latest)
-    verdict = _judged(exercise.name, source, shown.step)
-    return replace(verdict, warning=EDITED) if edited else verdict
+    verdict = judged(exercise.name, source, shown.step)
+    warnings_ = [restored, EDITED if edited else "", "" if edited else verdict.warning]
+    return replace(verdict, warning=" ".join(filter(None, warnings_)))
+
+
+def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
+    """The saved answer cell in a kernel where no answer ran, and a greeting; the lesson's imports and it are defined.
+
+    Only definitions, imports and assignments are executed. What raises is left out: the judge will say why.
+    """
+    from workshop.progress import progress
+
+    saved = ran.saved_cell(exercise.name)
+    source = session.text_of(saved) if saved else ""
+    if not source.strip():
+        return "", ""
+    for text in (ran.first_code(), source):
+        for statement in _definitions(text):
+            with contextlib.suppress(Exception):
+                exec(compile(statement, "<restored>", "exec"), shell.user_ns)  # the learner's own cell, asked for
+    return source, f"{progress().welcome(exercise.notebook)} {FROM_FILE}".strip()
+
+
+def _definitions(text: str) -> list[ast.Module]:
+    """The top-level imports and definitions of a cell, each as a module."""
+    try:
+        body = ast.parse(text).body
+    except SyntaxError:
+        return []
+    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign)
+    return [ast.Module([statement], []) for statement in body if isinstance(statement, kinds)]
 
 
 def _nothing_to_judge(exercise, ran: bool) -> Finding:
@@ -136,7 +218,43 @@ def _nothing_to_judge(exercise, ran: bool) -> Finding:
     )
 
 
-def _judged(name: str, source: str, say: Callable[[str], None] = lambda words: None) -> Verdict:
+def judged(name: str, source: str, say: Callable[[str], None] = lambda words: None) -> Verdict:
+    """The verdict on this source; of a source that was just judged, the same one at once. It counts as progress.
+
+    The first verdict on an exercise says where and why, the next one how to repair it.
+    """
+    before, kept = _latest.get(name, ("", None))
+    advised = kept is not None and not kept.passed
+    if kept and before == source and kept.diagnosis not in PASSING:
+        return replace(kept, warning="" if kept.passed else SAME, better="", advised=advised)
+    verdict = _judged_anew(name, source, say)
+    _latest[name] = source, verdict
+    return replace(verdict, better=better(kept, verdict) if kept else "", advised=advised)
+
+
+def _judged_in_script(exercise) -> Verdict:
+    """The verdict on the running script. No second check follows in this process, so this one says all."""
+    return replace(judged(exercise.name, _script_source(exercise.entry)), advised=True)
+
+
+def better(before: Verdict, now: Verdict) -> str:
+    """What got better from one check to the next, in a sentence; empty if nothing did."""
+    right = [name for name, ok in now.blanks.items() if ok and not before.blanks.get(name)]
+    if right and sum(now.blanks.values()) > sum(before.blanks.values()):
+        are = "is" if len(right) == 1 else "are"
+        return (
+            f"Better: {sum(before.blanks.values())} → {sum(now.blanks.values())} blanks; "
+            f"{', '.join(right)} {are} right now."
+        )
+    passed = [sum(case.passed for case in verdict.cases) for verdict in (before, now)]
+    if passed[1] > passed[0] and len(before.cases) == len(now.cases):
+        return f"Better: {passed[0]} → {passed[1]} of {len(now.cases)} cases pass."
+    if before.finding and now.finding and now.finding.slug.rank > before.finding.slug.rank:
+        return f"Another mistake than before: {before.diagnosis} is gone."
+    return ""
+
+
+def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
     say("starting")
     with _one_at_a_time:
         judge().say = say
@@ -147,7 +265,8 @@ def _judged(name: str, source: str, say: Callable[[str], None] = lambda words: N
 
 def warm_up() -> None:
     """Starts the box and tests it with known answers while the learner reads, so that the first check is fast."""
-    _watched(_notebook())
+    if shell := _notebook():
+        _watched(shell)
     judge().start()
     threading.Thread(target=_prove, daemon=True).start()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
@@ -21,6 +22,10 @@ div.verdict p.next a{color:var(--jp-content-link-color,#0072b2);font-weight:600}
 div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
 background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1px 5px}
 div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
+div.verdict p.better{color:inherit;border-left:3px solid #009e73;padding-left:8px}
+div.verdict details pre{max-height:16em;overflow:auto}
+div.verdict button{font:inherit;font-size:13px;padding:1px 9px;color:inherit;cursor:pointer;
+background:rgba(127,127,127,.14);border:1px solid rgba(127,127,127,.6);border-radius:4px}
 div.verdict .slug{white-space:nowrap}
 div.verdict .try{font-weight:600}
 div.verdict .chips,div.verdict details{margin-top:6px}
@@ -44,27 +49,29 @@ div.verdict .key svg{display:inline-block;width:22px;height:12px;margin:0 6px 0 
 
 
 def html(verdict, after: str = "") -> str:
-    """The panel of a Verdict. `after` is HTML of the caller's, shown when the answer passed."""
+    """The panel of a Verdict. `after` is HTML of the caller's."""
     parts = [f"<div class='verdict {'passed' if verdict.passed else 'failed'}'>{_STYLE}"]
     if verdict.warning:
-        parts.append(f"<p class='warning'>{escape(verdict.warning)}</p>")
+        parts.append(f"<p class='warning'>{_words(verdict.warning)}</p>")
     mark = "✓ Passed" if verdict.passed else "Not yet"
     slug = f" <code class='slug'>{escape(verdict.diagnosis)}</code>" if verdict.diagnosis else ""
     parts.append(f"<p class='head'><b>{mark}</b> · {escape(verdict.exercise)} · {points(verdict)}{slug}</p>")
+    if verdict.better:
+        parts.append(f"<p class='better'>{_words(verdict.better)}</p>")
     if verdict.finding:
-        parts.append(_finding(verdict.finding))
+        parts.append(_finding(verdict.shown))
     if verdict.drawn:
         parts.append(_map(verdict.drawn))
     if verdict.blanks:
         parts.append(_blanks(verdict))
     if verdict.passed:
-        parts.append(f"<p>{escape(verdict.note)}</p>" if verdict.note else "")
-        parts.append(after)
+        parts.append(f"<p>{_words(verdict.note)}</p>" if verdict.note else "")
+    parts.append(after)
     if verdict.cases:
         parts.append(_cases(verdict.cases))
     judged = f"judged on the {BACKENDS.get(verdict.backend, verdict.backend)}" if verdict.backend else ""
     foot = " · ".join(filter(None, [judged, "" if verdict.passed else verdict.note]))
-    parts.append(f"<p class='foot'>{escape(foot)}</p></div>" if foot else "</div>")
+    parts.append(f"<p class='foot'>{_words(foot)}</p></div>" if foot else "</div>")
     return "".join(parts)
 
 
@@ -80,12 +87,15 @@ def points(verdict) -> str:
 
 
 def cases_in_words(cases) -> str:
-    """All in one word where they are alike; otherwise one by one."""
+    """All in one word where they are alike; otherwise how many failed, and the first of them."""
     if len(cases) > 1 and all(case.passed for case in cases):
         return f"all {len(cases)} pass"
     if not any(case.ran for case in cases):
         return f"{len(cases)} not run"
-    return "  ".join(f"{_mark(case)} {case.name}" for case in cases)
+    failed = [case.name for case in cases if not case.passed]
+    if len(cases) < 4:
+        return "  ".join(f"{_mark(case)} {case.name}" for case in cases)
+    return f"{len(failed)} of {len(cases)} failed: {'; '.join(failed[:3])}{'; …' * (len(failed) > 3)}"
 
 
 def _mark(case) -> str:
@@ -111,16 +121,21 @@ def _chip(name: str, kind: str, mark: str, title: str = "") -> str:
     return f"<span class='chip {kind}'{hover}>{mark} {escape(name)}</span>"
 
 
+def _words(text: str) -> str:
+    """Text as HTML: what stands between backticks is code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
+
+
 def _finding(finding) -> str:
-    parts = [f"<p>{escape(finding.happened).replace(chr(10), '<br>')}</p>"]
+    parts = [f"<p>{_words(finding.told).replace(chr(10), '<br>')}</p>"]
     if finding.line and finding.code:
         parts.append(f"<pre>line {finding.line}: {escape(finding.code)}</pre>")
     if finding.means:
-        parts.append(f"<p>{escape(finding.means)}</p>")
+        parts.append(f"<p>{_words(finding.means)}</p>")
     if finding.second:
         parts.append(f"<p>It could also be <code>{escape(finding.second)}</code>.</p>")
     if finding.advice:
-        parts.append(f"<p class='try'>Try: {escape(finding.advice)}</p>")
+        parts.append(f"<p class='try'>Try: {_words(finding.advice)}</p>")
     return "".join(parts)
 
 
@@ -128,13 +143,14 @@ def _blanks(verdict) -> str:
     """The blanks in one row. Each blank with advice is on a separate line."""
     if not verdict.judged_blanks:
         return f"<p class='chips'><span class='kind'>blanks</span>{len(verdict.blanks)} not judged</p>"
-    advised = {name: f.advice or f.happened for name, f in verdict.blank_findings.items() if name in verdict.blanks}
+    told = verdict.blank_findings.items() if verdict.advised else ()
+    advised = {name: f.advice or f.happened for name, f in told if name in verdict.blanks}
     plain = "".join(
         _chip(name, *(("ok", "✓", "right") if ok else ("no", "✗", "not yet")))
         for name, ok in verdict.blanks.items()
         if name not in advised
     )
-    lines = "".join(f"<li>{_chip(name, 'no', '✗', 'not yet')}{escape(advice)}</li>" for name, advice in advised.items())
+    lines = "".join(f"<li>{_chip(name, 'no', '✗', 'not yet')}{_words(advice)}</li>" for name, advice in advised.items())
     return f"<p class='chips'><span class='kind'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
 
 
@@ -142,9 +158,10 @@ def _blanks(verdict) -> str:
 
 _LEFT, _WIDTH, _LINE, _HEIGHT = 92, 580, 24, 18
 _LEAST = 3  # pixels of the narrowest run
+MOST_RUNS = 40  # pieces of one row
 _SINGLE = 32  # so many elements are drawn one by one
 _LEGEND = {
-    "right": "right",
+    "right": "right: a block has one colour",
     "wrong": "wrong",
     "nan": "NaN or infinite",
     "unwritten": "never written",
@@ -158,6 +175,8 @@ def _map(drawn) -> str:
     """Rows of an output as strips in the colours of the launch grid: a block has one colour."""
     from workshop.picture import WRONG
 
+    if not _tells(drawn):
+        return f"<p class='foot'>{_words(f'{drawn.case}: {drawn.words}')}</p>"
     masked = -drawn.columns % drawn.block if drawn.block else 0
     tail = min(masked, drawn.columns)  # a tail that is longer than the row itself is cut
     scale = _WIDTH / (drawn.columns + tail)
@@ -184,8 +203,14 @@ def _map(drawn) -> str:
     words = drawn.words + (f" {more} more row{'s' * (more != 1)} not drawn." if more > 0 else "")
     return (
         f"<svg viewBox='0 0 680 {below + 18}' role='img' aria-label='{label}'><defs>{hatch}</defs>"
-        f"{''.join(marks)}</svg>{_legend(states)}<p class='foot'>{escape(f'{drawn.case}: {words}')}</p>"
+        f"{''.join(marks)}</svg>{_legend(states)}<p class='foot'>{_words(f'{drawn.case}: {words}')}</p>"
     )
+
+
+def _tells(drawn) -> bool:
+    """Whether a drawing says more than its words: not if all is of one state, or scattered in many small pieces."""
+    states = {run.state for row in drawn.rows for run in row.runs}
+    return len(states) > 1 and max(len(row.runs) for row in drawn.rows) <= MOST_RUNS
 
 
 class _Masked:

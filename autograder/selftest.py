@@ -1,7 +1,6 @@
-"""Tests the judge with galleries of right and wrong answers, and makes a table of its verdicts.
+"""Tests the judge with galleries of right and wrong answers (`gallery`), and makes a table of its verdicts.
 
-right/<exercise>/<variant>.py must pass. wrong/<exercise>/<slug>__<variant>.py must fail with that slug. A file whose
-first line is `# needs triton<3.9` must get the slug not-in-this-triton on other versions.
+A right answer must pass. A wrong one must fail with its slug.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from . import gallery
 from .exercises import EXERCISES
 from .judge import Judge
 from .judge.jax import JaxMissing
@@ -24,13 +24,16 @@ from .verdict import Verdict
 
 @dataclass
 class Answer:
-    """One file of a gallery. `expected` is the slug of a wrong answer, None for a right one."""
+    """A known answer and what the judge said. `expected` is the slug of a wrong answer, None for a right one."""
 
-    path: Path
-    exercise: str
+    known: gallery.Known
     expected: str | None
     verdicts: list[Verdict] = field(default_factory=list)
     skipped: str = ""  # why it could not be judged here
+
+    @property
+    def exercise(self) -> str:
+        return self.known.exercise
 
     @property
     def is_right(self) -> bool:
@@ -53,26 +56,20 @@ class Answer:
 
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
-    """The answers of a gallery, for `exercises` or for all that exist. Other folders are left out."""
-    wanted = set(exercises or EXERCISES)
-    found = []
-    for kind in ("right", "wrong"):
-        for path in sorted((folder / kind).glob("*/*.py")):
-            if path.parent.name in wanted:
-                slug = path.stem.split("__")[0] if kind == "wrong" else None
-                slug = slug if _fits(path.read_text(encoding="utf-8")) else "not-in-this-triton"
-                found.append(Answer(path, path.parent.name, slug))
-    return found
+    """The answers of a gallery. One that needs another version of Triton must get the slug not-in-this-triton."""
+    return [
+        Answer(known, known.slug if _fits(known.needs) else "not-in-this-triton")
+        for known in gallery.answers_in(folder, exercises)
+    ]
 
 
-def _fits(source: str) -> bool:
-    """Whether this version of Triton is one that the first line of the answer requires."""
-    needs = re.match(r"# needs triton(<|>=)(\d+)\.(\d+)$", source, re.M)
+def _fits(needs: str) -> bool:
+    """Whether this version of Triton is one of those that are needed: "triton<3.9", "triton>=3.6" or "" for all."""
     if not needs:
         return True
-    major, minor = map(int, stack()["triton"].split(".")[:2])
-    newer = (major, minor) >= (int(needs[2]), int(needs[3]))
-    return newer == (needs[1] == ">=")
+    relation, *version = re.fullmatch(r"triton(<|>=)(\d+)\.(\d+)", needs).groups()
+    newer = [int(number) for number in stack()["triton"].split(".")[:2]] >= [int(number) for number in version]
+    return newer == (relation == ">=")
 
 
 def run(
@@ -93,8 +90,7 @@ def run(
 
     def judge_one(judge: SturdyJudge, answer: Answer) -> None:
         try:
-            source = answer.path.read_text(encoding="utf-8")
-            answer.verdicts = [judge.judge(answer.exercise, source, seed) for _ in range(repeat)]
+            answer.verdicts = [judge.judge(answer.exercise, answer.known.source, seed) for _ in range(repeat)]
         except JaxMissing as missing:
             answer.skipped = str(missing)
 
@@ -118,7 +114,7 @@ def table(answers: list[Answer]) -> str:
     for answer in _worst_first(answers):
         if answer.misjudged or not answer.named:
             word = "MISJUDGED" if answer.misjudged else "misnamed"
-            lines.append(f"{word}  {answer.path}: expected {answer.expected or 'passed'}, got {answer.got}")
+            lines.append(f"{word}  {answer.known.label}: expected {answer.expected or 'passed'}, got {answer.got}")
     lines += [f"not judged: {reason}" for reason in dict.fromkeys(a.skipped for a in answers if a.skipped)]
     if judged := [a for a in answers if a.verdicts]:
         lines.append(f"judged on: {judged[0].verdicts[0].backend}")
@@ -126,7 +122,7 @@ def table(answers: list[Answer]) -> str:
 
 
 def to_json(answers: list[Answer]) -> dict:
-    """Misjudged files first, then misnamed ones."""
+    """Misjudged answers first, then misnamed ones."""
     judged = [a for a in answers if a.verdicts]
     return {
         "versions": stack(),
@@ -136,7 +132,7 @@ def to_json(answers: list[Answer]) -> dict:
         "misnamed": sum(not a.named and not a.misjudged for a in answers),
         "results": [
             {
-                "file": str(a.path),
+                "file": a.known.label,
                 "exercise": a.exercise,
                 "expected": a.expected or "passed",
                 "got": a.got,
@@ -162,7 +158,7 @@ def page(answers: list[Answer]) -> str:
         for answer in group:
             if not answer.is_right:
                 verdict = answer.verdicts[0]
-                parts += ["", f"### {answer.path.stem.replace('__', ': ').replace('_', ' ')}", ""]
+                parts += ["", f"### {answer.known.name.replace('__', ': ').replace('_', ' ')}", ""]
                 parts += [f"<pre>{escape(verdict.to_text())}</pre>"]
     return "\n".join(parts) + "\n"
 

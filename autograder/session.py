@@ -73,17 +73,29 @@ class Session:
         except OSError:
             return False
         cell = self.saved_cell(exercise)
-        return cell is not None and saved_at > latest.at and _text(cell).strip() != latest.text.strip()
+        return cell is not None and saved_at > latest.at and text_of(cell).strip() != latest.text.strip()
 
     def saved_cell(self, exercise: str) -> dict | None:
         """The answer cell as the notebook file holds it. None if there is no such file or cell."""
-        file = notebook_file(self.shell)
-        with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
-            if file and file.stat().st_size <= MOST_BYTES:
-                for cell in json.loads(file.read_text(encoding="utf-8")).get("cells", []):
-                    if cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") == exercise:
-                        return cell
+        with contextlib.suppress(AttributeError, TypeError):
+            for cell in self._saved():
+                if cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") == exercise:
+                    return cell
         return None
+
+    def first_code(self) -> str:
+        """The first code cell of the notebook file, where a lesson's imports are; empty if there is none."""
+        with contextlib.suppress(AttributeError, TypeError):
+            return next((text_of(cell) for cell in self._saved() if cell.get("cell_type") == "code"), "")
+        return ""
+
+    def _saved(self) -> list:
+        """The cells of the notebook file."""
+        file = notebook_file(self.shell)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            if file and file.stat().st_size <= MOST_BYTES:
+                return json.loads(file.read_text(encoding="utf-8")).get("cells", [])
+        return []
 
 
 def notebook_file(shell) -> Path | None:
@@ -93,6 +105,6 @@ def notebook_file(shell) -> Path | None:
     return file if file.suffix == ".ipynb" and file.is_file() else None
 
 
-def _text(cell: dict) -> str:
+def text_of(cell: dict) -> str:
     source = cell.get("source", "")
     return "".join(source) if isinstance(source, list) else str(source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -84,6 +83,7 @@ class Finding:
 
     happened: where it failed, the expected and the actual value. means: what this pattern usually means. advice: one
     thing to try. line and code: the learner's line that caused it, if known. second: another likely slug, if unsure.
+    case: the name of the case that failed. tensor: the parameter whose memory was accessed. Both are "" if unknown.
     A slug may be given as text. An unknown slug raises ValueError.
     """
 
@@ -94,17 +94,24 @@ class Finding:
     line: int | None = None
     code: str = ""
     second: Slug | None = None
+    case: str = ""
+    tensor: str = ""
 
     def __post_init__(self):
         object.__setattr__(self, "slug", Slug(self.slug))
         object.__setattr__(self, "second", self.second and Slug(self.second))
 
     @property
+    def told(self) -> str:
+        """What happened, and in which case."""
+        return f"{self.happened.removesuffix('.')} ({self.case})." if self.case else self.happened
+
+    @property
     def message(self) -> str:
         place = f"Line {self.line}: {self.code}" if self.line and self.code else ""
         unsure = f"(It could also be {self.second}.)" if self.second else ""
         return "\n".join(
-            part for part in (self.happened, place, self.means, unsure, self.advice and f"Try: {self.advice}") if part
+            part for part in (self.told, place, self.means, unsure, self.advice and f"Try: {self.advice}") if part
         )
 
 
@@ -174,6 +181,8 @@ class Verdict:
 
     `backend` is empty for an answer that never reached a judge, such as a file that is not a notebook. `note` is about
     how it was judged, or a remark about an answer that passed. `warning` says that the verdict is about another text.
+    `better` says what got better since the check before.
+    `advised`: whether it says how to repair wrong places and numbers, or only where they are and what they mean.
     """
 
     exercise: str
@@ -187,6 +196,8 @@ class Verdict:
     blank_findings: dict[str, Finding] = field(default_factory=dict)
     note: str = ""
     warning: str = ""
+    better: str = ""
+    advised: bool = True
 
     @property
     def diagnosis(self) -> str | None:
@@ -200,13 +211,18 @@ class Verdict:
         return passed + (f" {self.note}" if self.note else "")
 
     @property
+    def shown(self) -> Finding | None:
+        """The finding as the learner sees it: without its advice if that would tell a repair and is withheld."""
+        finding = self.finding
+        if self.advised or finding is None or finding.slug.rank <= Slug.RUNTIME_ERROR.rank:
+            return finding
+        return replace(finding, advice="find the cause with this. The next check says what to try.")
+
+    @property
     def drawn(self) -> ErrorMap | None:
-        """The map of the case that the finding is about; if it names none, of the first case that has one."""
-        happened = self.finding.happened if self.finding else ""
-        # "n = 1" is no word of "(n = 1000)", and "(n = 777, float16)" is not about "n = 777"
-        named = [case for case in self.cases if re.search(rf"\({re.escape(case.name)}(?![\w.])", happened)]
-        if named:
-            return max(named, key=lambda case: len(case.name)).map
+        """The map of the case that the finding is about; if it is about no case, of the first case that has one."""
+        if self.finding and self.finding.case:
+            return next((case.map for case in self.cases if case.name == self.finding.case), None)
         return next((case.map for case in self.cases if case.map), None)
 
     @property
@@ -239,14 +255,16 @@ class Verdict:
     def to_text(self) -> str:
         lines = [f"! {self.warning}"] if self.warning else []
         lines += [self._headline() + (f"  [{self.backend}]" if self.backend else "")]
+        if self.better:
+            lines.append(f"  {self.better}")
         if self.finding:
-            lines += [f"  {line}" for line in self.finding.message.splitlines()]
+            lines += [f"  {line}" for line in self.shown.message.splitlines()]
         if self.blanks:
             marked = "  ".join(f"{'✓' if ok else '✗'} {name}" for name, ok in self.blanks.items())
             lines.append(f"  blanks: {marked if self.judged_blanks else f'{len(self.blanks)} not judged'}")
         for name, finding in self.blank_findings.items():
             happened = finding.happened.splitlines()[0].removesuffix(".")
-            lines.append(f"    {name}: {happened}. {finding.advice}".rstrip())
+            lines.append(f"    {name}: {happened}. {finding.advice if self.advised else ''}".rstrip())
         if self.drawn:
             lines.append(f"  {self.drawn.case}: {self.drawn.words}")
         if self.cases:
@@ -261,5 +279,5 @@ class Verdict:
         return f"{mark}  {self.exercise}  {panel.points(self)}{slug}"
 
     def to_html(self, after: str = "") -> str:
-        """A self-contained panel; all text is escaped. `after` is HTML that is added where the answer passed."""
+        """A self-contained panel; all text is escaped. `after` is HTML that is added to it."""
         return panel.html(self, after)

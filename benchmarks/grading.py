@@ -1,6 +1,7 @@
 """What it costs to grade a class: beside stock nbgrader, and a class of the galleries that is killed and goes on.
 
     python benchmarks/grading.py beside --notebooks 20 --stock 5
+    python benchmarks/grading.py run --notebooks 100
     python benchmarks/grading.py profile --notebooks 20
     python benchmarks/grading.py class --students 1000 --kills 10
     python benchmarks/grading.py class --students 100 --cluster
@@ -8,6 +9,10 @@
 `beside`: the same filled notebooks of 01_vector_add (three exercises), graded by `autograder run`, confined, with a new
 database, feedback, report and CSV, and by `nbgrader autograde` as it comes, which executes their cells, `check()` among
 them. Stock nbgrader takes the first few; both are given per notebook.
+
+`run`: a mixed class, half of it 01_vector_add and half 03_online_softmax: right answers, wrong ones from tests/wrong,
+untouched starters. No two answers are the same text, but for the starters. `autograder run` on it, then once more with
+nothing new.
 
 `profile`: where the processor time of our side goes, part by part: the same run once as a whole, and its steps one by
 one in this process, with one judge.
@@ -48,6 +53,7 @@ from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report
 from autograder.classroom.submission import grade_id
+from autograder.gallery import answers_in
 from autograder.judge import Judge
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -132,6 +138,55 @@ def beside(chosen: argparse.Namespace, folder: Path) -> dict:
         measured[f"times_by_{key}"] = round(measured["nbgrader autograde"][key] / measured["autograder"][key], 1)
     print(f"{measured['times_by_seconds_each']} times the throughput")
     return measured
+
+
+# -- a mixed class, and the same again -------------------------------------------------------------------
+
+MIXED = {LESSON: ("vector_add", "vector_add_autotuned", "bug_hunt"),
+         "03_online_softmax": ("online_softmax", "online_softmax_masked")}  # fmt: skip
+SHARES = {"right": 134, "wrong": 82, "starter": 34}  # of 250 answers, as in an instructor's trial
+
+
+def mixed(chosen: argparse.Namespace, folder: Path) -> dict:
+    """A class is collected, graded and told, then once more."""
+    course, handed_in, expected = new_course(folder / "course"), folder / "handed in", {}
+    draw = random.Random(chosen.notebooks)
+    for number in range(chosen.notebooks):
+        lesson, student = list(MIXED)[number % 2], f"student-{number:03}"
+        notebook = copy.deepcopy(course.released[lesson])
+        for exercise in MIXED[lesson]:
+            kind = draw.choices(list(SHARES), SHARES.values())[0]
+            expected[student, exercise] = kind
+            if kind == "starter":
+                continue
+            path = draw.choice(sorted((ROOT / "tests" / kind / exercise).glob("*.py")))
+            cell = next(cell for cell in notebook["cells"] if grade_id(cell) == exercise)
+            cell["source"] = f"{path.read_text()}\n# {student}\n"
+            expected[student, exercise] = "" if kind == "right" else path.stem.partition("__")[0]
+        path = handed_in / student / f"{lesson}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(notebook))
+    timed([*PROGRAM, "prove"])
+    workers = ["--workers", chosen.workers] if chosen.workers else []
+    command = [*PROGRAM, "run", handed_in, "--course", course.root, *workers]
+    seconds, used = timed(command, status=(0, 1))
+    again, used_again = timed(command, status=(0, 1))
+    found = rows_of(course)
+    said = [
+        f"{student} {exercise}: {found[student][exercise]['diagnosis']}, expected {diagnosis or 'a pass'}"
+        for (student, exercise), diagnosis in expected.items()
+        if diagnosis != "starter" and (found[student][exercise]["diagnosis"] or "") != diagnosis
+    ]
+    kinds = Counter(kind if kind in ("", "starter") else "wrong" for kind in expected.values())
+    each = f"{used / chosen.notebooks:.2f} s of processors a notebook ({seconds:.0f} s)"
+    print(f"{each}; again {used_again:.1f} s in all")
+    print(*said, sep="\n")
+    return {
+        "notebooks": chosen.notebooks, "answers": {"right": kinds[""], **{k: kinds[k] for k in ("wrong", "starter")}},
+        "seconds": round(seconds, 1), "processor_seconds": round(used, 1),
+        "processor_seconds_each": round(used / chosen.notebooks, 3), "seconds_again": round(again, 1),
+        "processor_seconds_again": round(used_again, 2), "other_diagnoses": said,
+    }  # fmt: skip
 
 
 # -- where the time goes ----------------------------------------------------------------------------------
@@ -225,13 +280,13 @@ def _judge_all(course: Course, judge: Judge, used: Counter) -> None:
 
 
 def gallery() -> tuple[list, list, list]:
-    """(file, diagnosis) of right answers, wrong ones and attacks."""
-    right, wrong = (sorted((ROOT / "tests" / kind / EXERCISE).glob("*.py")) for kind in ("right", "wrong"))
+    """(source, diagnosis) of right answers, wrong ones and attacks."""
+    known = answers_in(ROOT / "tests", [EXERCISE])
     attacks = sorted((ROOT / "tests" / "attacks" / EXERCISE).glob("*.py"))
     return (
-        [(path, "") for path in right],
-        [(path, path.stem.partition("__")[0]) for path in wrong],
-        [(path, None) for path in attacks],
+        [(each.source, "") for each in known if each.slug is None],
+        [(each.source, each.slug) for each in known if each.slug],
+        [(path.read_text(), None) for path in attacks],
     )
 
 
@@ -240,8 +295,8 @@ def class_of(course: Course, students: int) -> dict[str, str | None]:
     right, wrong, hostile = map(itertools.cycle, gallery())
     expected = {}
     for number in range(students):
-        path, diagnosis = next(hostile if number % 10 == 9 else right if number % 2 else wrong)
-        source = path.read_text().replace("@COURSE@", str(course.root)).replace("@PORT@", "9")
+        text, diagnosis = next(hostile if number % 10 == 9 else right if number % 2 else wrong)
+        source = text.replace("@COURSE@", str(course.root)).replace("@PORT@", "9")
         student = f"student-{number:04}"
         hand_in(course, student, {EXERCISE: source.replace("@CANARY@", str(course.root.parent))})
         expected[student] = diagnosis
@@ -305,7 +360,7 @@ def whole_class(chosen: argparse.Namespace, folder: Path) -> dict:
     said = wrong_rows(course, expected)
     print(f"{seconds / chosen.students:.2f} s a submission; {len(said)} rows are not as the gallery says")
     print(*said[:10], sep="\n")
-    hand_in(course, "student-0000", {EXERCISE: gallery()[0][0][0].read_text()})
+    hand_in(course, "student-0000", {EXERCISE: gallery()[0][0][0]})
     _, again, _ = grade_once(command, course, None)
     print(f"after one resubmission: {again:.1f} s")
     tenth = max(len(peaks) // 10, 1)
@@ -350,7 +405,7 @@ def on_a_cluster(chosen: argparse.Namespace, folder: Path) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("beside", "profile", "class"))
+    parser.add_argument("what", choices=("beside", "run", "profile", "class"))
     parser.add_argument("--notebooks", type=int, default=20)
     parser.add_argument("--stock", type=int, default=5)
     parser.add_argument("--students", type=int, default=100)
@@ -366,7 +421,8 @@ def main() -> None:
     }  # fmt: skip
     print(", ".join(f"{key} {value}" for key, value in where.items()))
     with tempfile.TemporaryDirectory() as folder:
-        measure = {"beside": beside, "profile": profile, "class": on_a_cluster if chosen.cluster else whole_class}
+        of_a_class = on_a_cluster if chosen.cluster else whole_class
+        measure = {"beside": beside, "run": mixed, "profile": profile, "class": of_a_class}
         found = measure[chosen.what](chosen, Path(folder))
     if chosen.record:
         name = f"grading_{chosen.what}{'_cluster' * chosen.cluster}.json"

@@ -1,8 +1,10 @@
-"""Other people's softmax functions, to be measured beside ours. What is not installed is left out."""
+"""Other people's functions, to be measured beside ours. What is not installed is left out."""
 
 from collections.abc import Callable
 
 import torch
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 
 def rowwise(x: torch.Tensor) -> torch.Tensor:
@@ -33,3 +35,81 @@ def softmax_peers(compiled_shapes: int) -> dict[str, Callable]:
     except Exception as error:  # its compiler may be there and not fit the driver
         print("QuACK is left out:", type(error).__name__, str(error)[:200])
     return found
+
+
+def attention_peers() -> dict[str, Callable]:
+    """name -> function of q (h, d), k and v (h, t, d): torch's attention for one query, by each of its backends."""
+
+    def attention(q, k, v):
+        return functional.scaled_dot_product_attention(q[None, :, None], k[None], v[None])[0, :, 0]
+
+    def by(backend):
+        def call(q, k, v):
+            with sdpa_kernel([backend]):
+                return attention(q, k, v)
+
+        return call
+
+    found = {"SDPA, as torch chooses": attention}
+    for name, backend in (
+        ("flash", SDPBackend.FLASH_ATTENTION),
+        ("cuDNN", SDPBackend.CUDNN_ATTENTION),
+        ("efficient", SDPBackend.EFFICIENT_ATTENTION),
+        ("math", SDPBackend.MATH),
+    ):
+        found[f"SDPA, {name}"] = by(backend)
+    return found
+
+
+def softmax_backward_peers(compiled_shapes: int) -> dict[str, Callable]:
+    """name -> function of the softmax y and of dy."""
+    torch._dynamo.config.recompile_limit = 4 * compiled_shapes
+    found = {
+        "torch": lambda y, dy: torch._softmax_backward_data(dy, y, 1, y.dtype),
+        "torch.compile": torch.compile(lambda y, dy: torch._softmax_backward_data(dy, y, 1, y.dtype), dynamic=False),
+    }
+    try:
+        from liger_kernel.ops.softmax import _softmax_backward
+        from liger_kernel.ops.utils import calculate_settings
+
+        found["Liger"] = lambda y, dy: _softmax_backward(dy, y, *calculate_settings(y.shape[1]), False)
+    except ImportError:
+        pass
+    return found
+
+
+def gradient_of(loss: Callable) -> Callable:
+    """The gradient of a loss of logits and targets, as a function of them and of a copy of the logits, not used."""
+
+    def gradient(logits, _, targets):
+        logits = logits.detach().requires_grad_()
+        return torch.autograd.grad(loss(logits, targets), logits)[0]
+
+    return gradient
+
+
+def cross_entropy_peers(compiled_shapes: int) -> dict[str, Callable]:
+    """name -> function of logits, a copy of them and targets: the gradient of the mean loss. Liger takes the copy."""
+    torch._dynamo.config.recompile_limit = 4 * compiled_shapes
+    found = {
+        "torch": gradient_of(functional.cross_entropy),
+        "torch.compile": gradient_of(torch.compile(lambda x, t: functional.cross_entropy(x, t), dynamic=False)),
+    }
+    try:
+        from liger_kernel.ops.cross_entropy import LigerCrossEntropyFunction
+
+        over_the_logits = gradient_of(lambda logits, targets: LigerCrossEntropyFunction.apply(logits, targets, None)[0])
+        found["Liger"] = lambda _, copy, targets: over_the_logits(copy, None, targets)
+    except ImportError:
+        pass
+    return found
+
+
+def weight_grad_peers(compiled_shapes: int) -> dict[str, Callable]:
+    """name -> function of x, dy and rstd: the gradient of an RMS norm's weight. (Liger has none alone, without dx.)"""
+    torch._dynamo.config.recompile_limit = 4 * compiled_shapes
+
+    def by_hand(x, dy, rstd):
+        return (dy.float() * x.float() * rstd[:, None]).sum(0)
+
+    return {"torch": by_hand, "torch.compile": torch.compile(by_hand, dynamic=False)}

@@ -9,24 +9,19 @@ Liger and QuACK take part where they are installed. With --drawn, the widths are
 """
 
 import argparse
-import random
-import statistics
 from pathlib import Path
 
 import torch
 from answers import load
+from drawn import drawn_columns, scatter, summary, worst_first
 from kernels import softmax as kernels
 from peers import softmax_peers
 from timing import Clock, Contest, about, compare_with, need_gpu, results, save, short, write
 
-from workshop import style
 from workshop.backend import torch_device
-from workshop.results import RECORDED, Results, Row
+from workshop.results import RECORDED
 
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
-# Hidden sizes and vocabularies: BERT and GPT-2, Llama 3 8B, Llama 2 13B, Llama 3 70B, its MLP, Llama 2, GPT-2, Phi-4,
-# Llama 3, Qwen 2.5.
-BEST_KNOWN = (768, 4096, 5120, 8192, 14336, 32000, 50257, 100352, 128256, 151936)
 TRAFFIC = 1 << 30  # bytes read and written by one call, at least
 BOUNDS = {"float32": 1e-5, "float16": 1e-3, "bfloat16": 8e-3}  # half precision: one unit in the last place
 OURS = "fused, stripes"
@@ -46,68 +41,6 @@ def functions(shapes: int, drawn: bool) -> dict:
         found["fused, rows"] = kernels.rows_softmax
     found[OURS] = kernels.softmax
     return found
-
-
-def drawn_columns(count: int, seed: int) -> list[int]:
-    """`count` widths, log-uniform from 200 to 262,144, and the best-known ones, without repetition.
-
-    A quarter of them is made odd, and a quarter multiples of 8 that are none of 16.
-    """
-    generator = random.Random(seed)
-    found = set(BEST_KNOWN)
-    while len(found) < count + len(BEST_KNOWN):
-        columns = round(200 * (262_144 / 200) ** generator.random())
-        kind = len(found) % 4
-        found.add(columns | 1 if kind == 0 else columns // 16 * 16 + 8 if kind == 1 else columns)
-    return sorted(found)
-
-
-def worst_first(found: Results) -> Results:
-    """The same numbers, and the widths in the order of our kernel's share of the copy."""
-    share = {row.size: row.of_copy or 0 for row in found.rows if row.provider == OURS}
-    found.rows.sort(key=lambda row: share.get(row.size, 0))
-    return found
-
-
-def summary(found: Results) -> str:
-    """The worst width and the median of our kernel, and where a peer is ahead by more than 3 %."""
-    ours = {row.size: row.of_copy for row in found.rows if row.provider == OURS and row.of_copy}
-    lines = []
-    for name, sizes in (("to 32,768", [n for n in ours if n <= 32_768]), ("beyond", [n for n in ours if n > 32_768])):
-        if sizes:
-            worst = min(sizes, key=ours.get)
-            median = statistics.median(ours[n] for n in sizes)
-            lines.append(f"{name}: {len(sizes)} widths, worst {ours[worst]:.3f} at {worst:,}, median {median:.3f}")
-    for row in found.rows:
-        if row.provider not in ("copy", OURS) and row.of_copy and row.of_copy > 1.03 * ours.get(row.size, 0):
-            lines.append(f"{row.provider} is ahead at {row.size:,}: {row.of_copy:.3f} against {ours[row.size]:.3f}")
-    return "\n".join(lines)
-
-
-def scatter(found: Results, named: int = 6):
-    """Share of the copy over the width: a dot for each width and function; our worst widths are ringed and listed."""
-    with style.figure(found.title, "columns", "share of the copy's speed", found.alt()) as (figure, axes):
-        names = [name for name in found.providers if name not in ("copy", OURS)]
-        for number, name in enumerate((OURS, *names)):
-            rows = [row for row in found.rows if row.provider == name and row.of_copy]
-            look = style.look(number)
-            points = [row.size for row in rows], [row.of_copy for row in rows]
-            axes.scatter(*points, color=look["color"], s=26 if name == OURS else 12, label=name, zorder=3 - number / 9)
-        worst = worst_rows(found, named)
-        ringed = [row.size for row in worst], [row.of_copy for row in worst]
-        axes.scatter(*ringed, s=70, facecolors="none", edgecolors=style.INK, zorder=4)
-        listed = "\n".join(f"{row.size:,}: {row.of_copy:.2f}" for row in worst)
-        axes.text(0.02, 0.04, f"worst widths of ours\n{listed}", transform=axes.transAxes, fontsize=9, color=style.INK)
-        style.size_ticks(axes, [row.size for row in found.rows])
-        axes.set_ylim(0, 1.1)
-        figure.legend(loc="outside upper right", ncols=5)
-        figure.supxlabel(found.caption(), fontsize=10, color=style.INK)
-        return figure
-
-
-def worst_rows(found: Results, count: int) -> list[Row]:
-    rows = [row for row in found.rows if row.provider == OURS and row.of_copy]
-    return sorted(rows, key=lambda row: row.of_copy)[:count]
 
 
 def main() -> None:
@@ -144,8 +77,8 @@ def main() -> None:
     if chosen.against:
         print(compare_with(chosen.against / f"{short(facts['gpu'])}_{name}.csv", found))
     if chosen.drawn:
-        save(worst_first(found), entries, name, chosen.out, scatter(found))
-        print(summary(found), flush=True)
+        save(worst_first(found, OURS), entries, name, chosen.out, scatter(found, OURS))
+        print(summary(found, OURS, (32_768,)), flush=True)
     else:
         write(found, entries, name, chosen.out)
 

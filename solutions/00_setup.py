@@ -9,14 +9,20 @@
 # |---|---|---|
 # | **0 Setup** (this one) | 15 | a kernel that runs, and its first verdict |
 # | [1 Vector add](01_vector_add.ipynb) | 60 | blocks, masks, a tuned launch, two repaired bugs |
+# | [1b Tiles](01b_tiles.ipynb) | 75 | blocks with rows and columns, three repaired kernels |
 # | [2 Naive softmax](02_naive_softmax.ipynb) | 60 | a kernel with loops, and a count of every byte it moves |
 # | [3 Online softmax](03_online_softmax.ipynb) | 60 | one pass less: the running maximum behind flash attention |
 # | [4 Fused softmax](04_fused_softmax.ipynb) | 75 | one read and one write, in programs that stay on the GPU |
 # | [5 Dropout in JAX](05_jax_dropout.ipynb) | 60 | random numbers in a kernel, and its gradient |
 # | [6 AMD](06_amd_optimization.ipynb) | 60 | assembly read, occupancy computed, a configuration for the MI300X |
+# | [7 Attention](07_attention_decode.ipynb) | 75 | the kernel that reads a language model's cache, over a whole card |
+# | [8 Backward](08_backward.ipynb) | 75 | gradients, a loss, and a network that trains with them |
 #
-# Run a cell with **Shift+Enter**. (Is the page too narrow? **Ctrl+B** hides the list of files.) The first cell shows where
-# you are, the second one looks at this machine:
+# Three hours: lessons 0, 1, 2, with time for questions. Six hours: 0 to 4, without 1b. Alone: all of them, one a day.
+#
+# Run a cell with **Shift+Enter**. (Is the page too narrow? **Ctrl+B** hides the list of files.) A word with dots below it
+# has a definition: hover over it, or tap it. `from workshop import glossary; glossary()` shows all of them. The first cell
+# shows where you are, the second one looks at this machine:
 
 # %%
 from workshop import DEVICE, count_bytes, device, doctor, explore, here, progress, xray
@@ -141,12 +147,20 @@ else:
     waited = time.perf_counter() - start
     print(f"{asked * 1e6:6.1f} µs until Python went on")
     print(f"{waited * 1e6:6.1f} µs until the GPU was done, as Python saw it")
-    print(f"{triton.testing.do_bench(launch, return_mode='median') * 1e3:6.1f} µs between two events on the GPU")
+    before, after = (torch.Event(device=DEVICE, enable_timing=True) for _ in range(2))
+    before.record()
+    launch()
+    after.record()
+    after.synchronize()
+    print(f"{before.elapsed_time(after) * 1e3:6.1f} µs between two events on the GPU, once")
+    median = triton.testing.do_bench(launch, return_mode="median")
+    print(f"{median * 1e3:6.1f} µs between two events, the median of many")
     print(f"{device().copy_gbps().median:.0f} GB/s when this card copies a gigabyte")
 
 # %% [markdown]
-# Only the events measure the kernel. The first clock stops before the kernel has run. The second one also counts the
-# way to the GPU and back, which takes longer than writing 4000 bytes.
+# The events come nearest. The first clock stops before the kernel has run. The second one also counts the way to the GPU
+# and back, which takes longer than writing 4000 bytes. But a kernel of a few microseconds is short beside its own start
+# on the GPU, and events count that too: below about 10 µs they measure mostly the launch. Lesson 1 shows a way out.
 
 # %% [markdown]
 # ## Look inside

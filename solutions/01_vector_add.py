@@ -3,6 +3,8 @@
 #
 # One kernel, three exercises: fill in five blanks, let Triton choose the block size, and find two bugs.
 # You will meet these five lines again in nearly every kernel.
+#
+# ![The operations of a language model from the embedding to the loss, with the additions lit, and their share of all bytes in decoding and in training.](../assets/layer_add.svg)
 
 # %%
 from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
@@ -91,12 +93,20 @@ print("x + y: ", (x + y)[-4:])
 # **To see what a line holds**, write `print("offsets", offsets)` below it and run both cells again. Without a GPU every
 # program prints its vector. (On a GPU every lane prints a line of its own, so try it on a few elements only.)
 
+# %% [markdown]
+# **Predict what your kernel costs.** Before most checks this question comes back, about the kernel that you have written.
+# Look at its loads and stores. The answer is counted: without a GPU, every access of a kernel is.
+
+# %%
+explore.predict_bytes(add, x, y)
+
 # %% [markdown] hints="vector_add"
 
 # %% [markdown]
 # ## Check
 #
-# The check tries several sizes: one element, an exact multiple of the block, one element more than that. It also
+# The check draws other tensors each time: contiguous, of one to three axes, in float32, float16 or bfloat16, with no
+# element, with one, and with up to 10⁸. `inf`, `nan` and very small numbers have to come through as in torch. It also
 # watches every single access. A load past the end often gives the right answer by luck; here it is an error.
 
 # %% check="vector_add"
@@ -187,7 +197,10 @@ else:
 #
 # Which block size is best? Nobody knows before measuring, so `@triton.autotune` measures. You give it a **space**, which is
 # a list of configurations, and a **key**, the names of some arguments (here the number of elements). The first time that
-# the key has a new value, autotune times every configuration. It remembers the fastest one for this value.
+# the key has a new value, autotune times every configuration. It remembers the fastest one for this value. (The dtypes of
+# the arguments belong to the key as well. The choice is gone when the process ends, unless you say `cache_results=True`.
+# And autotune *runs* each configuration many times on your tensors: a kernel that adds to its output in place must name it
+# in `reset_to_zero` or `restore_value`.)
 #
 # The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices: in the numbers
 # above, a block of 1024 is {{h200_vector_add_float32; 268435456; add; × BLOCK_SIZE=4}} times as fast as a block of 4.
@@ -304,8 +317,8 @@ for block_size in (4, 256, 1024, 4096):
 #
 # Does it matter above 256? On the recorded H200, at 2²⁸ elements: {{h200_vector_add_float32; 268435456; BLOCK_SIZE=256; GB/s}}
 # GB/s with 256, {{h200_vector_add_float32; 268435456; add; GB/s}} with 1024,
-# {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4096; GB/s}} with 4096. No: with 256 lanes at work in each program
-# the memory is busy already.
+# {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4096; GB/s}} with 4096. No: with two neighbours
+# for each of a program's 128 lanes (4 warps of 32 on NVIDIA) the memory is busy already.
 #
 # Now set `length` in the cell above to `98_431`, which is not a multiple of 16, and run the cell again. What becomes of
 # the loads, and why must it be so?
@@ -383,7 +396,8 @@ evidence("5 × 256, row stride 320", wide[:, :256])
 
 # %% [markdown]
 # The first line is all right. That is how both bugs survive: most tests use contiguous tensors of friendly sizes.
-# Now repair the kernel and its host function.
+# Now repair the kernel and its host function. The check asks for any row stride, 0 too, which `row.expand(…)` makes: then
+# all rows are one. The columns always lie side by side.
 
 # %% [markdown] hints="bug_hunt"
 

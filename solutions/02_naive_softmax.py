@@ -5,9 +5,11 @@
 # way you learn to count bytes, because for softmax bytes decide the speed.
 #
 # Two exercises: count what softmax moves, then write the kernel.
+#
+# ![The operations of a language model from the embedding to the loss, with softmax lit, and their share of all bytes in decoding and in training.](../assets/layer_softmax.svg)
 
 # %%
-from workshop import DEVICE, compare, count_bytes, device, explore, here, matches, progress, xray
+from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
 
 import torch
 import triton
@@ -16,6 +18,38 @@ import triton.language as tl
 from autograder import check
 
 here("02_naive_softmax")
+
+# %% [markdown]
+# ## From memory
+#
+# Three minutes, an empty cell. `scale_vector(x, a)` returns `a * x` for a contiguous vector of any length. These are the five
+# lines of lesson 1, with one pointer less and one number more. Look back only when you are stuck.
+
+# %% answer="scale_vector"
+### BEGIN SOLUTION
+@triton.jit
+def scale_vector_kernel(x_ptr, output_ptr, a, n_elements, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(axis=0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n_elements
+    x = tl.load(x_ptr + offsets, mask=mask)
+    tl.store(output_ptr + offsets, a * x, mask=mask)
+
+
+def scale_vector(x, a):
+    output = torch.empty_like(x)
+    n_elements = output.numel()
+    if n_elements:
+        scale_vector_kernel[(triton.cdiv(n_elements, 1024),)](x, output, a, n_elements, BLOCK_SIZE=1024)
+    return output
+### STARTER
+# def scale_vector(x, a):
+#     ...  # your code here: a kernel, and this function that launches it
+### END SOLUTION
+
+# %% [markdown] hints="scale_vector"
+
+# %% check="scale_vector"
+check("scale_vector")
 
 # %% [markdown]
 # ## Picture
@@ -60,7 +94,9 @@ print("torch     ", torch.softmax(row, dim=0))
 # could a GPU compute while a number is on its way from there? An H200 does up to 67 · 10¹² float32 operations in a
 # second, and its memory brings up to 4.8 · 10¹² bytes ([NVIDIA's data](https://www.nvidia.com/en-us/data-center/h200/)):
 # 14 operations for each byte. The best softmax kernel moves 8 bytes for each float32, which take as long as 112
-# operations, and it does about five. Such a kernel is *memory-bound*: its run time is the bytes it moves, divided by the
+# operations. It does about five for each number. They cost more than five, because an exponential or a division is several
+# instructions, and because the 67 count a multiplication and an addition in one instruction as two. But they are 10 to
+# 40 % of what the machine could do in that time, so memory is the limit. Such a kernel is *memory-bound*: its run time is the bytes it moves, divided by the
 # memory's speed. (Operations for each byte are called *arithmetic intensity*. A large matrix product has hundreds,
 # and is *compute-bound*.)
 #
@@ -197,10 +233,11 @@ explore.predict("three passes")
 # %% [markdown]
 # ## Write: naive softmax
 #
-# Pass 1 is done: it makes one number of every block, and keeps the largest. Write pass 2 in another way. Let **each lane
-# keep a sum of its own**, in a block that begins as `tl.zeros((BLOCK_SIZE,), tl.float32)`, and combine the lanes once,
-# after the loop: 256 lanes meet once instead of once for each block. Then repair the value that pass 3 stores. (A sum
-# that is one number, as in pass 1, is right too.)
+# All three passes are yours. The starter has the loop of one pass, and copies the row: load a block, store a block.
+#
+# Pass 1 makes one number of every block, and keeps the largest. Write pass 2 in another way. Let **each lane keep a sum
+# of its own**, in a block that begins as `tl.zeros((BLOCK_SIZE,), tl.float32)`, and combine the lanes once, after the
+# loop: 256 lanes meet once instead of once for each block. (A sum that is one number, as in pass 1, is right too.)
 #
 # The host function is complete: it refuses what the kernel cannot read, allocates the output, and launches one program
 # per row.
@@ -218,6 +255,7 @@ def naive_softmax_kernel(
     in_row = in_ptr + row * row_stride
     output_row = output_ptr + row * output_row_stride
 
+    ### BEGIN SOLUTION
     # Pass 1: the maximum.
     row_max = -float("inf")
     for start in range(0, n_cols, BLOCK_SIZE):
@@ -227,24 +265,31 @@ def naive_softmax_kernel(
         row_max = tl.maximum(row_max, tl.max(block, axis=0))
 
     # Pass 2: the sum of exp(x - row_max), first in each lane, then over the lanes.
-    ### BEGIN SOLUTION
     lane_sum = tl.zeros((BLOCK_SIZE,), tl.float32)
     for start in range(0, n_cols, BLOCK_SIZE):
         offsets = start + tl.arange(0, BLOCK_SIZE)
         block = tl.load(in_row + offsets, mask=offsets < n_cols, other=-float("inf")).to(tl.float32)
         lane_sum += tl.exp(block - row_max)
     row_sum = tl.sum(lane_sum, axis=0)
-    ### STARTER
-    # row_sum = 1.0  # your code here: a sum in each lane, combined once after the loop, about 6 lines
-    ### END SOLUTION
 
     # Pass 3: the output.
     for start in range(0, n_cols, BLOCK_SIZE):
         offsets = start + tl.arange(0, BLOCK_SIZE)
         mask = offsets < n_cols
         block = tl.load(in_row + offsets, mask=mask).to(tl.float32)
-        softmax = tl.exp(block - row_max) / row_sum  # starter: block - row_max
+        softmax = tl.exp(block - row_max) / row_sum
         tl.store(output_row + offsets, softmax, mask=mask)
+    ### STARTER
+    # # Your code here, three passes: about 16 lines.
+    # # Pass 1: row_max, the largest number of the row.
+    # # Pass 2: row_sum, the sum of exp(x - row_max).
+    # # Pass 3: exp(x - row_max) / row_sum. Until then this copies the row.
+    # for start in range(0, n_cols, BLOCK_SIZE):
+    #     offsets = start + tl.arange(0, BLOCK_SIZE)
+    #     mask = offsets < n_cols
+    #     block = tl.load(in_row + offsets, mask=mask).to(tl.float32)
+    #     tl.store(output_row + offsets, block, mask=mask)
+    ### END SOLUTION
 
 
 def naive_softmax(x):
@@ -273,13 +318,17 @@ y = naive_softmax(x)
 print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
 print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max().item())
 
+# %%
+explore.predict_bytes(naive_softmax, x)
+
 # %% [markdown] hints="naive_softmax"
 
 # %% [markdown]
 # ## Check
 #
-# The check draws its own rows: ragged, strided, half precision, long negative, huge, rows with $-\infty$ in
-# them, and no rows at all.
+# The check draws its own rows, in three dtypes and with any row stride, 0 too: ragged, low, huge, with $-\infty$ in
+# them, and no rows at all. It does not ask about rows with `nan` or $+\infty$, nor about columns that do not lie side by
+# side.
 
 # %% check="naive_softmax"
 check("naive_softmax")
@@ -303,14 +352,9 @@ for tolerance in (1e-2, 1e-3, 1e-5):
 #
 # ## Measure
 #
-# First what is certain: how often does your kernel read and write each element? Without a GPU every load and store is
-# counted.
+# First what is certain: how often does your kernel read and write each element? A copy moves 8 bytes for each.
 
 # %%
-if device().interpreting:
-    per_element = count_bytes(naive_softmax, x).per_element(x.numel())
-    print(f"{per_element:g} bytes per element; a copy moves 8")
-
 explore.memory_traffic(lambda: naive_softmax(torch.randn(6, 30, device=DEVICE)))
 
 # %% [markdown]
@@ -368,8 +412,8 @@ curves.plot()
 # {{h200_softmax_float32; 8192; naive, block 256; of copy}} at 8192. An H200 has 132 *multiprocessors*, the parts of a GPU
 # that run programs, and each runs up to 16 of these at once: 2,112 in all. With rows of 1024 numbers they work on 8.7 MB, which stays in the cache
 # for the second and third pass, and the memory sees fewer than three reads. With rows of 8192 numbers it is 69 MB,
-# more than the cache holds. There the line even falls below one half: a program asks for one small block, combines
-# its numbers, and only then asks for the next. Lesson 3 removes a pass, lesson 4 removes the loop.
+# more than the cache holds. There the line even falls below one half: in its first pass a program asks for one
+# small block, combines its numbers, and only then asks for the next. Lesson 3 removes a pass, lesson 4 removes the loop.
 #
 # </details>
 #
@@ -410,6 +454,22 @@ for columns, block_size in ((1024, 1024), (781, 1024)):
 # each fourth begins elsewhere, and the compiler, which must be right for all of them, falls back to 32 bits.
 #
 # </details>
+#
+# ### What exp becomes
+#
+# No GPU has an instruction for $e^x$. Both vendors have one for $2^x$. So `tl.exp(x)` is $2^{x \log_2 e}$: a multiplication
+# by 1.4427 (`0x3fb8aa3b`), then that instruction.
+
+# %%
+report = xray(naive_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024, BLOCK_SIZE=256, targets=("gfx942", "sm_90"))
+for target, words in (("gfx942", ("3fb8aa3b", "v_exp_f32")), ("sm_90", ("3FB8AA3B", "ex2"))):
+    print(f"{target}\n{report.isa(target).grep(*words)}")
+
+# %% [markdown]
+# The product is rounded, so the further x is from 0, the less exact the result. Among 4,096 numbers of all sizes, on an H200,
+# the furthest result of `tl.exp` is 42 units in the last place away from the CPU's, and that of `tl.exp2` 2
+# (`h200_operations.csv`, among the recorded files). Softmax can bear it: what is far from the maximum is next to nothing.
+# `libdevice.exp` takes more instructions, and is 2 units away. You will see it in lesson 4, in what `torch.compile` writes.
 #
 # ## Go further
 #

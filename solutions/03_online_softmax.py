@@ -6,9 +6,11 @@
 # on.
 #
 # Two exercises: the quiz with five blanks, and a row that begins with $-\infty$.
+#
+# ![The operations of a language model from the embedding to the loss, with softmax lit, and their share of all bytes in decoding and in training.](../assets/layer_softmax.svg)
 
 # %%
-from workshop import DEVICE, compare, count_bytes, device, explore, here, matches, progress, xray
+from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
 
 import torch
 import triton
@@ -17,6 +19,41 @@ import triton.language as tl
 from autograder import check
 
 here("03_online_softmax")
+
+# %% [markdown]
+# ## From memory
+#
+# Three minutes, an empty cell. `row_sum(x)` returns the sum of each row in float32, for a matrix with any row stride and rows
+# of any length: the second pass of lesson 2, without the exponentials.
+
+# %% answer="row_sum"
+### BEGIN SOLUTION
+@triton.jit
+def row_sum_kernel(x_ptr, output_ptr, row_stride, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    lane_sum = tl.zeros((BLOCK_SIZE,), tl.float32)
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        x = tl.load(x_ptr + row * row_stride + offsets, mask=offsets < n_cols, other=0.0)
+        lane_sum += x.to(tl.float32)
+    tl.store(output_ptr + row, tl.sum(lane_sum, axis=0))
+
+
+def row_sum(x):
+    n_rows, n_cols = x.shape
+    output = torch.empty(n_rows, dtype=torch.float32, device=x.device)
+    if n_rows:
+        row_sum_kernel[(n_rows,)](x, output, x.stride(0), n_cols, BLOCK_SIZE=1024)
+    return output
+### STARTER
+# def row_sum(x):
+#     ...  # your code here: a kernel, and this function that launches it
+### END SOLUTION
+
+# %% [markdown] hints="row_sum"
+
+# %% check="row_sum"
+check("row_sum")
 
 # %% [markdown]
 # ## Picture
@@ -121,7 +158,8 @@ for name, row in rows.items():
 # %% [markdown]
 # ## Write: the quiz
 #
-# The kernel below runs, and is wrong in five places, marked ① to ⑤. Each blank is one expression:
+# The kernel below runs, and is wrong in five places, marked ① to ⑤. It sees one block of the row: the loop of pass 1 is
+# yours, too. Let it run over `col_idx`, as the second loop does. Each blank is one expression:
 #
 # | | name | what it must be |
 # |---|---|---|
@@ -132,7 +170,7 @@ for name, row in rows.items():
 # | ⑤ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
 #
 # Keep the names: as long as the kernel runs, each blank is judged on its own, so three right blanks earn three
-# points, and the check says which three. The second loop is given. (This kernel leaves out one thing that lesson 2 had:
+# points, and the check says which three. (Five right blanks without the loop earn four.) The second loop is given. (This kernel leaves out one thing that lesson 2 had:
 # `.to(tl.int64)` on the row's number. With more than 2³¹ elements `pid * row_stride` would overflow.)
 
 
@@ -146,13 +184,22 @@ def online_softmax_kernel(
     in_exp_sum = 0.0
 
     # Pass 1: maximum and sum together.
+    ### BEGIN SOLUTION
     for col_idx in range(0, n_cols, BLOCK_SIZE):
         offsets = col_idx + tl.arange(0, BLOCK_SIZE)
-        mask = offsets < n_cols  # ② starter: offsets < 1
-        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)  # ③ starter: tl.zeros((BLOCK_SIZE,), tl.float32)
-        in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))  # ④ starter: in_max
-        in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) + tl.sum(tl.exp(in_data - in_max_new), axis=0)  # ⑤ starter: 1.0
+        mask = offsets < n_cols  # ②
+        in_data = tl.load(in_ptr + pid * row_stride + offsets, mask=mask, other=-float("inf")).to(tl.float32)  # ③
+        in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0))  # ④
+        in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) + tl.sum(tl.exp(in_data - in_max_new), axis=0)  # ⑤
         in_max = in_max_new
+    ### STARTER
+    # # Your code here: a loop over the blocks around these lines, and what it hands on to the next block.
+    # offsets = tl.arange(0, BLOCK_SIZE)
+    # mask = offsets < 1  # ② your code here
+    # in_data = tl.zeros((BLOCK_SIZE,), tl.float32)  # ③ your code here
+    # in_max_new = in_max  # ④ your code here
+    # in_exp_sum = 1.0  # ⑤ your code here
+    ### END SOLUTION
 
     # Pass 2: divide.
     for col_idx in range(0, n_cols, BLOCK_SIZE):
@@ -190,10 +237,15 @@ for name, got, expected in zip(rows, y, torch.softmax(x, dim=1), strict=True):
     difference = (got - expected).abs().max()
     print(f"{name:12} adds up to {got.sum():.4g}, largest difference {difference:.1e}")
 
+# %%
+explore.predict_bytes(online_softmax, x)
+
 # %% [markdown] hints="online_softmax"
 
 # %% [markdown]
 # ## Check
+#
+# The rows that are drawn are those of lesson 2, but none has a whole block of $-\infty$: they come next.
 
 # %% check="online_softmax"
 check("online_softmax")
@@ -297,19 +349,9 @@ check("online_softmax_masked")
 # %% [markdown]
 # ## Measure
 #
-# A copy reads once and writes once. Your kernel reads twice and writes once.
-
-# %%
-explore.predict("two passes")
-
-# %%
-if device().interpreting:
-    x = torch.randn(1823, 781)
-    per_element = count_bytes(online_softmax, x).per_element(x.numel())
-    print(f"online softmax moves {per_element:g} bytes per element, a copy 8")
-print(f"at most {2 / 3:.0%} of a copy's speed, uncached")
-
-# %% [markdown]
+# A copy reads once and writes once. Your kernel reads twice and writes once, so it has at most two thirds of a copy's speed
+# where no cache helps.
+#
 # ![Online softmax: two arrows from memory to the program, one back, 12 bytes for each float32 element.](../assets/dataflow_online.svg)
 #
 # Now over $N$, with torch beside it. The dashed line is the copy: the ceiling for a kernel that reads `x` and writes
@@ -384,8 +426,9 @@ report.isa().grep("_load_", "_store_", "s_barrier")
 # ## Go further
 #
 # - Set `BLOCK_SIZE=1024` in the host function. Which line of the plot does it move, and at which $N$?
-# - Start `in_max` at the lowest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. (Write `-3.4e38`:
-#   a number that float32 cannot hold makes everything that it meets float64.) Does the quiz kernel now survive masked rows? What does it return for a row of nothing but $-\infty$?
+# - Start `in_max` at the lowest finite float32, about $-3.4 \cdot 10^{38}$, instead of $-\infty$. (Write `-3.4e38`.
+#   Triton reads a number that float32 cannot hold, such as `-1e39`, as float64, and what it meets becomes float64, too:
+#   try it, and read the compiler's message.) Does the quiz kernel now survive masked rows? What does it return for a row of nothing but $-\infty$?
 # - Flash attention keeps a third running value next to $m$ and $d$: the output so far. What must it be
 #   multiplied by when the maximum grows?
 #

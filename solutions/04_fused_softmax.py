@@ -1,11 +1,17 @@
 # %% [markdown]
 # # 4 · Fused softmax: one pass, and the size of its launch
 #
-# Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. **Part 1** writes that
-# kernel and measures it. **Part 2** opens what part 1 takes as given: how many programs to start, from what the compiler
-# says a program needs and what the device has. **Part 3** is about rows that fit no program.
+# Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. This lesson has **three
+# sittings**, and you may stop after each:
 #
-# Three exercises, one in each part. The third gives stretch points: they come on top of the course's points.
+# 1. **The kernel**, and its measurement.
+# 2. **The size of its launch**: how many programs to start, from what the compiler says a program needs and what the device
+#    has.
+# 3. **Rows that fit no program.** Lesson 7 needs its idea.
+#
+# Each has one exercise. An appendix shows how far one can go.
+#
+# ![The operations of a language model from the embedding to the loss, with softmax lit, and their share of all bytes in decoding and in training.](../assets/layer_softmax.svg)
 
 # %%
 import functools
@@ -24,7 +30,46 @@ from autograder import check
 here("04_fused_softmax")
 
 # %% [markdown]
-# # Part 1 · The kernel
+# ## From memory
+#
+# Three minutes, an empty cell. `row_max_and_sum(x)` takes a contiguous matrix with rows of any length. It returns two vectors
+# in float32: the maximum of each row, and the sum of exp(x − maximum). It is the first pass of lesson 3.
+
+# %% answer="row_max_and_sum"
+### BEGIN SOLUTION
+@triton.jit
+def max_and_sum_kernel(x_ptr, max_ptr, sum_ptr, n_cols, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    m = -float("inf")
+    s = 0.0
+    for start in range(0, n_cols, BLOCK_SIZE):
+        offsets = start + tl.arange(0, BLOCK_SIZE)
+        x = tl.load(x_ptr + row * n_cols + offsets, mask=offsets < n_cols, other=-float("inf")).to(tl.float32)
+        m_new = tl.maximum(m, tl.max(x, axis=0))
+        s = s * tl.exp(m - m_new) + tl.sum(tl.exp(x - m_new), axis=0)
+        m = m_new
+    tl.store(max_ptr + row, m)
+    tl.store(sum_ptr + row, s)
+
+
+def row_max_and_sum(x):
+    n_rows, n_cols = x.shape
+    maxima, sums = torch.empty((2, n_rows), dtype=torch.float32, device=x.device)
+    if n_rows:
+        max_and_sum_kernel[(n_rows,)](x, maxima, sums, n_cols, BLOCK_SIZE=1024)
+    return maxima, sums
+### STARTER
+# def row_max_and_sum(x):
+#     ...  # your code here: a kernel, and this function that launches it
+### END SOLUTION
+
+# %% [markdown] hints="row_max_and_sum"
+
+# %% check="row_max_and_sum"
+check("row_max_and_sum")
+
+# %% [markdown]
+# # Sitting 1 · The kernel
 #
 # ## Picture
 #
@@ -55,7 +100,7 @@ explore.predict("padding")
 #
 # Write the body of the loop: one row, one load, one store. `in_row` and `output_row` point to the row in the two matrices.
 # Take the loop and `fused_launch` as given for now: a program works on several rows, one after another, and `fused_launch`
-# says how many programs start. Part 2 is about these two. When the kernel is right, the cell below it shows sums of 1 and a
+# says how many programs start. Sitting 2 is about these two. When the kernel is right, the cell below it shows sums of 1 and a
 # difference below 10⁻⁶.
 
 
@@ -135,6 +180,9 @@ print("launch:", fused_launch(x.dtype, x.stride(0), 781))
 print("sums of the first rows:", [round(total, 4) for total in y[:4].sum(dim=1).tolist()])
 print("largest difference from torch:", (y - torch.softmax(x, dim=1)).abs().max().item())
 
+# %%
+explore.predict_bytes(fused_softmax, x)
+
 # %% [markdown] hints="fused_softmax"
 
 # %% [markdown]
@@ -188,10 +236,16 @@ curves.plot()
 # N = 8192 that is {{h200_softmax_float32; 8192; naive, block 256; of copy}},
 # {{h200_softmax_float32; 8192; online, block 256; of copy}} and
 # {{h200_softmax_float32; 8192; fused, persistent; of copy}} of the copy. One read and one write, so the ceiling is the
-# copy itself, until the row no longer fits: from 65,536 columns on `fused` falls. Part 3 says why.
+# copy itself, until the row no longer fits: from 65,536 columns on `fused` falls. Sitting 3 says why.
+#
+# **End of the first sitting.** You have a kernel that moves no byte too many, and you have measured it. When you come back, choose
+# *Run All Above Selected Cell* here: the next sitting launches this kernel.
+
+# %%
+progress()
 
 # %% [markdown]
-# # Part 2 · The launch
+# # Sitting 2 · The size of the launch
 #
 # ## Picture
 #
@@ -209,7 +263,7 @@ curves.plot()
 #   program may have more than 1,024 threads, which is where the warps stop growing.
 # - **Two stages** where four rows fit into shared memory, otherwise one. `tl.range(..., num_stages=2)` asks the compiler
 #   to start loading the next row while this one is computed. The row in flight needs a place to wait: shared memory on
-#   NVIDIA, more registers on AMD.
+#   NVIDIA, more registers on an MI300X. (On an MI355X Triton 3.9 loads it into LDS, AMD's shared memory.)
 # - **The size of the launch** from `warmup`, which compiles the kernel without running it and so knows its
 #   registers. It is cached, so only the first call for a width pays for it.
 #
@@ -234,6 +288,17 @@ explore.programs()
 explore.predict("programs at once")
 
 # %% [markdown]
+# By hand, for this program on an H200, as your function will do it:
+#
+# | | of a multiprocessor | of a program | fit |
+# |---|---:|---:|---:|
+# | registers | 65,536 | 40 × 4 × 32 = 5,120 | 12 |
+# | shared memory | 232,448 | 4,112 | 56 |
+# | thread slots | 2,048 | 4 × 32 = 128 | 16 |
+#
+# The smallest is 12, and the card has 132 multiprocessors: 132 × 12 = 1,584 programs. That is the first row of the table that
+# is printed below your function.
+#
 # ## Write: the size of the launch
 #
 # Now the line you were given, `workshop.num_programs`. Write it yourself:
@@ -244,6 +309,9 @@ explore.predict("programs at once")
 # `device` has the fields `name`, `backend` ("cuda" or "hip"), `arch` (such as "sm_90" or "gfx942"),
 # `multiprocessors`, and, for each multiprocessor, `registers`, `shared_memory` (bytes), `max_threads`, and
 # `warp_size`. `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program.
+# (They are Triton's own. `triton.runtime.driver.active` has `get_current_target()`, which gives backend, arch and warp size;
+# `utils.get_device_properties(0)`, whose names are `multiprocessor_count`, `max_num_regs`, `max_shared_mem` and `warpSize`; and
+# `get_active_torch_device()`, which a script without `workshop` needs for its tensors. Only the thread slots are torch's.)
 # Round down, and start at least one program per multiprocessor: a launch of zero programs would compute
 # nothing, without a word. (A GPU hands registers out in steps, such as 8 on CDNA. For the size of a launch that hardly
 # matters; lesson 6 counts it.)
@@ -376,11 +444,22 @@ curves.plot()
 # | 32,768 | {{h200_softmax_float32; 32768; fused, persistent; of copy}} | {{h200_softmax_float32; 32768; fused, rows; of copy}} |
 #
 # A persistent program saves the start of a program for each row. But the hardware starts programs quickly, and
-# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory. The
-# loop has to arrange that by hand, with the next row in shared memory, and its warps wait for each other in every row. Persistent
-# programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
-# product. Softmax has nothing of that kind. (The two kernels also choose their warps differently, so the loop is not the
-# only thing that differs.)
+# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory.
+# Persistent programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
+# product. Softmax has nothing of that kind.
+#
+# The two kernels above also choose their warps differently. So one thing at a time, measured on an H200 in turns (torch
+# 2.11, Triton 3.6, half a GiB in and out, shares of the copy):
+#
+# | 8,192 columns in bfloat16 | of the copy |
+# |---|---|
+# | one program for each row | 1.00 |
+# | the same tile and warps in a persistent loop | .90 |
+# | the loop with this lesson's warps: fewer bytes are under way | .68 |
+#
+# With equal warps the loop alone costs .04 to .10 of the copy in rows of 1,024 and more. A second stage is not the lever: one
+# and two are within .04 of each other at nearly all widths. And `num_programs` is a model, not a law: four times as many programs
+# are at worst .01 slower there, and up to .2 faster in rows of 781. Try 1×, 2× and 4× on your card.
 #
 # ### Half the bytes
 #
@@ -410,10 +489,16 @@ curves.plot()
 # Dips are left in `rows`: {{h200_softmax_bfloat16; 781; fused, rows; of copy}} at 781 columns and
 # {{h200_softmax_bfloat16; 12672; fused, rows; of copy}} at 12,672, where a quarter of the padded block is
 # idle, and {{h200_softmax_bfloat16; 32768; fused, rows; of copy}} at 32,768, where two rows in float32 would take every
-# register of a multiprocessor, so only one is on the chip at a time. "Go further" shows what it takes to remove them.
+# register of a multiprocessor, so only one is on the chip at a time. The appendix shows what it takes to remove them.
+#
+# **End of the second sitting.** You can say of a kernel how many programs run at once, and what limits them; and you have seen
+# that more of them is not the same as faster.
+
+# %%
+progress()
 
 # %% [markdown]
-# # Part 3 · Rows that fit no program
+# # Sitting 3 · Rows that fit no program
 #
 # ## Idea
 #
@@ -452,7 +537,7 @@ for columns in (16384, 32768, 65536, 131072):
 #
 # Mind the lanes that have seen nothing but $-\infty$.
 #
-# ## Write: rows that fit no program (stretch points)
+# ## Write: rows that fit no program
 #
 # This is the hardest exercise of the lesson. You will need the idea again: attention over long texts merges partial
 # maxima and sums in the same way.
@@ -517,6 +602,9 @@ y = wide_softmax(x)
 print("sums:", [round(total, 4) for total in y.sum(dim=1).tolist()])
 print("largest error, relative:", (y / torch.softmax(x, dim=1) - 1).abs().max().item())
 
+# %%
+explore.predict_bytes(wide_softmax, x)
+
 # %% [markdown] hints="wide_softmax"
 
 # %% [markdown]
@@ -558,8 +646,8 @@ print((RECORDED / "h200_inductor_softmax.txt").read_text())
 #
 # It reads each row twice and writes it once, and keeps a maximum and a sum for each lane, `_tmp2_max` and `_tmp2_sum`,
 # which `online_softmax_reduce` combines after the loop: it is your `wide_softmax`, on tiles of XBLOCK rows and R0_BLOCK
-# columns. Two thirds of the copy are its limit too, as far as no cache helps:
-# {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves, and
+# columns. This is Inductor's default mode, and two thirds of the copy are its limit, as far as no
+# cache helps: {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves, and
 # {{h200_softmax_float32; 32768; torch.compile; of copy}} at 32,768. Rows of 1024 it takes in one block, as `fused` does, and
 # there it reaches {{h200_softmax_float32; 1024; torch.compile; of copy}}.
 #
@@ -591,7 +679,25 @@ for block_size in (1024, 2048):
 # - **Stages.** One published guide says 1 stage for kernels without matrix products, one published kernel
 #   uses 4. Measure 1, 2 and 4, and look at what `warmup` says about shared memory.
 #
-# ### To the limit
+# **End of the third sitting**, and of the softmax kernels: you have one for every width.
+#
+# ### Read next
+#
+# - [07_attention_decode.ipynb](07_attention_decode.ipynb): sitting 3's idea, where it decides how fast a model answers.
+# - [05_jax_dropout.ipynb](05_jax_dropout.ipynb): Triton kernels called from JAX, with random numbers in them.
+# - [06_amd_optimization.ipynb](06_amd_optimization.ipynb): occupancy, counted to the register.
+# - Triton's [fused softmax
+#   tutorial](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html) and AMD's
+#   [workload optimization guide](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/workload.html)
+#   for the MI300X.
+
+# %%
+progress()
+
+# %% [markdown]
+# # Appendix · To the limit
+#
+# For those who want to know how far it goes. No exercise, and no later lesson needs it.
 #
 # Your kernels were measured at eleven widths, most of them powers of two. Nobody's vocabulary is that kind. Here are 70
 # widths in bfloat16, 60 of them drawn at random and ten that people use, such as 50,257 (GPT-2's vocabulary) and 128,256
@@ -680,7 +786,9 @@ else:
 #   row_max, row_sum = combine(mailbox, part_max, part_sum, 8)       # 8 bytes to each of the others
 #   ```
 #
-#   Triton has no word for `combine`; it is 30 lines of NVIDIA's assembly. Every number is read once, and a row of
+#   Triton 3.6 and 3.7 have no word for `combine`; it is 30 lines of NVIDIA's assembly. From 3.8 on a plain
+#   `tl.max(x, axis=0)` compiles with `num_ctas=8`, and the compiler writes the exchange itself (3.9 was compiled for
+#   Hopper here, not timed). Every number is read once, and a row of
 #   128,256 reaches {{h200_softmax_drawn_1_float32; 128256; fused, stripes; of copy}} in float32 and
 #   {{h200_softmax_drawn_1_bfloat16; 128256; fused, stripes; of copy}} in bfloat16. QuACK, written in NVIDIA's CuTe DSL, which is
 #   closer to the hardware, reached {{h200_softmax_float32; 131072; QuACK; of copy}} and
@@ -688,15 +796,3 @@ else:
 # - **A launch from what fits.** Registers decide how many rows are on a multiprocessor at once, and that decides how busy
 #   memory is. Six words in each thread are enough while there are threads; a longer row gets more words in each thread, and
 #   when fewer than two programs would fit, a cluster.
-#
-# ### Read next
-#
-# - [05_jax_dropout.ipynb](05_jax_dropout.ipynb): Triton kernels called from JAX, with random numbers in them.
-# - [06_amd_optimization.ipynb](06_amd_optimization.ipynb): occupancy, counted to the register.
-# - Triton's [fused softmax
-#   tutorial](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html) and AMD's
-#   [optimizing Triton
-#   kernels](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html).
-
-# %%
-progress()

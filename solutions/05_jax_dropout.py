@@ -6,7 +6,11 @@
 # that is a value and not a constant, a gradient that JAX cannot find by itself, and a benchmark that does not
 # fool you.
 #
+# **This lesson is a side branch**, for those who use JAX. No other lesson builds on it: lesson 7 follows lesson 4.
+#
 # Two exercises: leaky ReLU with dropout in one kernel, and, as a stretch, its gradient.
+#
+# ![The operations of a language model from the embedding to the loss, with the activation lit, and their share of all bytes in decoding and in training.](../assets/layer_activation.svg)
 
 # %%
 import os
@@ -21,6 +25,7 @@ import jax
 import jax.numpy as jnp
 import jax_triton as jt
 import numpy as np
+import torch
 import triton
 import triton.language as tl
 
@@ -49,7 +54,37 @@ here("05_jax_dropout")
 # $$y = \begin{cases} \mathrm{leaky}(x) / (1 - p) & \text{if } u \ge p \\ 0 & \text{else} \end{cases}
 # \qquad u \text{ uniform in } [0, 1)$$
 #
-# In `jax.numpy` that is three lines. A *key* is JAX's word for the state of a random generator: the same key
+# In training it needs a gradient, too. Here are both in torch, on the CPU. `torch.autograd.Function` takes what goes forward
+# and what comes back; `ctx` carries what backward needs from one to the other. Look at what it does *not* carry:
+
+
+# %%
+def keeps(x, p, seed):
+    return torch.rand(x.shape, generator=torch.Generator().manual_seed(seed)) >= p
+
+
+class LeakyDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, p, seed):
+        ctx.save_for_backward(x)
+        ctx.p, ctx.seed = p, seed
+        return torch.where(keeps(x, p, seed), torch.where(x >= 0, x, 0.01 * x) / (1 - p), 0.0)
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        slope = torch.where(x >= 0, 1.0, 0.01)
+        return torch.where(keeps(x, ctx.p, ctx.seed), dy * slope / (1 - ctx.p), 0.0), None, None
+
+
+a_row = torch.randn(1000, requires_grad=True)
+LeakyDropout.apply(a_row, 0.5, 1).sum().backward()
+print("gradients:", a_row.grad.unique().tolist())
+
+# %% [markdown]
+# The mask is never kept: backward draws it again from the seed. This lesson does the same in a kernel, and tells it to JAX.
+#
+# In `jax.numpy` the forward pass is three lines. A *key* is JAX's word for the state of a random generator: the same key
 # gives the same numbers, always.
 
 
@@ -121,6 +156,35 @@ def philox_rand(seed, offsets):
 print(philox_rand4x(42, np.arange(6)))
 
 # %% [markdown]
+# ### A kernel that draws, called from JAX
+#
+# `jt.triton_call(*inputs, kernel=..., out_shape=..., grid=..., BLOCK_SIZE=...)` launches a kernel. Inputs that
+# are arrays arrive as pointers, Python numbers as values; one more pointer follows for each output. The
+# keywords that are left are the kernel's `constexpr` parameters.
+#
+# A `constexpr` is part of the compiled code. If the seed were one, each new seed would compile a new kernel;
+# and under `jax.jit` the seed *is* no number, it is a traced array. So the seed comes as an array of one
+# element, and the kernel loads it. Forget the load, and the *address* of the seed becomes the seed, [a bug
+# that has happened](https://github.com/facebookresearch/xformers/issues/173).
+
+# %%
+@triton.jit
+def rand_kernel(seed_ptr, y_ptr, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    tl.store(y_ptr + offsets, tl.rand(tl.load(seed_ptr), offsets))
+
+
+u = jt.triton_call(
+    jnp.asarray(42, jnp.int32),
+    kernel=rand_kernel,
+    out_shape=jax.ShapeDtypeStruct((1024,), jnp.float32),
+    grid=(4,),
+    BLOCK_SIZE=256,
+)
+print(u[:6])
+print("the same as in numpy, bit for bit:", np.array_equal(u, philox_rand(42, np.arange(1024))))
+
+# %% [markdown]
 # ## Predict
 #
 # An article of AMD's ROCm blogs, *Supercharging JAX with Triton Kernels on AMD GPUs*, compares a kernel with this function:
@@ -170,38 +234,32 @@ print("smallest u of 10 million:", jax.random.uniform(jax.random.key(3), (10_000
 #
 # ## Write: leaky ReLU and dropout in one kernel
 #
-# `jt.triton_call(*inputs, kernel=..., out_shape=..., grid=..., BLOCK_SIZE=...)` launches a kernel. Inputs that
-# are arrays arrive as pointers, Python numbers as values; one more pointer follows for each output. The
-# keywords that are left are the kernel's `constexpr` parameters.
-#
-# A `constexpr` is part of the compiled code. If the seed were one, each new seed would compile a new kernel;
-# and under `jax.jit` the seed *is* no number, it is a traced array. So `p` and `seed` come as arrays of one
-# element, and the kernel loads them. Forget the load, and the *address* of the seed becomes the seed, [a bug
-# that has happened](https://github.com/facebookresearch/xformers/issues/173).
-#
 # The matrix is treated as one long row. Each program has four blocks of `QUARTER` elements, because a counter
 # gives four numbers: number $k$ goes to block $k$. So every block is loaded and stored in one piece, and each access
 # can be 128 bits wide. `leaky_dropout_part` does one block; it is called four times.
 #
-# Four lines are yours. The check judges this kernel as a whole, because a mask can only be judged by what comes out:
+# `p` and `seed` are arrays of one element here. Two things are yours, and the check judges them together, because a mask can
+# only be judged by what comes out:
 #
-# | | name | what it must be |
-# |---|---|---|
-# | ① | `x` | leaky ReLU of x |
-# | ② | `keep` | true where the random number of this element, `u`, is at least p |
-# | ③ | `y` | what is kept, scaled; 0 elsewhere (`1 / (1 - p)` is one division for all lanes, `x / (1 - p)` one for each) |
-# | ④ | `seed` | the seed's value |
+# - **`seed`**, the seed's value, in the kernel.
+# - **`leaky_dropout_part`**, the whole body: load the block in float32, leaky ReLU, keep an element where its number `u` is at
+#   least p, scale what is kept, write 0 elsewhere. (`1 / (1 - p)` is one division for all lanes, `x / (1 - p)` one for each.)
 
 
 # %% answer="leaky_dropout"
 @triton.jit
 def leaky_dropout_part(x_ptr, y_ptr, offsets, n, u, p):
+    ### BEGIN SOLUTION
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
-    x = tl.where(x >= 0, x, 0.01 * x)  # ① starter: x
-    keep = u >= p  # ② starter: mask
-    y = tl.where(keep, x * (1 / (1 - p)), 0.0)  # ③ starter: x
+    x = tl.where(x >= 0, x, 0.01 * x)
+    keep = u >= p
+    y = tl.where(keep, x * (1 / (1 - p)), 0.0)
     tl.store(y_ptr + offsets, y, mask=mask)
+    ### STARTER
+    # # your code here, about 6 lines. This writes the random numbers themselves.
+    # tl.store(y_ptr + offsets, u, mask=offsets < n)
+    ### END SOLUTION
 
 
 @triton.jit
@@ -209,7 +267,7 @@ def leaky_dropout_kernel(x_ptr, p_ptr, seed_ptr, y_ptr, n: tl.constexpr, QUARTER
     pid = tl.program_id(0)
     lanes = tl.arange(0, QUARTER)
     p = tl.load(p_ptr)
-    seed = tl.load(seed_ptr)  # ④ starter: 0
+    seed = tl.load(seed_ptr)  # starter: 0
     u0, u1, u2, u3 = tl.rand4x(seed, pid * QUARTER + lanes)
     offsets = pid * (4 * QUARTER) + lanes
     leaky_dropout_part(x_ptr, y_ptr, offsets, n, u0, p)
@@ -282,6 +340,17 @@ for number, mask in enumerate(masks[1:], 1):
     print(f"call {number} and call 0 agree in {(mask == masks[0]).mean():.1%} of the elements")
 print(f"traced {len(traced)} time(s), with the seed {traced[0]}")
 
+# %% [markdown]
+# In JAX's program your kernel is one line, a *custom call*. XLA does not look into it and fuses nothing with it. On a GPU it
+# is named `triton_kernel_call` and holds the compiled kernel; without one it is a call back to Python.
+
+# %%
+program = jax.jit(leaky_dropout).lower(x, p, seed).as_text()
+print(*(line.strip()[:110] for line in program.splitlines() if "custom_call" in line), sep="\n")
+
+# %%
+explore.predict_bytes(leaky_dropout, x, p, seed) if device().interpreting else None
+
 # %% [markdown] hints="leaky_dropout"
 
 # %% [markdown]
@@ -304,8 +373,8 @@ except Exception as error:
 # %% [markdown]
 # So you say what the gradient is. `jax.custom_vjp` attaches two functions to a third: *forward* returns the
 # result and whatever *backward* will need (the *residuals*); *backward* takes the residuals and `dy`, the gradient of the
-# loss with respect to the result, and returns one gradient for each argument, `None` for those that have none. (PyTorch
-# does the same with `torch.autograd.Function`; its `ctx.save_for_backward` keeps the residuals.)
+# loss with respect to the result, and returns one gradient for each argument, `None` for those that have none. Compare
+# it with `LeakyDropout` above: what `ctx` carried are the residuals.
 #
 # $$dx = \begin{cases} dy \cdot \mathrm{slope}(x) / (1 - p) & \text{if } u \ge p \\ 0 & \text{else} \end{cases}$$
 #
@@ -502,16 +571,10 @@ explore.predict("four numbers")
 
 # %%
 @triton.jit
-def rand_kernel(y_ptr, seed, BLOCK_SIZE: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
-    tl.store(y_ptr + offsets, tl.rand(seed, offsets))
-
-
-@triton.jit
-def rand4x_kernel(y_ptr, seed, QUARTER: tl.constexpr):
+def rand4x_kernel(seed_ptr, y_ptr, QUARTER: tl.constexpr):
     counters = tl.program_id(0) * QUARTER + tl.arange(0, QUARTER)
     block = y_ptr + tl.program_id(0) * 4 * QUARTER + tl.arange(0, QUARTER)
-    u0, u1, u2, u3 = tl.rand4x(seed, counters)
+    u0, u1, u2, u3 = tl.rand4x(tl.load(seed_ptr), counters)
     tl.store(block, u0)
     tl.store(block + QUARTER, u1)
     tl.store(block + 2 * QUARTER, u2)
@@ -520,7 +583,7 @@ def rand4x_kernel(y_ptr, seed, QUARTER: tl.constexpr):
 
 counts = []
 for kernel, constants in ((rand_kernel, {"BLOCK_SIZE": 1024}), (rand4x_kernel, {"QUARTER": 256})):
-    report = xray(kernel, "*fp32", "i32", **constants)
+    report = xray(kernel, "*i32", "*fp32", **constants)
     counts.append(len(report.isa().grep("v_mul_hi_u32", "v_mul_lo_u32", "v_mad_u64_u32").splitlines()))
     registers = report["gfx942"].vgprs
     print(f"{kernel.fn.__name__:14} {counts[-1]:4} multiplications   {registers:2} registers")

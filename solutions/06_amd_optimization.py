@@ -4,7 +4,10 @@
 # The MI300X has wide waves, a large register file and a large cache, and its compiler says what it did. You can
 # study all of that on any Linux machine: Triton compiles for `gfx942`, the MI300X, without one.
 #
-# Three exercises: read the assembly, compute the occupancy, choose a configuration.
+# Three exercises: read the assembly, compute the occupancy, choose a configuration. In between you change a kernel until
+# its assembly is right.
+#
+# ![The operations of a language model from the embedding to the loss, with softmax lit, and their share of all bytes in decoding and in training.](../assets/layer_softmax.svg)
 
 # %%
 from workshop import DEVICE, compare, device, explore, here, matches, progress, xray
@@ -30,8 +33,8 @@ here("06_amd_optimization")
 # - An MI300X has 8 compute dies (**XCD**) of 38 **compute units** (CU): 304. Each die has 4 MiB of L2 cache, and
 #   all share 256 MiB of *Infinity Cache*. A benchmark whose tensors fit in there measures the cache.
 # - 304 CUs want work. A launch of 100 programs leaves two thirds of them idle, and one of 305 takes as long as one of
-#   608, if a CU runs one program at a time. [AMD's
-#   guide](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html) asks
+#   608, if a CU runs one program at a time. [A guide of AMD's from
+#   2024](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html) asks
 #   for at least 1024 workgroups. Where rows are few and long, split a row over several programs and merge their results.
 # - A CU has 64 KiB of **LDS**, which Triton calls shared memory, and four **execution units** (EU, also SIMD).
 # - A warp is a **wave** of 64 lanes and lives on one EU. An EU keeps up to 8 of them: while one waits for memory,
@@ -57,7 +60,9 @@ here("06_amd_optimization")
 #
 # $$\text{waves} = \min\left(8, \left\lfloor \frac{512}{\lceil \text{vgprs} / 8 \rceil \cdot 8} \right\rfloor\right)$$
 #
-# A program's waves, its *workgroup*, must fit the CU together, and so must its LDS. Try it:
+# A program's waves, its *workgroup*, must fit the CU together, and so must its LDS. (LDS is handed out in steps, too: of 512
+# bytes, on the MI355X of 1,280. The formula here leaves these steps out, and no check asks for a kernel where they decide.
+# LLVM's [`llvm-calc-occupancy`](https://llvm.org/docs/CommandGuide/llvm-calc-occupancy.html) counts them.) Try it:
 
 # %%
 explore.occupancy()
@@ -151,6 +156,47 @@ print(read_the_isa())
 check("read_the_isa")
 
 # %% [markdown]
+# ## Write: change a kernel until its assembly is right (no points)
+#
+# This kernel doubles rows of 4,100 float32. Its result is right. Its assembly is not: a lane gets 32 bits from each load. Three
+# lines are to blame, and one that is left is enough for narrow loads. Change them and run the cell, until all accesses have 128
+# bits and nothing is spilled. A wide access needs three things: four columns of a lane side by side, one mask for the four, and
+# an address that is a multiple of 16 bytes, as the compiler sees it.
+#
+# (4,100 float32 are 16,400 bytes, a multiple of 16. But Triton only looks whether an argument is a multiple of 16 itself.
+# 4,100 is not, so the compiler knows nothing. How can you write a number so that everybody sees that it is a multiple of 4?)
+
+# %%
+@triton.jit
+def twice_kernel(x_ptr, y_ptr, row_stride, n_cols, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    columns = lanes % 4 * (BLOCK // 4) + lanes // 4
+    start = tl.program_id(0) * row_stride
+    mask = columns < n_cols
+    x = tl.load(x_ptr + start + columns, mask=mask)
+    tl.store(y_ptr + start + columns, 2 * x, mask=mask)
+
+
+found = xray(twice_kernel, "*fp32", "*fp32", 4100, 4100, BLOCK=8192, num_warps=8, targets="gfx942")["gfx942"]
+print("loads: ", ", ".join(f"{count} × {bits} bit" for bits, count in found.loads.items()))
+print("stores:", ", ".join(f"{count} × {bits} bit" for bits, count in found.stores.items()))
+right = {*found.loads, *found.stores} == {128} and found.spills == 0
+print("the assembly is right" if right else "not yet: 128 bits, and no spill")
+
+# %% [markdown]
+# <details><summary>Answer</summary>
+#
+# ```python
+# columns = lanes
+# start = tl.program_id(0) * (row_stride // 4 * 4)
+# mask = columns < n_cols // 4 * 4
+# ```
+#
+# `n // 4 * 4` is n for every multiple of 4, and the compiler sees the factor. For other sizes it rounds down: the result would be
+# wrong without a word. So the host must choose the kernel by the size, or pass `n_cols // 4` and multiply in the kernel.
+#
+# </details>
+#
 # ## Write: occupancy
 #
 # Waves per execution unit, for `arch` in `gfx90a`, `gfx942` and `gfx950`:
@@ -160,7 +206,8 @@ check("read_the_isa")
 # 3. How many workgroups fit into the LDS? Zero bytes limit nothing.
 # 4. Take the smaller, and go back to waves per execution unit. Round down.
 #
-# A much-read guide hands registers out in steps of 16. On these three it is 8: 72 registers are 72, not 80.
+# A much-read guide hands registers out in steps of 16. On these three it is 8: 72 registers are 72, not 80. LDS is
+# handed out in steps, too: 512 bytes, 1,280 on gfx950. Leave them out: the check asks for no kernel where they count.
 
 
 # %% answer="occupancy"
@@ -345,7 +392,7 @@ for name, found in (("straight", straight["gfx942"]), ("turned", turned["gfx942"
 # <details><summary>Answer</summary>
 #
 # With the whole tile in LDS (64 × 64 × 4 bytes), a barrier in between, more waiting, and, because of the LDS, fewer
-# waves on each EU. `ttg.convert_layout` is where that happens: each lane writes what it has to LDS, and reads what it
+# waves on each EU. Here `ttg.convert_layout` is where that happens: each lane writes what it has to LDS, and reads what it
 # needs. Other layouts that you will meet: a *slice* is a layout with one axis removed (what a reduction leaves, and
 # what `[:, None]` undoes), a *shared* layout describes data in LDS, and `#ttg.amd_mfma` is the order in which matrix
 # instructions hand out their result.
@@ -390,8 +437,10 @@ for waves_per_eu in (0, 2, 4, 6, 8):
     print(f"waves_per_eu={waves_per_eu}: {found.vgprs:3} VGPRs, {found.spills:3} spilled, {found.occupancy} waves")
 
 # %% [markdown]
-# - **Stages.** Published rules give one number of stages per kind of kernel and contradict each other. Compile 1,
-#   2 and 4 stages and watch the registers; on an AMD GPU, time them.
+# - **Stages.** AMD's rules for `num_stages` have changed. For one matrix product, two in a row (attention), one with an
+#   activation, and none, the guide of 2024 says 0, 1, 0, 1; [today's](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/workload.html)
+#   says 2, 1, 2, 1, and that the larger LDS of an MI350X may allow 3 or 4. Without `num_stages` Triton 3.7 takes 2 on AMD and 3 on NVIDIA.
+#   Compile lesson 4's kernel with 1, 2 and 4 and watch the registers; on an AMD GPU, time them.
 # - **`global_load` instead.** Restart with `AMDGCN_USE_BUFFER_OPS=0` in the environment and read the ISA again.
 # - **More to see.** `AMDGCN_ENABLE_DUMP=1` prints the assembly of every kernel that is compiled, `MLIR_ENABLE_DUMP=1`
 #   what each pass of the compiler did, and `TRITON_KERNEL_DUMP=1` writes all stages to `TRITON_DUMP_DIR`. A kernel
@@ -403,12 +452,18 @@ for waves_per_eu in (0, 2, 4, 6, 8):
 #   proton -n softmax script.py && proton-viewer -m time/ms,time/% softmax.hatchet
 #   # NVIDIA: one launch, all sections
 #   ncu --set full -k regex:softmax -c 1 python script.py
-#   # AMD: the time of each kernel
-#   rocprofv3 --kernel-trace --stats -d profile -- python script.py
+#   # AMD: the time of each kernel. Since ROCm 7.0 the result is a database unless you ask for CSV
+#   rocprofv3 --kernel-trace --stats -f csv -d profile -- python script.py
 #   ```
 #   No MI300X was at hand for rocprofv3. The next cell shows what Proton and ncu said on an H200, of ten calls of torch's
 #   softmax (`SoftMaxForward…`) and ten of lesson 4's `rows_kernel`. Which of the two is faster? Which lines say that
 #   `rows_kernel` is limited by the memory, and not by computing?
+# - **A newer compiler.** `pip install -U triton` gives the latest release. (Not in an AMD image: its torch needs its own.)
+#   Passes that no release has yet are [built from
+#   source](https://triton-lang.org/main/getting-started/installation.html): `git clone https://github.com/triton-lang/triton`,
+#   then in that folder `pip install -r python/requirements.txt` and `pip install -e .`; it downloads the LLVM that it needs. Where a
+#   kernel is compiled wrongly, report it in [Triton's issues](https://github.com/triton-lang/triton/issues), with the kernel, the
+#   version, the target, and what `TRITON_KERNEL_DUMP=1` wrote.
 # - **Matrix instructions** (MFMA) are where the accumulation registers come from. A softmax has none.
 
 # %%
@@ -423,15 +478,18 @@ for file in ("h200_proton.txt", "h200_ncu.txt"):
 # Proton: torch took 2,814 µs for ten calls and `rows_kernel` 1,287, so it is 2.2 times as fast. (The third kernel drew the
 # random numbers.) ncu: `DRAM Throughput` (what this course calls HBM) is at 83 % of its peak and the L2 cache at 91 %, but
 # `Compute (SM) Throughput` only at 39 %. Check it by hand: 8192 rows of 8192 float32, read and written once, are 537 MB. In
-# 127.84 µs that is 4.2 TB/s, as fast as a copy.
+# 127.84 µs that is 4.2 TB/s, as fast as a copy. (ncu holds the clocks down, so that its numbers repeat: the percentages of
+# computing and of the L2 cache belong to 1.40 GHz, and the card runs at up to 1.98.)
 #
 # </details>
 #
 # ### Read next
 #
-# - AMD's [optimizing Triton
-#   kernels](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html).
-#   It is of 2024: which of its sentences are no longer true?
+# - AMD's [workload optimization
+#   guide](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/workload.html) for the MI300X. An older
+#   one, [optimizing Triton
+#   kernels](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html), is of
+#   2024: which of its sentences are no longer true?
 # - The [CDNA3 instruction
 #   set](https://www.amd.com/content/dam/amd/en/documents/instinct-tech-docs/instruction-set-architectures/amd-instinct-mi300-cdna3-instruction-set-architecture.pdf),
 #   for every instruction that you met.

@@ -80,6 +80,7 @@ HONEST = [
     {"case": 0, "error": {"kind": "not-allowed", "construct": "gluon", "line": 7}},
     {"case": 0, "error": {"kind": "compile", "message": "x is not defined", "instead": "y", "line": 7}},
     {"case": 0, "value": {"torch_read": 3.0, "fused": [1, 2, None, "x"]}},
+    {"case": 1, "same": 0},
     {"error": {"kind": "syntax", "line": 1}},
     {"done": True},
 ]
@@ -169,6 +170,9 @@ class StrawBox:
         if straight and request.kind == "compile":
             compiled = (Report(index, has_value=True, value="compiled") for index in range(len(request.cases)))
             return Outcome(list(compiled), b"")
+        if straight and getattr(request, "worlds", ()):  # every other call launches the same work
+            again = (b'\n{"case": %d, "same": 0}' % number for number in range(1, len(request.cases)))
+            return Outcome(parse(PLAN + b"".join(again)), b"")
         strange = not straight and self.random.random() < 0.1
         end = (False, 0) if not strange else self.random.choice(((True, -9), (False, -9), (False, 1)))
         output = self.output.ljust(output_size, b"\0") if straight else self.random.randbytes(output_size)
@@ -184,7 +188,7 @@ PLAN = b"\n".join(json.dumps(line).encode() for line in (HONEST[0], HONEST[-1]))
 
 def _small_exercise() -> Exercise:
     exercise = find("vector_add")
-    return replace(exercise, cases=tuple(case for case in exercise.cases if case.name == "n = 1"))
+    return replace(exercise, cases=(exercise.inputs.case(n=1),), inputs=None)
 
 
 def honest_verdict() -> Verdict:

@@ -24,11 +24,13 @@ from dataclasses import dataclass
 
 import torch
 from executing import load
+from known import tensor_of
 
 import workshop  # noqa: F401  before triton: it says how kernels run here
 from autograder.answer import from_history
 from autograder.exercises import EXERCISES, find
-from autograder.exercises.spec import Cotangent, Exercise, Strided, Varying
+from autograder.exercises.cases import Cotangent, Strided, Varying
+from autograder.exercises.spec import Exercise
 from autograder.judge import Judge
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge
@@ -164,12 +166,12 @@ def differs(mutant: Mutant) -> bool:
 def _outputs(about: Exercise, function: Callable, seed: int) -> Iterator[object]:
     """What an answer returns for each case, and for one element. Its inputs must stay as they were: they come, too."""
     generator = torch.Generator().manual_seed(seed)
-    drawn = [each.make(generator) for each in (*about.cases, *about.drawn(generator)) if not each.gpu_only]
+    drawn = [each.make(generator) for each in about.cases_of(generator)]
     for arguments in (*drawn, [_one_element(argument) for argument in drawn[0]]):
         if about.kind == "jax":
             yield from _jax_outputs(about, function, arguments)
         else:
-            given = [_tensor(argument) if isinstance(argument, Strided) else argument for argument in arguments]
+            given = [tensor_of(argument) if isinstance(argument, Strided) else argument for argument in arguments]
             yield function(*given)
             yield from (tensor for tensor in given if isinstance(tensor, torch.Tensor))
 
@@ -197,11 +199,6 @@ def _one_element(argument):
     if not isinstance(argument, (Strided, Cotangent)):
         return argument
     return type(argument)(argument.values[(slice(1),) * argument.values.dim()])
-
-
-def _tensor(argument: Strided) -> torch.Tensor:
-    tensor = torch.empty_strided(argument.values.shape, argument.stride, dtype=argument.values.dtype)
-    return tensor.copy_(argument.values)
 
 
 def _alike(one: object, other: object) -> bool:

@@ -19,25 +19,24 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from probes import ROOT
 
 from autograder.exercises import EXERCISES
+from autograder.gallery import answers_in
 from autograder.judge import Judge
 from autograder.judge.pool import JudgePool, SturdyJudge
-from autograder.selftest import answers_in
 from autograder.verdict import GRADER_ERROR, Verdict
 
 TESTS = ROOT / "tests"
-Answer = tuple[str, str]  # an exercise, and where its source is, relative to tests/
+Answer = tuple[str, str, str]  # an exercise, how the answer is named, its source
 
 
 def gallery(count: int, chance: random.Random) -> list[Answer]:
     """`count` answers, as many right as wrong ones of each exercise where there are enough."""
     groups = {}
     for answer in answers_in(TESTS):
-        groups.setdefault((answer.exercise, answer.is_right), []).append(answer)
+        groups.setdefault((answer.exercise, answer.slug is None), []).append(answer)
     for group in groups.values():
         chance.shuffle(group)
     chosen = []
@@ -45,18 +44,18 @@ def gallery(count: int, chance: random.Random) -> list[Answer]:
         for group in groups.values():
             if group:
                 answer = group.pop()
-                chosen.append((answer.exercise, str(answer.path.relative_to(TESTS))))
+                chosen.append((answer.exercise, answer.label, answer.source))
     return chosen[:count]
 
 
 def hostile() -> list[Answer]:
     """The attacks that are answers. What they aim at outside does not exist here."""
     found = sorted(path for name in EXERCISES for path in (TESTS / "attacks" / name).glob("[0-9]*.py"))
-    return [(path.parent.name, str(path.relative_to(TESTS))) for path in found]
+    return [(path.parent.name, str(path), path.read_text(encoding="utf-8")) for path in found]
 
 
 def judged(judge, answer: Answer, seed: int) -> Verdict:
-    return judge.judge(answer[0], Path(TESTS, answer[1]).read_text(encoding="utf-8"), seed)
+    return judge.judge(answer[0], answer[2], seed)
 
 
 def essence(verdict: Verdict) -> dict:

@@ -50,15 +50,19 @@ def answers(folder: Path, most: dict[str, int]) -> Path:
     """
     from test_promises import SOLUTIONS, STARTERS
 
+    from autograder.gallery import answers_in
+
     for kind, own in (("right", SOLUTIONS), ("wrong", STARTERS)):
         for exercise, source in own.items():
             target = folder / kind / exercise
             target.mkdir(parents=True)
-            files = sorted((ROOT / "tests" / kind / exercise).glob("*.py"))
-            if most[kind] < len(files):
-                files = [file for file in files if not file.read_text().startswith("# needs")][: most[kind]]
-            for file in files:
-                shutil.copy(file, target)
+            known = answers_in(ROOT / "tests", [exercise])
+            known = [each for each in known if (each.slug is None) == (kind == "right")]
+            if most[kind] < len(known):
+                known = [each for each in known if not each.needs][: most[kind]]
+            for each in known:
+                needs = f"# needs {each.needs}\n" if each.needs and not each.source.startswith("# needs") else ""
+                (target / f"{each.name}.py").write_text(needs + each.source)
             if kind == "right":
                 (target / "the_solution.py").write_text(source)
             elif most[kind] > 1:

@@ -1,6 +1,7 @@
 """The figures are what `assets/draw.py` draws, and each says in words what it shows."""
 
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,15 @@ def test_dataflow_counts_its_own_arrows(name, count):
 def test_five_operations_add_up():
     assert "5MN + 2M" in texts("five_ops_traffic")
     assert "3MN + 2M" in texts("five_ops_traffic")
+
+
+def test_the_shares_of_a_lesson_are_those_of_llama_3_8b(monkeypatch):
+    """Without a token only the weights are read: all of its 8,030,261,248 but the table of words and the norms."""
+    monkeypatch.syspath_prepend(ASSETS)
+    moved = runpy.run_path(ASSETS / "draw.py")["numbers_moved"]
+    assert sum(moved(0, 0, 0, training=False).values()) == 8_030_261_248 - 128_256 * 4096 - 65 * 4096
+    decoding = moved(texts=32, context=8192, tokens=32, training=False)
+    assert f"{decoding['softmax'] / sum(decoding.values()):.1%}" in texts("layer_softmax")
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)

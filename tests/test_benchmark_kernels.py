@@ -10,10 +10,10 @@ import torch
 import workshop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-from kernels import dropout, softmax  # noqa: E402
+from kernels import backward, dropout, softmax  # noqa: E402
 
 timing = importlib.import_module("timing")
-measuring = importlib.import_module("softmax")  # benchmarks/softmax.py
+drawn_sizes = importlib.import_module("drawn")
 
 COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
 BOUNDS = {torch.float32: 1e-5, torch.bfloat16: 8e-3, torch.float16: 1e-3}
@@ -112,6 +112,87 @@ def test_every_launch_covers_its_row(dtype, backend, capability):
                 assert sizes["PROGRAMS"] == 1
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(workshop.device().interpreting, reason="needs a GPU")
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_gradients_on_a_gpu(dtype):
+    """In clusters too, and where a matrix is loaded again."""
+    for columns in (203, 781, 12672, 40001, 50257, 151936, 200001, 250001):
+        y = torch.softmax(torch.randn(37, columns, device="cuda"), dim=1).to(dtype)
+        dy = torch.randn(37, columns, device="cuda").to(dtype)
+        product = y.double() * dy
+        expected = product - y.double() * product.sum(1, keepdim=True)
+        bound = max(BOUNDS[dtype], 1e-2 * (dtype == torch.float16))  # denormal numbers
+        assert timing.whole_error(backward.softmax_backward(y, dy), expected) < bound, columns
+        targets = torch.randint(0, columns, (37,), device="cuda")
+        targets[::5] = -100
+        logits, wide = dy.clone().requires_grad_(), dy.double().requires_grad_()
+        (2 * backward.cross_entropy(logits, targets)).backward()
+        (2 * torch.nn.functional.cross_entropy(wide, targets)).backward()
+        assert timing.whole_error(logits.grad, wide.grad) < bound, columns
+        rstd = torch.rand(37, device="cuda")
+        expected = (y.double() * dy * rstd[:, None]).sum(0)
+        assert timing.whole_error(backward.rms_norm_weight_grad(y, dy, rstd), expected) < 1e-6, columns
+
+
+@interpreted
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("columns", (5, 203, 256, 781, 5000))
+def test_gradients_are_right_for_any_row(columns, dtype):
+    def check(found, expected):
+        assert timing.whole_error(found, expected) < BOUNDS[dtype]
+
+    y, dy = torch.softmax(torch.randn(5, columns), dim=1).to(dtype), torch.randn(5, columns).to(dtype)
+    product = y.double() * dy
+    check(backward.softmax_backward(y, dy), product - y.double() * product.sum(1, keepdim=True))
+
+    targets = torch.randint(0, columns, (37,))
+    targets[::5] = -100
+    logits = torch.randn(37, columns).to(dtype).requires_grad_()
+    wide = logits.detach().double().requires_grad_()
+    expected = torch.nn.functional.cross_entropy(wide, targets)
+    loss = backward.cross_entropy(logits, targets)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+    (3 * loss).backward()
+    check(logits.grad, torch.autograd.grad(3 * expected, wide)[0])
+
+    x, dy, rstd = torch.randn(37, columns).to(dtype), torch.randn(37, columns).to(dtype), torch.rand(37)
+    found = backward.rms_norm_weight_grad(x, dy, rstd)
+    assert timing.whole_error(found, (x.double() * dy * rstd[:, None]).sum(0)) < 1e-6
+
+
+@interpreted
+@pytest.mark.parametrize("rows, columns", ((1, 1), (7, 1), (1, 300), (33, 7), (0, 5)))
+def test_gradient_of_a_weight_of_few_elements(rows, columns):
+    x, dy, rstd = torch.randn(rows, columns), torch.randn(rows, columns), torch.rand(rows)
+    expected = (x.double() * dy * rstd[:, None]).sum(0)
+    torch.testing.assert_close(backward.rms_norm_weight_grad(x, dy, rstd).double(), expected, rtol=1e-5, atol=1e-5)
+
+
+@interpreted
+def test_gradient_of_softmax_that_loads_a_matrix_again():
+    y, dy = torch.softmax(torch.randn(3, 1003), dim=1), torch.randn(3, 1003)
+    launch = backward.backward_launch(torch.float32, 1003, 0, "interpreter", 0)
+    constants = launch.constants | {"STRIPE": 128, "STRIPES": 8, "FULL": 7, "ROWS": 1, "KEPT": 3}
+    dx = torch.full_like(y, float("nan"))
+    launch.kernel[(3,)](y, dy, dx, *y.shape, **constants, num_warps=1)
+    product = y.double() * dy
+    assert timing.whole_error(dx, product - y.double() * product.sum(1, keepdim=True)) < 1e-6
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_every_launch_of_a_gradient_covers_its_row(dtype):
+    for columns in (*range(1, 300), *COLUMNS, *(round(300 * 1.07**power) for power in range(100))):
+        sizes = backward.backward_launch(dtype, columns, 0, "cuda", 90).constants
+        vector, ragged = softmax.words(dtype, columns, columns, 0)
+        assert sizes["STRIPES"] * sizes["PROGRAMS"] * sizes["STRIPE"] >= columns // vector * vector
+        assert sizes["KEPT"] in (sizes["STRIPES"], backward.AT_ONCE)
+    with pytest.raises(ValueError, match="too long"):
+        backward.backward_launch(dtype, 10_000_000, 0, "cuda", 90)
+    with pytest.raises(ValueError, match="too long"):
+        backward.backward_launch(torch.float32, 100_000, 0, "cuda", 80)
+
+
 def test_words_are_as_wide_as_the_rows_allow():
     assert softmax.words(torch.float32, 1024, 1024, 0) == (4, False)
     assert softmax.words(torch.bfloat16, 50257, 50257, 0) == (8, True)
@@ -124,9 +205,9 @@ def test_words_are_as_wide_as_the_rows_allow():
 
 def test_drawn_widths():
     for seed in (1, 2, 3):
-        drawn = measuring.drawn_columns(60, seed)
-        assert drawn == measuring.drawn_columns(60, seed) and len(set(drawn)) == 70
-        assert set(measuring.BEST_KNOWN) < set(drawn)
+        drawn = drawn_sizes.drawn_columns(60, seed)
+        assert drawn == drawn_sizes.drawn_columns(60, seed) and len(set(drawn)) == 70
+        assert set(drawn_sizes.BEST_KNOWN) < set(drawn)
         assert min(drawn) >= 200 and max(drawn) <= 262_144 + 1
         assert sum(columns % 2 == 1 or columns % 16 == 8 for columns in drawn) >= 30
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from known import source_of
 
 from autograder.box import Outcome
 from autograder.box.inside import compiler, launches
@@ -285,8 +286,8 @@ def test_the_learner_reads_what_it_means(judge):
 
 
 def test_a_blank_that_only_the_compiler_refuses_is_not_right(judge):
-    path = TESTS / "wrong" / "online_softmax" / "compile-error__mask_with_pythons_int.py"
-    verdict = without_a_gpu(judge).judge("online_softmax", path.read_text())
+    source = source_of("online_softmax", "compile-error__mask_with_pythons_int")
+    verdict = without_a_gpu(judge).judge("online_softmax", source)
     assert (verdict.score, [name for name, right in verdict.blanks.items() if not right]) == (4, ["mask"])
 
 
@@ -332,3 +333,61 @@ def test_a_forged_finding_is_not_read(change):
 def test_a_tensor_of_nothing_is_seen(judge):
     source = RIGHT.replace("output = torch.empty_like(x)", "output = torch.empty_like(x)\n    y = torch.empty_like(y)")
     assert judge.judge("vector_add", source).diagnosis == "uninitialised-read"
+
+
+# -- unusual answers that are right, or that are refused for a limit of ours --------------------------------
+
+KERNEL = "@triton.jit\ndef add_kernel"
+TUPLE = (("add_kernel(x_ptr, y_ptr,", "add_kernel(ptrs,"), ("(x, y, output,", "((x, y), output,"))
+PASSES = {
+    "map_elementwise": (("x + y", "tl.map_elementwise(plus, x, y)"),
+                        (KERNEL, "@triton.jit\ndef plus(a, b):\n    return a + b\n\n\n" + KERNEL)),
+    "jit called": ((KERNEL, "def _add"), ("def add(x", "add_kernel = triton.jit(_add)\n\n\ndef add(x")),
+    "list comprehension": (("output = x + y", "sums = [each for each in [x, y]]\n    output = sums[0] + sums[1]"),),
+    "tuple": (*TUPLE, ("x_ptr + offsets", "ptrs[0] + offsets"), ("y_ptr + offsets", "ptrs[1] + offsets")),
+    "NamedTuple": (TUPLE[0], ("x_ptr + offsets", "ptrs.x + offsets"), ("y_ptr + offsets", "ptrs.y + offsets"),
+                   ("(x, y, output,", "(Pair(x, y), output,"),
+                   (KERNEL, "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    x: object\n    y: object"
+                            "\n\n\n" + KERNEL)),
+}  # fmt: skip
+LIMITS = {
+    "gluon": ((KERNEL, "from triton.experimental import gluon\n\n\n@gluon.jit\ndef add_kernel"),),
+    "a module": (("import torch\n", "import torch\nimport cProfile\n"),
+                 ("    output = torch", "    cProfile.Profile()\n    output = torch")),
+    "custom_op": (("def add(x: torch.Tensor, y: torch.Tensor):",
+                   '@torch.library.custom_op("mine::add", mutates_args=())\n'
+                   "def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:"),),
+}  # fmt: skip
+
+
+def edited(edits) -> str:
+    source = RIGHT
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new, 1)
+    return source
+
+
+@pytest.mark.parametrize("what", PASSES)
+def test_what_the_compiler_takes_passes(judge, what):
+    verdict = without_a_gpu(judge).judge("vector_add", edited(PASSES[what]))
+    assert verdict.passed, verdict.to_text()
+
+
+@pytest.mark.parametrize("what", LIMITS)
+def test_a_limit_of_ours_is_told_as_ours(judge, what):
+    verdict = without_a_gpu(judge).judge("vector_add", edited(LIMITS[what]))
+    assert verdict.diagnosis == "not-allowed", verdict.to_text()
+
+
+def test_each_configuration_is_compiled():
+    steps = [launch(2**n) | {"tuned": {"space": [{}], "key": []}} for n in range(4, 14)]
+    assert len(compiling._chosen(steps, PROGRAMS)) == 10
+
+
+def test_the_second_compiler_is_asked_only_if_the_first_one_refuses():
+    judge = Straw(lambda case: FINE)
+    assert finding_of(judge, "2") is None and [case.target for job in judge.jobs for case in job.cases] == ["cuda"]
+    judge = Straw(lambda case: WRONG)
+    assert finding_of(judge, "3").slug == "compile-error"
+    assert [case.target for job in judge.jobs for case in job.cases] == ["cuda", "hip"]

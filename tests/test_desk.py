@@ -18,7 +18,7 @@ from chromium import free_port
 
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.lms.filled import SYSTEMS
-from autograder.classroom.room import desk_page
+from autograder.classroom.room import desk_view
 from autograder.classroom.room.buttons import STEPS, Run
 from autograder.classroom.room.desk import Desk
 from autograder.classroom.room.exchange import HowFar, how_far
@@ -36,7 +36,7 @@ def awaited(coroutine):
 
 def state(*sharing, runs=(), hidden=0):
     far = {name: HowFar(False, 0, 0, 0, 0) for name in lessons()}
-    return desk_page.State(lessons(), sharing, hidden, far, runs)
+    return desk_view.State(lessons(), sharing, hidden, far, runs)
 
 
 def person(name="ada", stuck=(), **exercises):
@@ -45,8 +45,8 @@ def person(name="ada", stuck=(), **exercises):
 
 
 def whole(room):
-    form = desk_page.Form("/user/instructor/", "<input>", STEPS, {"canvas": "Canvas"})
-    return desk_page.page(room, form, "/", "nonce")
+    form = desk_view.Form("/user/instructor/", "<input>", STEPS, {"canvas": "Canvas"})
+    return desk_view.whole(room, form, "/", "nonce")
 
 
 def words(page):
@@ -54,16 +54,16 @@ def words(page):
 
 
 def test_the_table_has_every_lesson_and_exercise():
-    page = desk_page.live(state(person(first_kernel={"passed": True, "failed": 2})))
+    page = desk_view.live(state(person(first_kernel={"passed": True, "failed": 2})))
     for lesson, exercises in lessons().items():
-        assert desk_page.titled(lesson, short=True) in page
+        assert desk_view.titled(lesson, short=True) in page
         assert all(f'title="{name}: ' in page for name in exercises)
     assert 'title="first_kernel: passed"' in page and 'title="vector_add: not begun"' in page
 
 
 def test_who_needs_help_is_said():
     stuck = person("grace", ["bug_hunt"], bug_hunt={"passed": False, "failed": 7})
-    page = words(desk_page.live(state(stuck, person("ada"), hidden=3)))
+    page = words(desk_view.live(state(stuck, person("ada"), hidden=3)))
     assert "2 share their progress, 3 do not. 1 needs help." in page
     assert "Needs help: bug_hunt failed 7 times" in page
 
@@ -71,7 +71,7 @@ def test_who_needs_help_is_said():
 def test_a_step_that_is_behind_stands_out():
     room = state()
     room.lessons_are["00_setup"] = HowFar(True, 3, 2, 0, 0)
-    page = desk_page.live(room)
+    page = desk_view.live(room)
     assert page.count("class=behind") == 2
     assert "<td>3</td>" in page and "<td class=behind>2</td>" in page and "<td class=behind>0</td>" in page
 
@@ -79,7 +79,7 @@ def test_a_step_that_is_behind_stands_out():
 def test_what_is_shown_is_escaped():
     run = Run("Grade", [["grade"]])
     run.lines.append("<img src=x onerror=alert(1)>")
-    page = desk_page.live(state(person("<b>ada</b>"), runs=[run]))
+    page = desk_view.live(state(person("<b>ada</b>"), runs=[run]))
     assert "<img" not in page and "<b>ada" not in page
     assert "&lt;img" in page and "&lt;b&gt;ada" in page
 
@@ -105,7 +105,7 @@ def test_a_run_says_what_was_printed_and_ends_at_the_first_failure(tmp_path, mon
     said = "\n".join(run.lines)
     assert run.status == 2 and run.ended and alive
     assert "nothing is graded yet" in said and "autograder feedback" not in said
-    assert "Export: failed, exit status 2" in words(desk_page.live(state(runs=[run])))
+    assert "Export: failed, exit status 2" in words(desk_view.live(state(runs=[run])))
 
 
 def test_a_run_keeps_the_end_of_what_was_printed(tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_one_run_at_a_time(tmp_path, monkeypatch):
 def test_what_publishes_feedback_asks_first():
     page = whole(state(person()))
     assert page.count("<form ") == page.count("room/run") + 2 and page.count("data-confirm=") == 1
-    asked = re.search(r'data-confirm="([^"]*)">(.*?)</form>', page)
+    asked = re.search(r'data-confirm="([^"]*)">(.*?)</form>', page, re.S)
     assert 'value="give-back"' in asked[2] and "Attendees can read" in asked[1]
 
 
@@ -170,7 +170,7 @@ def test_stop_ends_a_run_as_control_c_does(tmp_path, monkeypatch):
             await asyncio.sleep(0.02)
         assert "hidden" not in re.search(r'<form[^>]*id="stop"[^>]*>', whole(state(runs=desk.runs)))[0]
         desk.stop()
-        assert "stopping" in words(desk_page.live(state(runs=desk.runs)))
+        assert "stopping" in words(desk_view.live(state(runs=desk.runs)))
         await desk._going
         return run
 
@@ -214,7 +214,7 @@ def test_a_run_that_ends_before_stop_reaches_it_is_done(tmp_path, monkeypatch):
         return desk.runs[0]
 
     run = awaited(press())
-    assert run.status == 0 and not run.stopped and "Grade: done" in words(desk_page.live(state(runs=[run])))
+    assert run.status == 0 and not run.stopped and "Grade: done" in words(desk_view.live(state(runs=[run])))
 
 
 EXPORTER = """#!{python}
@@ -251,7 +251,7 @@ def test_grades_are_there_to_download(tmp_path, monkeypatch):
     assert "--for moodle" in said and "--column=00_setup=Grade --scale" in said
     for run_id, name in ((filled.id, "grades.csv"), (plain.id, "../gradebook.db"), ("0", "grades.csv")):
         assert desk.file(run_id, name) is None
-    page = desk_page.live(state(runs=desk.runs), "/user/instructor/")
+    page = desk_view.live(state(runs=desk.runs), "/user/instructor/")
     assert f'href="/user/instructor/room/files/{filled.id}/moodle.csv" download' in page
     assert "Grades for Moodle: done, but something waits for you" in words(page) and "not written: bob" in page
 

@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import workshop
-from workshop import KNOWN_DEVICES, DeviceFacts
+from workshop import KNOWN_DEVICES, DeviceFacts, machine
 from workshop import device as current_device
 from workshop.cli import main
 from workshop.doctor import Machine, Node, doctor
@@ -267,6 +268,33 @@ def test_the_command_prints_findings_and_reports_by_its_status(monkeypatch, caps
     monkeypatch.setattr(sys.modules["workshop.doctor"], "probe", lambda: replace(HEALTHY, judge=judge))
     assert main(["doctor"]) == status
     assert "Python 3.12" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("need", "release"),
+    [
+        ('triton==3.7.1; platform_system == "Linux"', "3.7.1"),
+        ('triton~=3.8.0; platform_system == "Linux"', "3.8"),
+        ("pytorch-triton-rocm==3.4.0", "3.4.0"),
+        ("numpy", None),
+    ],
+)
+def test_the_triton_that_a_torch_names_is_read(monkeypatch, need, release):
+    monkeypatch.setattr(machine.importlib.metadata, "requires", lambda name: ["filelock", need])
+    assert machine._wanted_triton() == release
+
+
+def test_the_doctor_says_at_once_that_it_looks_and_takes_it_back(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=lambda content, raw: shown.append(content))
+    kernel = SimpleNamespace(
+        get_ipython=lambda: SimpleNamespace(kernel=True),
+        display=SimpleNamespace(display=lambda content, raw, display_id: shown.append(content) or handle),
+    )
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setattr(sys.modules["workshop.doctor"], "probe", lambda: shown.append("looked") or HEALTHY)
+    doctor()
+    assert "Looking" in shown[0]["text/plain"] and shown[1:] == ["looked", {"text/html": ""}]
 
 
 def test_a_wrong_call_of_the_command_ends_with_2():

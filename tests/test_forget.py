@@ -53,7 +53,7 @@ def test_whom_a_rule_names_is_said(course):
     (course.root / "course.toml").write_text(
         f'[assignments.{ADD}]\ndue = 2026-10-03\n[extensions.quentin77]\n{ADD} = "3 d"\n'
     )
-    assert any("course.toml has rules" in line for line in forget(course, "quentin77").left)
+    assert any("course.toml has rules" in line for line in forget(course, "quentin77").said)
 
 
 def test_the_last_one_leaves_no_table(course):

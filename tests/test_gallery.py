@@ -17,35 +17,58 @@ from autograder.box.wire import Evidence, Race, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
+from autograder.gallery import Edit, answers_in
 from autograder.judge import autotuning
 
 TESTS = Path(__file__).parent
 SOFTMAX = find("naive_softmax")
-NAMES = {case.name: case for case in SOFTMAX.cases}
+RAGGED, WHOLE = {"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}
+MANY = {"rows": 71, "columns": 33}
 
 
-def few() -> set[Path]:
-    """One file of each folder, as if by chance: the first one by a checksum of its name."""
+def few() -> set[str]:
+    """A right and a wrong answer of each exercise, as if by chance: the first ones by a checksum of their names."""
+    mixed = sorted(answers_in(TESTS), key=lambda known: zlib.crc32(known.name.encode()), reverse=True)
     if "GALLERY" in os.environ:
-        return {answer.path for answer in selftest.answers_in(TESTS)}
-    mixed = sorted(selftest.answers_in(TESTS), key=lambda a: zlib.crc32(a.path.name.encode()), reverse=True)
-    return set({answer.path.parent: answer.path for answer in mixed}.values())
+        return {known.label for known in mixed}
+    return set({(known.exercise, known.slug is None): known.label for known in mixed}.values())
 
 
 @pytest.fixture(scope="module")
 def answers():
     chosen = few()
-    return selftest.run(TESTS, workers=1, seed=1, chosen=lambda a: a.path in chosen)  # the other cores run other tests
+    # The other cores run other tests.
+    return selftest.run(TESTS, workers=1, seed=1, chosen=lambda a: a.known.label in chosen)
 
 
 def test_no_answer_is_misjudged(answers):
-    assert [str(a.path) for a in answers if a.misjudged] == []
+    assert [a.known.label for a in answers if a.misjudged] == []
 
 
 def test_wrong_answers_are_told_which_mistake_it_is(answers):
     wrong = [a for a in answers if not a.is_right]
-    misnamed = [f"{a.path.name}: {a.got}" for a in wrong if not a.named]
+    misnamed = [f"{a.known.name}: {a.got}" for a in wrong if not a.named]
     assert len(misnamed) <= max(1, 0.05 * len(wrong)), misnamed
+
+
+# What is said of these comes from what the code is, and not from what a case computed.
+OF_THE_CODE = {"syntax-error", "not-attempted", "not-allowed", "compile-error", "not-in-this-triton"}
+# The line of an error of Python or of the compiler, and of an access that was stopped, is known.
+WITH_A_LINE = {"syntax-error", "compile-error", "out-of-bounds-load", "out-of-bounds-store", "race"}
+
+
+def test_a_message_says_what_happened_where_and_what_to_try(answers):
+    """Claims, and no words: a better sentence breaks nothing."""
+    for answer in answers:
+        for verdict in () if answer.is_right or answer.misjudged else answer.verdicts:
+            found, said = verdict.finding, verdict.to_text()
+            assert found.happened and (found.means or found.advice), said
+            assert found.slug in OF_THE_CODE or found.case or any(not case.passed for case in verdict.cases), said
+            assert found.slug not in WITH_A_LINE or found.line and found.code in answer.known.source, said
+            failed = [case for case in verdict.cases if not case.passed]
+            ran = [case for case in verdict.cases if case.ran]
+            assert ran or "✗" not in verdict.to_html(), said  # nothing ran: no blank and no case is blamed
+            assert not (found.slug == "wrong-value" and verdict.blanks) or failed, said
 
 
 def test_one_of_a_thing_is_not_several(answers):
@@ -57,18 +80,36 @@ def test_one_of_a_thing_is_not_several(answers):
 
 def test_every_gallery_is_large_enough():
     """As README asks for it, in "Add an exercise"."""
-    for name in {a.exercise for a in selftest.answers_in(TESTS)}:
-        group = [a for a in selftest.answers_in(TESTS) if a.exercise == name]
-        wrong = sum(not a.is_right for a in group)
+    everything = answers_in(TESTS)
+    for name in {known.exercise for known in everything}:
+        group = [known for known in everything if known.exercise == name]
+        wrong = sum(known.slug is not None for known in group)
         assert len(group) - wrong >= 5, name
         assert wrong >= 8, name
+
+
+def test_an_answer_has_one_name():
+    """A file and an edit of one name would hide each other in reports and in the tests that ask for an answer."""
+    names = [(known.exercise, known.slug is None, known.name) for known in answers_in(TESTS)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("old", ["no such text", "x"])
+def test_an_edit_that_does_not_apply_is_named(tmp_path, old):
+    """Each old text must occur once in the solution. Loading the gallery fails, and says which edit it is."""
+    assert Edit("nan", "it", {"+": "-"}).applied_to("x + x") == "x - x"
+    (tmp_path / "wrong").mkdir()
+    edit = f"Edit('nan', 'some_name', {{{old!r}: 'y'}})"
+    (tmp_path / "wrong/vector_add.py").write_text(f"from autograder.gallery import Edit\n\nEDITS = ({edit},)\n")
+    with pytest.raises(ValueError, match=r"vector_add\.py: nan__some_name: .* occurs \d+ times in the solution"):
+        answers_in(tmp_path)
 
 
 # -- rules, on made-up observations ----------------------------------------------------------------------
 
 
-def observed(name: str, got=None, **seen) -> Observation:
-    case = NAMES[name]
+def observed(about: dict, got=None, **seen) -> Observation:
+    case = SOFTMAX.inputs.case(**about)
     arguments = case.make(torch.Generator().manual_seed(1))
     expected = SOFTMAX.reference(arguments[0].values)
     if got is not None:
@@ -86,18 +127,18 @@ def said(*observations) -> str | None:
 
 
 def test_a_right_output_has_no_diagnosis():
-    assert said(observed("4 × 300, ragged", lambda x: torch.softmax(x, 1))) is None
+    assert said(observed(RAGGED, lambda x: torch.softmax(x, 1))) is None
 
 
 def test_one_factor_for_all_is_a_constant_factor():
-    assert said(observed("4 × 300, ragged", lambda x: 2 * torch.softmax(x, 1))) == "constant-factor"
+    assert said(observed(RAGGED, lambda x: 2 * torch.softmax(x, 1))) == "constant-factor"
 
 
 def test_rows_with_factors_of_their_own_are_not_normalised():
     def rows(x):
         return torch.softmax(x, 1) * torch.arange(2.0, 2.0 + len(x))[:, None]
 
-    assert said(observed("4 × 300, ragged", rows)) == "not-normalised"
+    assert said(observed(RAGGED, rows)) == "not-normalised"
 
 
 def test_a_mistake_that_fits_one_case_by_chance_does_not_count():
@@ -108,13 +149,14 @@ def test_a_mistake_that_fits_one_case_by_chance_does_not_count():
         y[:, 0] += 0.1
         return y
 
-    names = ("4 × 300, ragged", "2 × 1024")
-    single = observed("3 × 1, one column", lambda x: 0.5 * torch.softmax(x, 1))
+    names = (RAGGED, WHOLE)
+    single = observed({"rows": 3, "columns": 1}, lambda x: 0.5 * torch.softmax(x, 1))
     assert said(single, *(observed(name, first_column_wrong) for name in names)) == "wrong-value"
 
 
 def test_nan_everywhere_is_not_overflow():
-    nothing = [observed(name, lambda x: x * torch.nan) for name in ("4 × 300, ragged", "2 × 520, huge values")]
+    huge = {"rows": 2, "columns": 520, "values": "huge values"}
+    nothing = [observed(about, lambda x: x * torch.nan) for about in (RAGGED, huge)]
     assert said(*nothing) == "nan"
 
 
@@ -123,24 +165,24 @@ def test_overlapping_last_blocks_are_no_race_but_other_values_are():
     right = lambda x: torch.softmax(x, 1)  # noqa: E731
     for same_value, slug in ((True, None), (False, "race")):
         evidence = Evidence(launched=("kernel",), races=(Race(**race, same_value=same_value),))
-        assert said(observed("4 × 300, ragged", right, evidence=evidence)) == slug
+        assert said(observed(RAGGED, right, evidence=evidence)) == slug
 
 
 def test_a_race_explains_the_time_that_the_largest_case_takes():
     race = Race("y_ptr", 3, "tl.store(…)", (0, 1), elements=300, share=1.0, same_value=True, writers=4)
     seen = Evidence(launched=("kernel",), races=(race,))
-    racing = observed("4 × 300, ragged", lambda x: torch.softmax(x, 1), evidence=seen)
-    assert said(racing, observed("66 to 80 × 33, many rows", exceeded="time")) == "race"
-    assert said(observed("66 to 80 × 33, many rows", exceeded="time")) == "timeout"
+    racing = observed(RAGGED, lambda x: torch.softmax(x, 1), evidence=seen)
+    assert said(racing, observed(MANY, exceeded="time")) == "race"
+    assert said(observed(MANY, exceeded="time")) == "timeout"
 
 
 def test_a_wrong_size_without_a_tail_is_no_tail_wrong():
     def second_block_wrong(x):
         return torch.cat([torch.softmax(x, 1)[:, :256], 0.5 + torch.rand(len(x), x.shape[1] - 256)], 1)
 
-    names = ("4 × 300, ragged", "2 × 1024")
+    names = (RAGGED, WHOLE)
     assert said(observed(names[0], second_block_wrong)) == "tail-wrong"
-    assert said(*(observed(name, second_block_wrong) for name in names)) == "wrong-value"
+    assert said(*(observed(name, second_block_wrong) for name in (*names, WHOLE))) == "wrong-value"  # 2 : 1
 
 
 def test_log_sum_exp_is_right_to_within_its_exponents():

@@ -13,6 +13,7 @@ from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials
 from autograder.tensors import UNWRITTEN
+from workshop.executor.launch import specialise
 
 
 @pytest.mark.parametrize("beside, damaged", [(0, False), (1, True), (-1, True)])
@@ -52,7 +53,7 @@ def adds_to_itself(x_ptr, out_ptr):
 def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(kernel, zeroed, runs, result, accumulates):
     inputs = [torch.full((4,), 3.0), torch.zeros(4)]
     programs = Programs("interpreter")
-    digests = programs.of(kernel, {"x_ptr": inputs[0], "out_ptr": inputs[1]}, {})
+    digests = programs.of(kernel, specialise(kernel, {"x_ptr": inputs[0], "out_ptr": inputs[1]}), {})
     launch = {"op": "launch", "kernel": "k", "grid": [1, 1, 1], "options": {}, **digests}
     launch["given"] = [["x_ptr", {"t": 0}, "*fp32"], ["out_ptr", {"t": 1}, "*fp32"]]
     launch["tuned"] = {"again": {"restored": [], "zeroed": zeroed}}

@@ -1,8 +1,14 @@
 """Hints open one at a time; the solution opens for those who passed or tried."""
 
+import ast
+import inspect
+import re
+import subprocess
 import sys
+import tomllib
 
 import pytest
+import triton.language as tl
 
 from workshop import hint, ladder, progress, record, solution
 from workshop.starters import split_answer
@@ -87,17 +93,15 @@ def test_an_unknown_exercise_is_refused_with_the_names_there_are(call):
         call("vektor_add")
 
 
-def test_the_widget_opens_the_next_hint_on_a_click(monkeypatch):
+def test_a_notebook_shows_the_opened_hints_and_how_to_open_the_next(monkeypatch):
+    shown = []
     monkeypatch.setattr(hints, "_in_notebook", lambda: True)
-    box = hint("vector_add")
-    sections, button = box.children
-    assert sections.titles == ("1. Concept",)
-    assert button.description == "Next hint: Documentation"
-    for _ in range(3):
-        button.click()
-    assert sections.titles[-1] == "4. Code" and sections.selected_index == 3
-    assert 'href="https://example.org"' in sections.children[1].value
-    assert button.layout.display == "none"
+    monkeypatch.setattr("IPython.display.display", lambda page: shown.append(page.data))
+    for _ in range(4):
+        hint("vector_add")
+    assert "Hint 1 of 4: Concept" in shown[0] and "the next hint: Documentation" in shown[0]
+    assert shown[-1].count("<details") == 4 and shown[-1].count("<details open>") == 1
+    assert 'href="https://example.org"' in shown[-1] and "next hint" not in shown[-1]
     assert progress().entry("vector_add").hints == 4
 
 
@@ -128,6 +132,31 @@ def test_without_solutions_the_instructor_is_named(capsys):
     assert "ask your instructor" in capsys.readouterr().out
 
 
+TABLE = tomllib.loads((hints.SOLUTIONS / "other_answers.toml").read_text())
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_other_right_answers_are_of_the_gallery_and_have_a_reason(name):
+    for style, why in TABLE[name].items():
+        assert (hints.GALLERY / name / f"{style}.py").is_file() and why.endswith(".") and len(why) > 40
+
+
+def test_other_right_answers_are_shown_after_a_pass_only(own_folders, monkeypatch, capsys):
+    (own_folders / "solutions" / "01_lesson.py").write_text(SCRIPT, encoding="utf-8")
+    (own_folders / "solutions" / "other_answers.toml").write_text('[vector_add]\nwith_a_loop = "It loops."\n')
+    (own_folders / "gallery" / "vector_add").mkdir(parents=True)
+    (own_folders / "gallery" / "vector_add" / "with_a_loop.py").write_text("for ever\n")
+    monkeypatch.setattr(hints, "GALLERY", own_folders / "gallery")
+    for _ in range(3):
+        record("vector_add", 0, 5)
+    solution("vector_add")
+    assert hints.others("vector_add") == [] and "It loops" not in capsys.readouterr().out
+    record("vector_add", 5, 5)
+    solution("vector_add")
+    assert hints.others("vector_add") == [("with a loop", "It loops.", "for ever")]
+    assert "**with a loop.** It loops." in capsys.readouterr().out
+
+
 def source_of(name: str) -> str:
     """The answer cell as the script has it, with markers."""
     cells = [cell for script in SCRIPTS.glob("*.py") for cell in script.read_text().split("\n# %%")]
@@ -144,3 +173,25 @@ def test_the_last_hint_is_not_the_answer(name):
     code = (FILES / f"{name}.md").read_text().split("## Code")[1]
     shown = {line.split("  #")[0].strip() for line in code.splitlines()}
     assert not own & shown
+
+
+def codes(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (FILES / f"{name}.md").read_text(), re.S)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FILES.glob("*.md")))
+def test_the_code_of_a_hint_calls_triton_as_it_is(name):
+    """The last hint of column_sum gave tl.load an argument that it does not have."""
+    for call in (node for code in codes(name) for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
+        function = ast.unparse(call.func)
+        if re.fullmatch(r"tl\.\w+", function):
+            called = getattr(tl, function[3:])
+            takes = inspect.signature(getattr(called, "fn", called)).parameters
+            assert {keyword.arg for keyword in call.keywords} <= set(takes), ast.unparse(call)
+
+
+def test_the_last_hint_of_read_the_isa_prints_four_numbers_of_another_kernel(tmp_path):
+    head = "import triton\nimport triton.language as tl\nfrom workshop import xray\n"
+    (tmp_path / "hint.py").write_text(head + codes("read_the_isa")[-1])
+    said = subprocess.run([sys.executable, tmp_path / "hint.py"], capture_output=True, text=True, check=True).stdout
+    assert len(said.split()) == 4 and all(number.isdecimal() for number in said.split())

@@ -243,6 +243,14 @@ def test_a_folder_without_a_notebook_has_a_row_that_says_it(file, course, tmp_pa
     assert [person.id for person in standing(course).people] == ["ann", "bob", "eva"]
 
 
+def test_an_empty_folder_has_a_row_that_says_it(course, tmp_path):
+    for who in ("ann", "bob"):
+        (tmp_path / "in" / who).mkdir(parents=True)
+    (tmp_path / "in" / "ann" / f"{ADD}.ipynb").write_text(json.dumps(filled(ADD)))
+    report = collect(tmp_path / "in", course)
+    assert set(report.trouble) == {"bob"} and [who for who, _, _ in report.collected] == ["ann"]
+
+
 @pytest.mark.parametrize(
     "names, student",
     [

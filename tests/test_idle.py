@@ -5,7 +5,8 @@ import torch
 
 from autograder.box.wire import Evidence
 from autograder.diagnosis import overall
-from autograder.exercises.spec import Bound, Case, Exercise, Strided
+from autograder.exercises.cases import Case, Strided
+from autograder.exercises.spec import Bound, Exercise
 from workshop.syllabus import Lesson
 
 SIDES = Exercise(
@@ -52,9 +53,9 @@ IDLE = (
     "y = x.T.clone(memory_format=torch.contiguous_format)\n    nothing[(8,)](x, y, 8)\n    return y",
 )
 WORKING = (
-    "y = torch.empty((columns, rows))\n    turn[(columns,)](x, y, rows, columns, x.stride(0), B=16)\n    return y",
-    "y = torch.zeros((columns, rows))\n    turn[(columns,)](x, y, rows, columns, x.stride(0), B=16)\n    return y",
-    "y = torch.empty((columns, rows))\n    turn[(columns,)](x.clone(), y, rows, 0, columns, B=8)\n    return y.clone()",
+    "y = torch.empty((columns, rows), device=x.device)\n    turn[(columns,)](x, y, rows, columns, x.stride(0), B=16)\n    return y",  # noqa: E501
+    "y = torch.zeros((columns, rows), device=x.device)\n    turn[(columns,)](x, y, rows, columns, x.stride(0), B=16)\n    return y",  # noqa: E501
+    "y = torch.empty((columns, rows), device=x.device)\n    turn[(columns,)](x.clone(), y, rows, 0, columns, B=8)\n    return y.clone()",  # noqa: E501
 )
 
 
@@ -76,6 +77,6 @@ def test_one_case_that_needs_the_kernel_is_enough():
     def seen(name, idle):
         return observed(name, lambda x: torch.softmax(x, 1), evidence=Evidence(launched=("kernel",), idle=idle))
 
-    both = [seen("3 × 1, one column", True), seen("4 × 300, ragged", False)]
+    both = [seen({"rows": 3, "columns": 1}, True), seen({"rows": 4, "columns": 300}, False)]
     assert overall(both, [None, None]) is None
     assert overall(both[:1], [None]).slug == "no-triton-kernel"

@@ -2,7 +2,10 @@
 
 import importlib
 import importlib.util
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +37,8 @@ def folder(install, tmp_path, monkeypatch):
             (tmp_path / ".venv" / "bin" / "python").touch()
 
     monkeypatch.setattr(install, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(install, "LOG", tmp_path / "install.log")
+    monkeypatch.setattr(install, "find_uv", lambda python: None)
     monkeypatch.setattr(install, "run", run)
     monkeypatch.setattr(install, "look", lambda python: EMPTY)
     monkeypatch.setattr(install, "host_torch", lambda: None)
@@ -95,6 +100,99 @@ def test_problems_end_with_status_2_and_nothing_half_written(install, folder, tm
     assert install.main(["lab"], {}) == 2
     assert capsys.readouterr().err == "install: pip could not\n"
     assert not (tmp_path / ".venv").exists()
+
+
+def test_a_failed_step_shows_its_last_lines_and_names_the_log(install, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(install, "LOG", tmp_path / "install.log")
+    install.run("something quiet", [sys.executable, "-c", "print('nobody needs this')"])
+    with pytest.raises(install.Problem, match=r"something loud: ended with status 3.*install\.log"):
+        install.run("something loud", [sys.executable, "-c", "print('the reason'); raise SystemExit(3)"])
+    shown = capfd.readouterr()
+    assert "the reason" in shown.err and "nobody needs this" not in shown.out + shown.err
+    assert "nobody needs this" in (tmp_path / "install.log").read_text()
+
+
+def test_where_uv_fails_pip_is_named(install, tmp_path, monkeypatch):
+    monkeypatch.setattr(install, "LOG", tmp_path / "install.log")
+    (tmp_path / "uv").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "uv").chmod(0o755)
+    with pytest.raises(install.Problem, match="INSTALL_WITH=pip make lab"):
+        install.run("torch for this machine", [tmp_path / "uv"])
+
+
+def test_what_it_takes_is_said_before_and_that_it_is_done_behind(install, folder, capsys):
+    assert install.main(["lab"], {}) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Installing the course into .venv.") and "this takes" in said and "Done, in" in said
+    assert install.main(["lab"], {}) == 0 and capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("setting, used", [({}, True), ({"PIP_INDEX_URL": "https://pypi.example"}, False)])
+def test_uv_works_where_pip_has_no_settings_that_uv_would_not_read(install, tmp_path, monkeypatch, setting, used):
+    (tmp_path / "uv").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    for name, value in ({"PIP_CONFIG_FILE": os.devnull} | setting).items():
+        monkeypatch.setenv(name, value)
+    assert install.find_uv(sys.executable) == (str(tmp_path / "uv") if used else None)
+
+
+def test_uv_is_asked_for_the_torch_of_this_machine(install, folder, monkeypatch):
+    monkeypatch.setattr(install, "find_uv", lambda python: "/usr/bin/uv")
+    assert install.main(["lab"], {}) == 0
+    torch, packages = folder[1:3]
+    assert torch[:3] == ["/usr/bin/uv", "pip", "install"]
+    assert torch[-2:] == ["--torch-backend=auto", "torch>=2.8,<=2.13.0"]
+    assert packages[:3] == torch[:3] and "--constraint" in packages
+
+
+def test_the_index_of_amd_is_asked_for_the_part_of_this_card(install, folder, tmp_path, monkeypatch):
+    for node, version in (("0", 0), ("1", 90402), ("2", 90402), ("3", 90010)):
+        (tmp_path / "nodes" / node).mkdir(parents=True)
+        (tmp_path / "nodes" / node / "properties").write_text(f"simd_count 4\ngfx_target_version {version}\n")
+    extra = install.card_extra(tmp_path / "nodes")
+    assert extra == "[device-gfx90a,device-gfx942]" and install.card_extra(tmp_path / "none") == ""
+    monkeypatch.setattr(install, "card_extra", lambda: extra)
+    index = "https://repo.amd.com/rocm/whl-multi-arch/"
+    assert install.main(["lab"], {"TORCH_INDEX_URL": index}) == 0
+    assert folder[1][-3:] == ["--index-url", index, f"torch{extra}>=2.8,<=2.13.0"] and "--no-deps" not in folder[1]
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """`make lab` with a Jupyter that prints an address and more, and waits for Ctrl-C, or ends at once."""
+    jupyter = tmp_path / ".venv" / "bin" / "jupyter"
+    jupyter.parent.mkdir(parents=True)
+    jupyter.write_text(
+        f"#!{sys.executable}\nimport sys, time\nprint('W warning that means nothing', flush=True)\n"
+        "if 'fails' in sys.argv:\n    raise SystemExit('no port is free')\n"
+        "print('http://127.0.0.1:8888/lab?token=1', flush=True)\ntime.sleep(60)\n"
+    )
+    jupyter.chmod(0o755)
+    (tmp_path / "workshop").mkdir()
+    shutil.copy(ROOT / "workshop" / "lab.py", tmp_path / "workshop")
+
+    def start(*arguments):
+        command = [sys.executable, "workshop/lab.py", *arguments]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes)
+
+    return start
+
+
+def test_the_lab_shows_its_address_and_ends_quietly_on_ctrl_c(lab):
+    child = lab()
+    said = iter(child.stdout.readline, "Ctrl-C here ends it.\n")
+    assert "http://127.0.0.1:8888/lab?token=1" in (shown := "".join(said)) and "warning" not in shown
+    os.killpg(child.pid, signal.SIGINT)
+    rest, _ = child.communicate(timeout=60)
+    assert child.returncode == 0 and rest.split() == ["Ending", "…"]
+
+
+def test_a_lab_that_does_not_open_says_why(lab):
+    said, _ = lab("fails").communicate(timeout=60)
+    assert "no port is free" in said and "lab.log" in said
 
 
 def test_an_environment_that_worked_survives_a_failed_update(install, folder, tmp_path, monkeypatch):
@@ -187,6 +285,16 @@ def test_a_torch_inside_a_virtual_environment_is_seen_from_venv(install, tmp_pat
     install.make_venv(tmp_path / ".venv", {**IMAGE, "folders": [str(host)]})
     seen = install.look(tmp_path / ".venv" / "bin" / "python")
     assert (seen["torch"], seen["own"]) == ("2.8.0+rocm7", False)
+
+
+def test_long_lines_of_code_are_broken_in_the_lab(install, tmp_path, monkeypatch):
+    """At 900 pixels they were cut. JupyterLab reads the setting from the virtual environment."""
+    from jupyterlab_server.settings_utils import _get_overrides
+
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path / ".venv" / "etc" / "jupyter"))
+    install.make_venv(tmp_path / ".venv", {**IMAGE, "folders": []})
+    overrides, error = _get_overrides(str(tmp_path))
+    assert overrides["@jupyterlab/notebook-extension:tracker"]["codeCellConfig"]["lineWrap"] is True and not error
 
 
 def test_look_reports_this_interpreter(install):

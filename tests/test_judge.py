@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from known import source_of
 
 from autograder.box import Box, Outcome
 from autograder.box import wire as messages
@@ -20,10 +21,8 @@ from autograder.box.wire.requests import (
     CompileRequest,
     Decoy,
     Device,
-    JaxCall,
+    JaxCase,
     JaxPlanRequest,
-    JaxProgram,
-    JaxReplayRequest,
     Plain,
     PlanCase,
     PlanRequest,
@@ -80,7 +79,7 @@ def test_the_json_is_the_contract(judge):
         ("return [x, y]", "wrong-shape"),
         ("1 / 0", "runtime-error"),
         ("return x.cuda()", "wrong-device"),
-        ("return torch.tensor([1.0]).expand(len(x)).contiguous()", "no-triton-kernel"),
+        ("return torch.tensor([1.0], dtype=x.dtype).expand(x.shape).contiguous()", "no-triton-kernel"),
         ("x.add_(y)\n    return x", "no-triton-kernel"),
         ("return torch.zeros_like(x)", "not-attempted"),
         ("return", "not-attempted"),
@@ -247,7 +246,7 @@ def test_a_function_of_plain_values_needs_no_card():
 def test_every_configuration_must_compile_on_a_card_too():
     """A card's autotuner passes over a configuration that does not compile."""
     pytest.importorskip("jax")
-    source = (GALLERY / "wrong/leaky_dropout/compile-error__configuration_is_no_power_of_two.py").read_text()
+    source = source_of("leaky_dropout", "compile-error__configuration_is_no_power_of_two")
     with contextlib.closing(Judge(backend="cuda")) as judge:
         verdict = judge.verdict_on(EXERCISES["leaky_dropout"], source)
         assert verdict.diagnosis == "compile-error" and judge.box.process is None
@@ -357,9 +356,8 @@ TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []
         TuneRequest((TuneCase(TRACE, (Scalar(3),)),), {"digest": "{}"}),
         ValueRequest("source", "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
         JaxPlanRequest(
-            "source", "f", (JaxProgram((DECOY, Scalar(0.5), Traced("int")), DECOY), JaxProgram((Scalar(True),)))
+            "source", "f", (JaxCase((DECOY, Scalar(0.5), Traced("int")), DECOY, "gradient", 2), JaxCase((Scalar(1),)))
         ),
-        JaxReplayRequest("source", ({"program": TRACE},), (JaxCall(0, (SPEC, Scalar(7)), Slot(64, 48)),), {"d": "{}"}),
     ],
     ids=lambda request: request.kind,
 )

@@ -1,12 +1,15 @@
 """Launches of any size: some of their programs on memory that is made when it is touched, all of their addresses."""
 
+import json
+
 import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import launch
+from workshop.executor import codec, front_end, launch, machine
 from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.records import Fault
+from workshop.executor.regions import covered
 from workshop.executor.vast import Vast
 
 ADD = """def add(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
@@ -98,3 +101,104 @@ def test_addresses_that_stand_in_memory_are_too_large():
     index = Vast((1 << 27,), (1,), torch.int32, lambda at: at)
     with pytest.raises(TooLarge):
         run(k, (1 << 17,), index, Vast((1 << 27,), (1,), torch.int32), 0, B=1024)
+
+
+# Each doubles x, (m, n), and says how many programs it wants. What a loop hands on grows evenly, or does not.
+DOUBLED = {
+    "rows and blocks": (ROWS, "few"),
+    "a program for each row": (ROWS, "m"),
+    "more programs than rows": (ROWS, "many"),
+    "a pointer that moves": (
+        """def moves(x_ptr, out_ptr, stride, m, n, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    at, to, left = x_ptr + row * stride + tl.arange(0, B), out_ptr + row * n + tl.arange(0, B), n
+    most, total = -float("inf"), tl.zeros((B,), tl.float32)
+    for _ in range(0, n, B):
+        x = tl.load(at, mask=tl.arange(0, B) < left, other=0.0)
+        most, total = tl.maximum(most, tl.max(x, axis=0)), total + x
+        tl.store(to, x * 2, mask=tl.arange(0, B) < left)
+        at, to, left = at + B, to + B, left - B
+""", "m"),
+    "block pointers": (
+        """def blocks(x_ptr, out_ptr, stride, m, n, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    x = tl.make_block_ptr(x_ptr + row * stride, (n,), (1,), (0,), (B,), (0,))
+    out = tl.make_block_ptr(out_ptr + row * n, (n,), (1,), (0,), (B,), (0,))
+    for _ in range(0, n, B):
+        tl.store(out, tl.load(x, boundary_check=(0,)) * 2, boundary_check=(0,))
+        x, out = tl.advance(x, (B,)), tl.advance(out, (B,))
+""", "m"),
+    "backwards, in a part of the programs": (
+        """def backwards(x_ptr, out_ptr, stride, m, n, B: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    if row < m:
+        for start in range((n - 1) // B * B, -1, -B):
+            i = start + tl.arange(0, B)
+            if start + B <= n:
+                tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i) * 2)
+            else:
+                tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i, mask=i < n) * 2, mask=i < n)
+""", "many"),
+    "steps that double": (
+        """def doubling(x_ptr, out_ptr, stride, m, n, B: tl.constexpr):
+    row, width = tl.program_id(0).to(tl.int64), 1
+    for _ in range(0, 24):
+        i = width - 1 + tl.arange(0, B)
+        tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i, mask=i < n) * 2, mask=i < n)
+        width *= 2
+""", "m"),
+    "a last row too many": (ROWS.replace("m, tl.num", "m + 1, tl.num"), "few"),
+    "a block too many": (ROWS.replace("mask=i < n)\n", "mask=i < n + B)\n"), "few"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+@pytest.mark.parametrize("m, n, block", [(5, 3_001, 64), (300, 600, 128), (60, 300, 16)])
+def test_rounds_that_run_at_once_access_what_they_would_one_by_one(name, m, n, block, monkeypatch):
+    text, programs = DOUBLED[name]
+
+    def found() -> list:
+        x = Vast((m, n), (n + 3, 1), torch.float32, content)
+        grid = {"few": 5, "m": m, "many": m + 20}[programs]
+        try:
+            done = run(kernel(HEADER + text), (grid,), x, Vast((m, n), (n, 1), torch.float32), n + 3, m, n, B=block)
+        except (Fault, TooLarge) as error:
+            return [repr(error)]
+        stored = covered(done.spans["out_ptr"], 0, m * n)
+        tensors = [(each.bytes_loaded, each.bytes_stored) for each in done.arguments.values()]
+        return [stored, done.loads, done.stores, done.masked_lanes, *tensors]
+
+    together = found()
+    monkeypatch.setattr(machine, "MOST_TOGETHER", 0)
+    assert together == found()
+
+
+def test_rounds_run_at_once_where_that_can_be(monkeypatch):
+    """Else the test above shows nothing."""
+    blocks, whole = [], machine.Machine.block
+    monkeypatch.setattr(machine.Machine, "block", lambda self, *given: blocks.append(0) or whole(self, *given))
+    for name in ("a program for each row", "a pointer that moves", "block pointers"):
+        blocks.clear()
+        x, out = (Vast((7, 70_001), (70_001, 1), torch.float32, content) for _ in range(2))
+        run(kernel(HEADER + DOUBLED[name][0]), (7,), x, out, 70_001, 7, 70_001, B=64)
+        assert len(blocks) < 20  # of 1,094 rounds
+
+
+def test_a_kernel_is_read_once_for_all_that_launches_promise(monkeypatch):
+    k, read, whole = kernel(HEADER + ADD).jit, [], front_end.lower
+    x = torch.zeros(64)
+    specials = [launch.specialise(k, launch.bind(k, (t, x, x, n), {"B": 16})[0]) for t in (x, x[1:]) for n in (48, 49)]
+    expected = [whole(k, s.signature, s.constants, s.attributes, {"debug": True}) for s in specials]
+    monkeypatch.setattr(front_end, "lower", lambda *given: read.append(0) or whole(*given))
+    found = [launch.lowered(k, special, {}) for special in specials]
+    texts = [json.dumps(codec.to_data(program)) for program in found]
+    assert texts == [json.dumps(codec.to_data(program)) for program in expected]
+    assert len(set(texts)) == 4 and len(read) == 1
+
+
+def test_a_shape_may_be_tritons_own_tuple():
+    """As Triton 3.4 gives it, whose tuple raises ValueError for a name that it does not have."""
+    from workshop.executor import front_end
+
+    shape = front_end.core.tuple([front_end.core.constexpr(16), front_end.core.constexpr(1)])
+    assert front_end._argument(shape) == [16, 1]

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import triton
 from autograder.answer import from_notebook
 from autograder.exercises import find
 from autograder.lessons import answers
-from workshop import recorded
+from workshop import KNOWN_DEVICES, recorded, xray
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -84,6 +86,55 @@ def test_what_a_lesson_says_of_a_recording_is_in_it(tool, words):
     """Rounded in the prose: each number of it stands here as the file has it."""
     recording = (ROOT / "benchmarks" / "recorded" / f"h200_{tool}.txt").read_text()
     assert [word for word in words if word not in recording] == []
+
+
+def test_the_quiz_without_its_loop_earns_four_points(judge):
+    """Lesson 3 says so: each blank is judged in the solution's kernel, and the loop around them is the learner's."""
+    blanks = {
+        "pid = 0": "pid = tl.program_id(0)",
+        "mask = offsets < 1": "mask = offsets < n_cols",
+        "in_data = tl.zeros((BLOCK_SIZE,), tl.float32)": "in_data = tl.load(in_ptr + pid * row_stride + offsets, "
+        "mask=mask, other=-float('inf')).to(tl.float32)",
+        "in_max_new = in_max ": "in_max_new = tl.maximum(in_max, tl.max(in_data, axis=0)) ",
+        "in_exp_sum = 1.0": "in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new) "
+        "+ tl.sum(tl.exp(in_data - in_max_new), axis=0)",
+    }
+    source = find("online_softmax").starter
+    for blank, right in blanks.items():
+        assert source.count(blank) == 1
+        source = source.replace(blank, right)
+    imports = "import torch\nimport triton\nimport triton.language as tl\n"
+    verdict = judge.judge("online_softmax", imports + source)
+    assert (verdict.score, all(verdict.blanks.values())) == (4, True), verdict.to_text()
+
+
+def test_what_lesson_2_says_of_exp_was_recorded():
+    recording = (ROOT / "benchmarks" / "recorded" / "h200_operations.csv").read_text()
+    for operation, results, units in (("tl.exp(x)", 4096, 42), ("tl.exp2(x)", 4096, 2), ("libdevice.exp(x)", 4096, 2)):
+        row = next(line for line in recording.splitlines() if line.startswith(f"{operation},float32,")).split(",")
+        assert (int(row[2]), int(row[4])) == (results, units)
+
+
+def test_the_answer_of_lesson_6_makes_the_accesses_wide(tmp_path):
+    """The kernel with three faults, and with the three lines of the answer that is folded away."""
+    lesson = (ROOT / "solutions" / "06_amd_optimization.py").read_text()
+    narrow = re.search(r"@triton.jit\ndef twice_kernel.*?\n\n", lesson, re.S)[0]
+    answer = re.search(r"# columns = lanes\n(?:# \w.*\n)+", lesson)[0].replace("# ", "    ")
+    wide = re.sub(r"    columns = .*\n    start = .*\n    mask = .*\n", answer, narrow)
+    for kernel, width in ((narrow, 32), (wide, 128)):
+        file = tmp_path / f"width_{width}.py"
+        file.write_text(f"import triton\nimport triton.language as tl\n\n\n{kernel}")
+        function = runpy.run_path(file)["twice_kernel"]
+        found = xray(function, "*fp32", "*fp32", 4100, 4100, BLOCK=8192, num_warps=8, targets="gfx942")["gfx942"]
+        assert {*found.loads, *found.stores} == {width} and found.spills == 0
+
+
+def test_lesson_4_counts_the_first_row_of_its_table_by_hand():
+    facts, threads = KNOWN_DEVICES["NVIDIA H200"], 4 * 32
+    fits = [facts.registers // (40 * threads), facts.shared_memory // 4112, facts.max_threads // threads]
+    lesson = (ROOT / "solutions" / "04_fused_softmax.py").read_text()
+    assert [int(n) for n in re.findall(r"^# \| .* \| (\d+) \|$", lesson, re.M)] == fits
+    assert f"{facts.multiprocessors} × {min(fits)} = {facts.multiprocessors * min(fits):,} programs" in lesson
 
 
 def test_lesson_5_says_why_it_does_not_use_pallas():

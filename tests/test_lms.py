@@ -204,7 +204,8 @@ def test_other_points_are_said_and_scaled_when_asked(course, tmp_path):
     "text, columns, said",
     [
         ("Student,ID,Section,Lab\nAnn Lee,1,,\n", {}, "no column is named like an assignment; there are: Student"),
-        ("Student,ID,Section,Lab\nAnn Lee,1,,\n", {ADD: "Lab 1"}, "has no column 'Lab 1'"),
+        ("Student,ID,Section,Lab\nAnn Lee,1,,\n", {ADD: "Lab 1"}, "has no columns 'Lab 1'"),
+        ("Student,ID,Section,Lab 1 (7),Lab 1 (8)\nAnn Lee,1,,,\n", {ADD: "Lab 1"}, "has 2 columns 'Lab 1'"),
         ("Student,ID,Section,Lab\nAnn Lee,1,,\n", {"99_x": "Lab"}, "no assignment '99_x'"),
         ("Student,ID,Section,vector add,01_vector_add\nAnn Lee,1,,,\n", {}, "may both be 01_vector_add"),
         ("a,b\n1,2\n", {}, "names nobody; give the file that Canvas exported"),
@@ -217,6 +218,15 @@ def test_a_file_that_cannot_be_filled_is_one_line(text, columns, said, course, t
         export_for(course, "canvas", exported(tmp_path, text), columns=columns)
     assert "\n" not in str(caught.value)
     assert not (course.root / "canvas.csv").exists()
+
+
+def test_a_column_is_known_by_the_title_that_people_see(course, tmp_path):
+    """Canvas writes its number behind the title: "Lab 1 (4711)" had to be typed."""
+    graded(course, tmp_path, ["ann/01_vector_add.ipynb"])
+    table = exported(tmp_path, "Student,ID,SIS Login ID,Section,Lab 1 (4711),Lab 10 (4712)\nAnn,1,ann,,,\n")
+    report = export_for(course, "canvas", table, columns={ADD: "Lab 1"})
+    assert report.written == 1 and report.path.read_text().splitlines()[1].startswith("Ann,1,ann,,")
+    assert report.path.read_text().splitlines()[1].endswith(",")
 
 
 def test_the_command(course, tmp_path, capsys):

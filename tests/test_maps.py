@@ -18,7 +18,7 @@ SOFTMAX, SCALE = find("naive_softmax"), find("bug_hunt")
 
 
 def observed(got, expected, **seen) -> Observation:
-    case = SOFTMAX.cases[0]
+    case = SOFTMAX.inputs.case(rows=4, columns=300)
     result = Result(tuple(got.shape), "float32", "cpu", True, False)
     comparison = Comparison(got, expected.double(), SOFTMAX.bounds[torch.float32])
     evidence = Evidence(launched=("kernel",))
@@ -31,7 +31,7 @@ def fault(**changed) -> Observation:
     about = {"kind": "load", "kernel": "k", "program": (3,), "argument": "x_ptr", "shape": (1000,), "stride": (1,)}
     about |= {"lane": 232, "lanes": 24, "where": "element 1000, 1 past the end", "line": 3, "code": "x = …"}
     trouble = Trouble("fault", fault=Fault(**about | changed))
-    return Observation(SCALE, SCALE.cases[0], (), "interpreter", trouble=trouble)
+    return Observation(SCALE, SCALE.inputs.case(rows=4, columns=300, a=2.0), (), "interpreter", trouble=trouble)
 
 
 def runs(row) -> list[tuple[str, int]]:
@@ -39,7 +39,7 @@ def runs(row) -> list[tuple[str, int]]:
 
 
 def shown(drawn) -> str:
-    finding = Finding("wrong-value", f"x is wrong ({drawn.case}).")
+    finding = Finding("wrong-value", "x is wrong.", case=drawn.case)
     cases = (CaseResult(drawn.case, finding, drawn),)
     return Verdict("naive_softmax", False, 0, 4, "interpreter", finding, cases).to_html()
 
@@ -119,7 +119,7 @@ def test_a_fault_in_a_gap_shows_the_rows_in_memory():
 def test_the_map_is_about_the_case_that_the_finding_names():
     expected = torch.rand(4, 300)
     drawn = error_map(observed(torch.zeros(4, 300), expected))
-    finding = Finding("wrong-value", "row 0 is wrong (another case).")
+    finding = Finding("wrong-value", "row 0 is wrong.", case="another case")
     cases = (CaseResult(drawn.case, finding, drawn), CaseResult("another case", finding))
     assert Verdict("naive_softmax", False, 0, 4, "interpreter", finding, cases).drawn is None
 
@@ -127,7 +127,7 @@ def test_the_map_is_about_the_case_that_the_finding_names():
 @pytest.mark.parametrize("named", ["n = 1000", "n = 1, float16"])
 def test_a_case_whose_name_begins_as_the_named_one_lends_no_map(named):
     short = replace(error_map(fault()), case="n = 1")
-    finding = Finding("wrong-value", f"Something is wrong ({named}).")
+    finding = Finding("wrong-value", "Something is wrong.", case=named)
     cases = (CaseResult("n = 1", finding, short), CaseResult(named, finding))
     assert Verdict("vector_add", False, 0, 5, "interpreter", finding, cases).drawn is None
 

@@ -162,6 +162,19 @@ def test_tensor_descriptors_are_checked():
     assert (memory.launches[0].arguments["d"].reads == 1).all()
 
 
+def test_a_descriptor_is_not_read_at_an_offset_between_units_of_16_bytes():
+    lines = ["d = tl.make_tensor_descriptor(x, shape=[n, n], strides=[n, 1], block_shape=[8, B])"]
+    lines.append("v = d.load([1, START])")
+    lines.append("tl.store(y + tl.arange(0, 8)[:, None] * B + tl.arange(0, B)[None, :], v)")
+    k = body(*lines, parameters="x, y, n, START: tl.constexpr, B: tl.constexpr")
+    x, y = torch.rand(16, 16), torch.zeros(8, 8)
+    k[(1,)](x, y, 16, START=4, B=8)
+    assert torch.equal(y, x[1:9, 4:12])
+    with pytest.raises(records.IllegalInstruction, match="illegal instruction.*multiple of 16 bytes") as error:
+        k[(1,)](x, y, 16, START=3, B=8)
+    assert error.value.code.startswith("v = d.load") and error.value.program == (0, 0, 0)
+
+
 # --- faults --------------------------------------------------------------------------------------------
 
 
@@ -200,6 +213,23 @@ MUTANTS = {  # what is wrong -> (kernel, kind, argument, place)
     "store without mask": (SOFTMAX, [("/ total, mask=cols < n", "/ total")], "store", "out_ptr"),
     "mask off by one": (SOFTMAX, [("cols < n", "cols <= n")], "load", "x_ptr"),
 }
+
+
+@pytest.mark.parametrize("at, place", [(0, None), (8, "gap")])
+def test_a_single_number_is_loaded_from_a_view_with_gaps(at, place):
+    """A load without a block has no counts of lanes: this was an IndexError of ours."""
+    first = body(
+        "row = tl.program_id(0)",
+        "tl.store(out_ptr + row, tl.load(x_ptr + row * stride + at))",
+        parameters="x_ptr, out_ptr, stride, at",
+    )
+    x, out = torch.rand(5, 10)[:, :8], torch.empty(5)
+    with watch():
+        if place:
+            assert fault_of(first[(5,)], x, out, 10, at).place == place
+        else:
+            first[(5,)](x, out, 10, at)
+            assert torch.equal(out, x[:, 0])
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -18,50 +18,35 @@ from autograder import exercises
 ROOT = Path(__file__).resolve().parents[1]
 HEADER = """
 import torch
-from autograder.exercises.spec import Bound, Call, Case, Cotangent, Exercise, Mistake, Strided
-from autograder.verdict import Finding
+from autograder.exercises.design import Inputs, TensorArgument, columns, rows, unfilled
+from autograder.exercises.cases import Case, Cotangent, Strided
+from autograder.exercises.spec import Bound, Call, Exercise, Mistake
 from workshop.syllabus import Lesson
 
 BOUNDS = {torch.float32: Bound(1e-5, 1e-6)}
-
-
-def matrix(m, n, row_stride=None):
-    return lambda generator: (Strided(torch.randn(m, n, generator=generator), row_stride),)
-
-
-def vectors(*sizes):
-    return lambda generator: tuple(Strided(torch.randn(n, generator=generator)) for n in sizes)
 """
 
 SPECIFICATIONS = {
     "two_kernels": """
-        def only_first_rows(o):
-            c = o.comparison
-            if c is None or c.right or not torch.allclose(c.value, o.values[0][:8].double().sum(0), rtol=1e-4):
-                return None
-            return Finding("wrong-value", o.worst_in_words, "Only the first 8 rows were added.", "merge every part.")
-
-
         EXERCISES = (
             Exercise(
                 lesson=Lesson("column_sum_toy", "", 3),
                 entry="column_sum",
                 signature="column_sum(x) -> the sum of each column",
-                cases=(
-                    Case("20 × 50, ragged", matrix(20, 50), "ragged"),
-                    Case("16 × 32", matrix(16, 32)),
-                    Case("9 × 40, row stride 48", matrix(9, 40, 48), "ragged strided"),
-                    Case("0 × 5", matrix(0, 5), "empty"),
+                inputs=Inputs(
+                    (TensorArgument(("rows", "columns"), row_stride=True),),
+                    (rows("rows"), columns("columns")),
+                    first=({"rows": 20, "columns": 50}, {"rows": 16, "columns": 32}),
                 ),
                 reference=lambda x: x.double().sum(0),
                 bounds=BOUNDS,
-                rules=(only_first_rows,),
+                mistakes=(Mistake("wrong-value", lambda x: x[:8].sum(0), "Not all rows.", "Merge each part."),),
             ),
         )
     """,
     "autotuned_tiles": """
-        def unfilled(n):
-            return lambda generator: (Strided(torch.empty(n, device="meta")), Strided(torch.empty(n, device="meta")))
+        def sides(n):
+            return Case(f"{n} × {n}", lambda generator: (unfilled(n), unfilled(n)))
 
 
         EXERCISES = (
@@ -69,14 +54,15 @@ SPECIFICATIONS = {
                 lesson=Lesson("outer_add_toy", "", 2),
                 entry="outer_add",
                 signature="outer_add(x, y) -> x[:, None] + y[None, :]",
-                cases=(
-                    Case("33 × 70, ragged", vectors(33, 70), "ragged"),
-                    Case("32 × 64", vectors(32, 64)),
+                inputs=Inputs(
+                    (TensorArgument(("rows",)), TensorArgument(("columns",))),
+                    (rows("rows", least=1), columns("columns")),
+                    first=({"rows": 33, "columns": 70}, {"rows": 32, "columns": 64}),
                 ),
                 reference=lambda x, y: x.double()[:, None] + y.double()[None, :],
                 bounds=BOUNDS,
                 mistakes=(Mistake("wrong-value", lambda x, y: x[:, None] - y[None, :], "That is x - y.", "Add."),),
-                timing_cases=(Case("256 × 256", unfilled(256)), Case("8192 × 8192", unfilled(8192))),
+                timing_cases=(sides(256), sides(8192)),
             ),
         )
     """,
@@ -87,7 +73,8 @@ SPECIFICATIONS = {
 
         def drawn(n):
             def make(generator):
-                return *vectors(n, n)(generator), 0.5, Cotangent(torch.randn(n, generator=generator))
+                x, y, weights = (torch.randn(n, generator=generator) for _ in range(3))
+                return Strided(x), Strided(y), 0.5, Cotangent(weights)
 
             return make
 
@@ -289,6 +276,14 @@ def test_a_name_that_is_taken_is_refused(tmp_path):
         exercises.add_from(tmp_path)
 
 
+@pytest.mark.parametrize("written", ["vector_ad", "Vector_Add", "vectoradd"])
+def test_a_misspelt_name_is_answered_with_the_nearest_one(written):
+    with pytest.raises(exercises.UnknownExercise, match="did you mean vector_add[?] there are: first_kernel, "):
+        exercises.find(written)
+    with pytest.raises(exercises.UnknownExercise, match="there is no exercise 'quicksort'; there are: "):
+        exercises.find("quicksort")
+
+
 # -- in the course, by the steps of README --------------------------------------------------------------------------
 
 OF_LESSON = {"column_sum_toy": "01_vector_add", "outer_add_toy": "04_fused_softmax", "blend_toy": "05_jax_dropout"}
@@ -337,13 +332,13 @@ def add_to_the_course(root: Path) -> None:
         script.write_text(script.read_text() + cells)
         (root / "workshop" / "hints" / f"{name}.md").write_text(HINTS)
         insights.write_text(insights.read_text().replace("INSIGHTS = {", f'INSIGHTS = {{\n    "{name}": "It adds.",'))
-        changed = [(slug, RIGHT[name].replace(*change)) for change, slug in WRONG[name]]
-        wrong = [(f"{slug}__{i}", source) for i, (slug, source) in enumerate(2 * changed)]
-        right = [(f"way_{i}", RIGHT[name]) for i in range(5)]
-        for kind, answers in (("right", right), ("wrong", wrong)):
-            (root / "tests" / kind / name).mkdir()
-            for stem, source in answers:
-                (root / "tests" / kind / name / f"{stem}.py").write_text(source)
+        (root / "tests" / "right" / name).mkdir()
+        for i in range(5):
+            (root / "tests" / "right" / name / f"way_{i}.py").write_text(RIGHT[name])
+        mistakes = enumerate(2 * WRONG[name])
+        edits = [f"Edit({slug!r}, 'way_{i}', {{{old!r}: {new!r}}})," for i, ((old, new), slug) in mistakes]
+        text = "\n    ".join(["from autograder.gallery import Edit\n\nEDITS = (", *edits]) + "\n)\n"
+        (root / "tests" / "wrong" / f"{name}.py").write_text(text)
 
 
 def test_they_break_no_test_that_counts(tmp_path):

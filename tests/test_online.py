@@ -8,7 +8,6 @@ import pytest
 
 from autograder import lessons, online
 from workshop import install
-from workshop.explore import controls
 
 ROOT = Path(__file__).resolve().parents[1]
 ADDRESS = "https://github.com/someone/triton-workshop"
@@ -76,12 +75,6 @@ def test_what_is_there_stays(monkeypatch):
     assert arguments[-1] == "absl-py" and "--no-deps" in jax
     for name, version in COLAB.items():
         assert f"{install.normal(name)}=={version}" in kept.splitlines()
-
-
-def test_ipywidgets_7_has_its_view_made_for_it():
-    """Colab's ipywidgets has no _repr_mimebundle_: the pictures that move ended with an AttributeError there."""
-    view = controls.view_of(type("Widget7", (), {"model_id": "abc"})())
-    assert view["application/vnd.jupyter.widget-view+json"]["model_id"] == "abc"
 
 
 # Of googlecolab/backend-info, pip-freeze.txt of 19 August 2026.

@@ -203,3 +203,14 @@ def test_one_comment_for_all_with_one_diagnosis_is_on_their_pages_and_nobody_els
     assert cli.main([*call, "--replace"]) == 0 and on_pages("Look at the last block.") == []
     call[2] = "race"
     assert cli.main(call) == 2 and "there are: wrong-value" in capsys.readouterr().err
+
+
+def test_the_same_answers_handed_in_again_are_not_new(course):
+    """Only the outputs of the notebook differ. It said "something newer was collected; grade it first" for ever."""
+    again = filled(ADD, vector_add="half", bug_hunt="right")
+    cell_of(again, "vector_add")["execution_count"] = 7
+    submit(course, "ann", again)
+    assert run_again(course) == 0
+    table = course.root.parent / "canvas.csv"
+    assert export_for(course, "canvas", table).problems == []
+    assert "newer" not in course.notebook("feedback", "ann", ADD, ".html").read_text()

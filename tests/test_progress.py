@@ -1,12 +1,13 @@
 """Points are remembered beside the notebook, whatever happens to the file."""
 
 import json
+import sys
 
 import pytest
 
 from workshop import here, progress, record
 from workshop.cli import main
-from workshop.progress import record_hint
+from workshop.progress import COURSE, path, record_hint
 from workshop.syllabus import SYLLABUS
 
 STRETCH = [name for name, lesson in SYLLABUS.items() if lesson.stretch]
@@ -16,8 +17,11 @@ POINTS = sum(lesson.points for lesson in SYLLABUS.values() if not lesson.stretch
 @pytest.fixture(autouse=True)
 def beside_the_notebook(tmp_path, monkeypatch):
     monkeypatch.delenv("WORKSHOP_PROGRESS", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / ".progress.json"
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (folder / "00_setup.ipynb").touch()
+    monkeypatch.chdir(folder)
+    return folder / ".progress.json"
 
 
 def test_stretch_exercises_are_not_asked_for():
@@ -84,7 +88,8 @@ def test_a_failed_write_leaves_the_old_file(beside_the_notebook, monkeypatch):
     monkeypatch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(OSError("disk full")))
     record("bug_hunt", 3, 3)
     assert list(json.loads(beside_the_notebook.read_text())["exercises"]) == ["vector_add"]
-    assert [file.name for file in beside_the_notebook.parent.iterdir()] == [".progress.json"]
+    there = {file.name for file in beside_the_notebook.parent.iterdir()}
+    assert there == {"00_setup.ipynb", ".progress.json"}
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(monkeypatch):
@@ -138,3 +143,30 @@ def test_the_strip_marks_this_lesson_and_leads_to_the_others():
     assert html.count("aria-current='page'") == 1 and "01_vector_add.ipynb" not in html
     assert "href='00_setup.ipynb'" in html and f"3 of {points}" in html
     assert "▶ 01_vector_add" in str(strip)
+
+
+def test_progress_is_the_same_from_every_folder(beside_the_notebook, tmp_path, monkeypatch):
+    record("vector_add", 5, 5)
+    for folder in (tmp_path, tmp_path / "work"):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        assert progress().score == 5 and str(beside_the_notebook) in str(progress())
+    monkeypatch.chdir("/")
+    assert path().parent == COURSE / "notebooks"
+
+
+def test_a_lesson_greets_who_comes_back():
+    assert here("01_vector_add").greeting == ""
+    record("vector_add", 2, 5)
+    _, points = progress().of_lesson("01_vector_add")
+    expected = f"Welcome back: 2 of {points} points in this lesson, next is vector_add."
+    assert here("01_vector_add").greeting == expected
+
+
+def test_the_strip_follows_the_points(monkeypatch):
+    shown = []
+    strip = here("01_vector_add")
+    strip._handle = type("Handle", (), {"update": lambda self, bundle, raw: shown.append(bundle["text/html"])})()
+    monkeypatch.setattr(sys.modules["workshop.progress"], "_shown", [strip])
+    record("vector_add", 5, 5)
+    assert f"5 of {progress().of_lesson('01_vector_add')[1]}" in shown[-1]

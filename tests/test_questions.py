@@ -7,10 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
-from workshop import KNOWN_DEVICES, explore, recorded, xray
-from workshop.explore.questions import QUESTIONS, Estimate, Question
+from workshop import KNOWN_DEVICES, explore, progress, recorded, xray
+from workshop.explore import bridge
 from workshop.hints import solution_source
 from workshop.occupancy import occupancy, programs_by_resource
+from workshop.questions import QUESTIONS, Estimate, Question
 
 
 def right(name: str) -> str:
@@ -52,18 +53,16 @@ def test_five_steps(tmp_path):
     assert QUESTIONS["five steps"].right == pytest.approx(ratio, abs=0.01)
 
 
-@pytest.mark.parametrize(
-    ("name", "exercise", "share"),
-    [("three passes", "naive_softmax", "half"), ("two passes", "online_softmax", "two thirds")],
-)
-@pytest.mark.skipif(torch.accelerator.is_available(), reason="nothing is counted on a GPU")
-def test_passes(name, exercise, share, tmp_path):
-    from workshop import count_bytes
+@pytest.mark.parametrize(("exercise", "moved"), [("naive_softmax", 16), ("online_softmax", 12)])
+def test_the_bytes_of_a_kernel_are_counted(exercise, moved, tmp_path):
+    asked = explore.predict_bytes(getattr(kernel(exercise, tmp_path), exercise), torch.randn(2, 300))
+    assert asked.question.right == moved and asked.question.low <= moved <= asked.question.high
+    assert "[2, 300]" in asked.question.ask
+    assert right("three passes") == "half of a copy"
 
-    x = torch.randn(2, 300)
-    moved = count_bytes(getattr(kernel(exercise, tmp_path), exercise), x).bytes_moved
-    assert right(name) == f"{share} of a copy"
-    assert 2 * x.nbytes / moved == pytest.approx({"half": 1 / 2, "two thirds": 2 / 3}[share])
+
+def test_a_function_that_launches_nothing_moves_nothing():
+    assert explore.predict_bytes(lambda x: x, torch.ones(3)).question.right == 0
 
 
 def test_no_rescale():
@@ -123,7 +122,7 @@ def test_every_prediction_has_a_control():
         cells = script.read_text().split("\n# %%")
         for cell, following in zip(cells, cells[1:], strict=False):
             if "**Predict" in cell or cell.rstrip().endswith("# ## Predict"):
-                assert "explore.predict(" in following, f"{script.name}: {cell[-300:]}"
+                assert "explore.predict" in following, f"{script.name}: {cell[-300:]}"
 
 
 def test_waves():
@@ -203,26 +202,46 @@ def test_four_numbers():
     assert right("four numbers") == "less than a third" and 3 < one / four < 4.2
 
 
-def test_a_choice_is_answered_at_once():
+@pytest.fixture
+def kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("WORKSHOP_PROGRESS", str(tmp_path / "progress.json"))
+    return progress
+
+
+def test_the_first_choice_is_kept_and_shown_again(kept):
     asked = explore.predict("barriers")
-    assert asked.widget.children[1] is asked.control and asked.shown.value == ""
-    asked.control.children[1].click()
-    assert "✗" in asked.shown.value
-    asked.control.children[0].click()
-    assert "✓" in asked.shown.value
+    asked.choose("1")
+    asked.choose("0")
+    again = explore.predict("barriers")
+    assert again.said == "1" and "You said “1”; it is “0”" in again._html()
+    assert " open><summary>1</summary>" in again._html()
+    assert kept().foreseen().startswith("Predictions: 0 of 1 right") and kept().score == 0
 
 
-def test_a_guess_is_answered_when_the_slider_is_released():
-    asked = explore.predict("five steps")
-    asked.widget  # noqa: B018  makes the controls
-    asked.control.value = 2
-    assert "You said 2, it is 4" in asked.shown.value
+def test_an_estimate_is_kept_and_a_near_one_counts(kept):
+    explore.predict("five steps").choose("4.5")
+    assert "You said 4.5, it is 4" in explore.predict("five steps")._html()
+    assert kept().foreseen().startswith("Predictions: 1 of 1 right")
 
 
-def test_without_widgets_the_answer_is_folded_and_never_in_the_text(monkeypatch):
-    shown = explore.predict("barriers")._repr_mimebundle_()
-    assert set(shown) == {"text/plain", "text/html"}
-    assert "<details>" in shown["text/html"] and "exchange numbers" not in shown["text/plain"]
+@pytest.mark.parametrize(("name", "choice"), [("barriers", "7"), ("five steps", "many"), ("five steps", "99")])
+def test_what_is_no_choice_is_not_kept(kept, name, choice):
+    explore.predict(name).choose(choice)
+    assert kept().predictions == {}
+
+
+def test_a_choice_of_the_page_reaches_its_question_alone(monkeypatch):
+    heard = []
+    monkeypatch.setitem(bridge._open, "heard", {"barriers": heard.append})
+    for message in ({"name": "barriers", "choice": "1"}, {"name": "other", "choice": "1"}, "nonsense", None):
+        bridge._hear(None, message, [])
+    assert heard == ["1"]
+
+
+def test_answers_unfold_without_a_script_and_are_never_in_the_text(kept):
+    asked = explore.predict("barriers")
+    assert asked._html().count("<details ") == 3
+    assert "exchange numbers" not in repr(asked)
 
 
 def test_an_unknown_question_is_refused():

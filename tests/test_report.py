@@ -53,7 +53,7 @@ def test_the_class_at_a_glance(course):
         f"{SOFTMAX} 2 of 7 5 missing: Zoe Fox, bob, eva, new, odd",
         "Not started Zoe Fox: nothing was handed in new: no answer, or only starters sam: no answer, or only starters",
         "vector_add 1 of 3 passed wrong-value : bob , eva 2 "
-            "wrong-value: def add(): return &#x27;half&#x27; Answer of bob def add (): return 'half' Answer of eva",
+            "wrong-value: def add(): return &#39;half&#39; Answer of bob def add (): return 'half' Answer of eva",
         "bug_hunt 2 of 3 passed wrong-value : eva 1",
         "not started: new 1 naive_softmax 1 of 1 passed not started: sam 1",
         f"Waiting for you odd , {ADD}: the file is not a notebook",

@@ -11,10 +11,11 @@ FLOORS = (
     | {"autograder.session", "autograder.panel"},
     {"autograder.verdict", "autograder.box"},
     {"autograder.exercises"},
-    {"autograder.diagnosis", "autograder.lessons"},
+    {"autograder.diagnosis", "autograder.lessons", "autograder.gallery", "autograder.yours"},
     {"autograder.judge"},
     {"autograder.selftest", "autograder.classroom"},
-    {"autograder.notebook", "autograder.course"},
+    {"autograder.notebook"},
+    {"autograder.watch"},
     {"autograder.cli", "autograder.__init__"},
 )
 # What is imported only where it is needed, because it is slow or not there.

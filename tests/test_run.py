@@ -2,7 +2,9 @@
 
 import contextlib
 import csv
+import errno
 import importlib
+import itertools
 import json
 import os
 import re
@@ -17,12 +19,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
-from classroom import EXERCISES, RIGHT, StrawJudge, filled, new_course, submit, zip_of
+from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, submit, zip_of
 from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.classroom import interrupt
-from autograder.classroom.course import COURSE_ID, Course
+from autograder.classroom.course import COURSE_ID, LESSONS, Course
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.grading.gradebook import Saver
 from autograder.classroom.intake.collect import collect
@@ -54,6 +56,14 @@ class Counting(StrawJudge):
 @pytest.fixture(autouse=True)
 def nothing_judged():
     Counting.judged = []
+
+
+def submit_own(course, student, notebook):
+    """Submit answers that nobody else has: the same text is judged once."""
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("solution"):
+            cell["source"] += f"  # {student}"
+    submit(course, student, notebook)
 
 
 def rows_of(path):
@@ -100,6 +110,17 @@ def test_one_command_finishes_whatever_was_handed_in(course, tmp_path):
     assert (course.root / "feedback" / "ann" / "index.html").exists()
     page = (course.root / "report.html").read_text()
     assert "4 students, 2 graded" in page and "Eva Kim: what came was not understood" in page
+
+
+def test_a_line_names_twelve_people_at_most(course, tmp_path):
+    """One who handed in the next lesson made a line of the names of all others."""
+    people = [f"s{n:02}" for n in range(15)]
+    (tmp_path / "class.csv").write_text("id\n" + "\n".join(people))
+    files = {f"s00/{ADD}.ipynb": filled(ADD, **RIGHT)}
+    report, lines = run(download(tmp_path, files), course, roster=tmp_path / "class.csv", new_judge=StrawJudge), []
+    report.print(lines.append)
+    missing = [line for line in lines if line.startswith("missing: ")]
+    assert missing == [f"missing: {ADD}: {', '.join(people[1:13])} and 2 more (grades.csv has all)"]
 
 
 def test_it_succeeds_where_nobody_must_act(course, tmp_path):
@@ -169,7 +190,7 @@ def regrade(course, **options):
 
 def test_only_what_changed_is_judged_again(course):
     for student in ("ann", "bob"):
-        submit(course, student, filled(ADD, **RIGHT))
+        submit_own(course, student, filled(ADD, **RIGHT))
     submit(course, "eve", b"<html>")
     first = regrade(course)
     assert len(Counting.judged) == 4
@@ -179,13 +200,27 @@ def test_only_what_changed_is_judged_again(course):
         (r.score, r.points, r.notes, r.needs_review) for r in first.rows
     ]
     assert second.status == first.status == 1
-    submit(course, "ann", filled(ADD, vector_add="half"))
+    submit_own(course, "ann", filled(ADD, vector_add="half"))
     third = regrade(course)
     assert sorted(Counting.judged) == ["bug_hunt", "vector_add"]
     assert [row.score for row in third.rows] == [2.5, 8, 0]
     assert [row.kept for row in third.rows] == [False, True, True]
     regrade(course, again=True)
     assert len(Counting.judged) == 4
+
+
+def test_the_same_text_gets_one_verdict_in_a_batch(course, tmp_path):
+    """Starters and copies: they were judged one by one, with other inputs each time."""
+    files = {f"{name}/{ADD}.ipynb": filled(ADD, vector_add="half") for name in ("ann", "bob", "cyd")}
+    report = run(download(tmp_path, files), course, new_judge=Counting, workers=1)
+    assert sorted(Counting.judged) == ["bug_hunt", "vector_add"]
+    assert [row.score for row in report.graded.rows] == [2.5, 2.5, 2.5]
+
+
+def test_what_failed_in_the_judge_is_tried_for_the_next_one(course, tmp_path):
+    files = {f"{name}/{ADD}.ipynb": filled(ADD, **RIGHT | {"bug_hunt": "boom"}) for name in ("ann", "bob")}
+    run(download(tmp_path, files), course, new_judge=Counting, workers=1)
+    assert Counting.judged.count("vector_add") == 1 and Counting.judged.count("bug_hunt") > 2
 
 
 def test_outputs_alone_change_nothing(course):
@@ -326,7 +361,7 @@ def test_another_gradebook_is_graded_into(course, tmp_path):
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(course):
     for n in range(6):
-        submit(course, f"s{n}", filled(ADD, **RIGHT))
+        submit_own(course, f"s{n}", filled(ADD, **RIGHT))
 
     class Stops(Counting):
         def judge(self, exercise, source):
@@ -344,7 +379,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(course):
 
 def test_a_run_that_dies_between_database_and_files_grades_the_rest_again(course, monkeypatch):
     for n in range(8):
-        submit(course, f"s{n}", filled(ADD, **RIGHT))
+        submit_own(course, f"s{n}", filled(ADD, **RIGHT))
     write, written = Saver._write_files, []
 
     class Died(BaseException):
@@ -407,15 +442,19 @@ sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
 def slow_grader(course, tmp_path):
     """A grading process that takes 0.3 seconds for an exercise, in a temporary folder of its own."""
     for n in range(40):
-        submit(course, f"s{n}", filled(ADD, **RIGHT))
+        notebook = filled(ADD, **RIGHT)
+        for name in RIGHT:  # the same answer is judged once
+            cell_of(notebook, name)["source"] += f"  # {n}"
+        submit(course, f"s{n}", notebook)
     code = GRADES_SLOWLY.format(tests=str(Path(__file__).parent), course=str(course.root))
     (tmp_path / "tmp").mkdir()
     environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    for _ in range(5):
-        assert process.stdout.readline() == "judging\n"
+    said = iter(process.stdout.readline, "")
+    judged = itertools.islice((line for line in said if line == "judging\n"), 5)  # between the rows of who is graded
+    assert len(list(judged)) == 5
     yield process, tmp_path / "tmp"
     process.kill()
     process.communicate()
@@ -516,7 +555,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(slow_grader, course, monk
 
 def test_two_graders_of_one_course_wait_for_each_other(course):
     for n in range(8):
-        submit(course, f"s{n}", filled(ADD, **RIGHT))
+        submit_own(course, f"s{n}", filled(ADD, **RIGHT))
     said, reports = [], []
 
     def grade_all():
@@ -581,3 +620,24 @@ def test_every_target_of_make_is_there_once():
     targets = re.findall(r"^([a-z-]+):(?!=)", makefile, re.MULTILINE)
     assert len(targets) == len(set(targets))
     assert set(re.search(r"^\.PHONY: (.*)", makefile, re.MULTILINE)[1].split()) == set(targets)
+
+
+def test_a_full_disk_leaves_no_course_with_some_of_the_lessons(tmp_path, monkeypatch, capsys):
+    """It left five of seven, and the next run took them for the course; the message did not say which disk."""
+    write, made = Path.write_bytes, []
+
+    def until_full(path, content):
+        made.append(path)
+        if len(made) > 5:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    (tmp_path / "in").mkdir()
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", until_full)
+        assert cli.main(["collect", str(tmp_path / "in"), "--course", str(tmp_path / "course")]) == 2
+    said = capsys.readouterr().err
+    assert "No space left" in said and str(tmp_path / "course") in said
+    assert not list(tmp_path.glob("course/release/*"))
+    cli.main(["collect", str(tmp_path / "in"), "--course", str(tmp_path / "course")])
+    assert len(list(tmp_path.glob("course/release/*/*.ipynb"))) == len(list(LESSONS.glob("*.ipynb")))

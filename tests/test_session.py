@@ -67,10 +67,13 @@ def kernel(tmp_path_factory):
 
 
 def test_a_notebook_is_told_what_its_state_is(kernel):
-    saved(kernel.file, ADD)
+    saved(kernel.file, "")
     said = kernel.run('check("vector_add")', "check-vector_add")
     assert "has not run since this notebook's kernel was started" in said
     assert "run the answer cell first" in said
+    saved(kernel.file, "def add(x, y):\n    return 3 +")
+    said = kernel.run('check("vector_add")', "check-vector_add")
+    assert "The kernel of this notebook is new" in said and "syntax-error" in said
 
     kernel.run(ADD, "vector_add")
     assert "PASS  vector_add  5 of 5 points" in kernel.run('check("vector_add")', "check-vector_add")

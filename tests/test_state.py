@@ -5,14 +5,6 @@ import torch
 
 from autograder.box.inside.earlier import Earlier, KeptTensor
 from autograder.box.inside.trace import Recorder
-from autograder.exercises import find
-from autograder.exercises.spec import Tag
-from autograder.judge.repeats import calls_again
-from autograder.judge.trials import Trials
-
-
-class Backend:
-    backend = "interpreter"
 
 
 def calls(function, times=2, size=100):
@@ -102,30 +94,3 @@ def test_numbers_may_be_kept():
         return out
 
     assert len(calls(function, times=3)) == 3
-
-
-def cases(name: str):
-    trials = Trials(Backend, find(name), "", seed=1)
-    return {each.case.name: each for each in trials.cases}
-
-
-def test_every_exercise_with_kernels_is_called_again():
-    for name in ("first_kernel", "vector_add", "bug_hunt", "naive_softmax", "online_softmax", "wide_softmax"):
-        again = [each for each in cases(name).values() if Tag.AGAIN in each.case.about]
-        assert again and "again" in again[0].case.name, name
-        assert calls_again(find(name), []) == []
-
-
-def test_the_same_shape_has_other_values():
-    found = cases("vector_add")
-    first, again = found["n = 1000"], found["n = 1000, again"]
-    assert first.described() == again.described()
-    assert not torch.equal(first.tensors[0].values, again.tensors[0].values)
-
-
-def test_as_many_elements_in_another_shape_and_another_dtype():
-    found = cases("fused_softmax")
-    assert found["8 × 150, as many elements as 4 × 300"].tensors[0].values.shape == (8, 150)
-    other = cases("vector_add")["n = 1000, float16"]
-    assert other.tensors[0].values.shape == (1000,) and other.tensors[0].values.dtype == torch.float16
-    assert Tag.HALF in other.case.about

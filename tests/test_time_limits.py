@@ -11,12 +11,11 @@ from autograder.box.inside.charge import Charge
 from autograder.exercises import EXERCISES, find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import ANSWER_LIMITS
-from workshop.syllabus import SYLLABUS
 
 LIMIT = 1.0  # second; the exercises' own limit is 10
 ENDLESS = "i = pid\n    while i < 2000000000:\n        i += 1\n    "
 NEVER = "while pid >= 0:\n        pass\n    "
-NOTEBOOK_SECONDS = 60
+ANSWER_SECONDS = 60
 
 
 @pytest.fixture
@@ -95,10 +94,8 @@ def test_no_answer_takes_more_than_its_budget(judge, short, source):
     assert verdict.passed or verdict.diagnosis == "timeout", verdict.to_text()
 
 
-def test_no_notebook_takes_more_than_a_minute():
-    for notebook in {lesson.notebook for lesson in SYLLABUS.values()}:
-        budget = sum(ANSWER_LIMITS * e.limit_seconds for e in EXERCISES.values() if e.notebook == notebook)
-        assert budget <= NOTEBOOK_SECONDS, notebook
+def test_no_answer_has_a_budget_of_more_than_a_minute():
+    assert max(ANSWER_LIMITS * exercise.limit_seconds for exercise in EXERCISES.values()) <= ANSWER_SECONDS
 
 
 # -- blanks ------------------------------------------------------------------------------------------------

@@ -30,8 +30,10 @@ try:
         jax_import.install()
         from workshop.bench import compare, matches, recorded
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
+        from workshop.glossary import glossary
         from workshop.hints import hint, ladder, solution
         from workshop.occupancy import num_programs, occupancy
+        from workshop.sanitize import sanitize
         from workshop.traffic import count_bytes
         from workshop.xray import xray
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs
@@ -46,6 +48,7 @@ __all__ = [
     "count_bytes",
     "device",
     "doctor",
+    "glossary",
     "here",
     "hint",
     "ladder",
@@ -55,6 +58,7 @@ __all__ = [
     "progress",
     "record",
     "recorded",
+    "sanitize",
     "share_progress",
     "solution",
     "xray",

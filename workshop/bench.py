@@ -7,6 +7,7 @@ were recorded on a named GPU. It never shows a time from a CPU.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import date
+from html import escape
 
 import torch
 
@@ -154,24 +155,22 @@ def _poison(output, inputs: tuple) -> None:
 
 
 class _ProgressBar:
-    """A bar in a notebook with ipywidgets, a line per size elsewhere."""
+    """A bar in a notebook, a line per size elsewhere."""
 
     def __init__(self, steps: int):
-        self.steps, self.done, self.widget = steps, 0, None
+        self.steps, self.done, self.handle = steps, 0, None
         try:
             from IPython import get_ipython
             from IPython.display import display
-            from ipywidgets import IntProgress
         except ImportError:
             return
         if getattr(get_ipython(), "kernel", None):
-            self.widget = IntProgress(max=steps, description="measuring")
-            display(self.widget)
+            self.handle = display({"text/html": "measuring"}, raw=True, display_id=True)
 
     def advance(self, what: str) -> None:
         self.done += 1
-        if self.widget:
-            self.widget.value = self.done
-            self.widget.description = what if self.done < self.steps else "done"
+        if self.handle:
+            bar = f"<progress max='{self.steps}' value='{self.done}' aria-label='measured'></progress> {escape(what)}"
+            self.handle.update({"text/html": bar if self.done < self.steps else ""}, raw=True)
         else:
             print(f"measured {what} ({self.done} of {self.steps})")

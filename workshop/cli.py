@@ -11,7 +11,8 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about what does not")
     doctor.add_argument("--room", type=_people, metavar="N", help="does this host hold a room of N attendees?")
-    commands.add_parser("progress", help="points earned so far, and what is next")
+    points = commands.add_parser("progress", help="points earned so far, and what is next")
+    points.add_argument("--page", metavar="FILE", help="write what is passed as a page to show, and what to build next")
     share = commands.add_parser("share-progress", help="in a room: let the instructor see your progress, or stop")
     share.add_argument("choice", nargs="?", choices=("on", "off"), help="default: say which it is")
     seen = commands.add_parser("attendees", help="in a room, for the instructor: who is where, of those who share it")
@@ -36,9 +37,17 @@ def _doctor(options) -> int:
 
 
 def _progress(options) -> int:
+    from workshop import finish
     from workshop.progress import progress
 
-    print(progress())
+    if not options.page:
+        print(progress())
+        return 0
+    try:
+        print(f"The page is {finish.write(options.page)}.")
+    except OSError as error:
+        print(f"workshop: cannot write {options.page}: {error.strerror}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import re
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ from triton.runtime.jit import JITFunction
 
 from workshop import stand_in
 from workshop.executor import without_native
-from workshop.executor.front_end import message
+from workshop.executor.front_end import TARGETS, message
 from workshop.executor.launch import Specialisation, bind, check_globals, specialise
 
 POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
@@ -69,7 +70,7 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
         raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
     try:
         goal = parse_target(target)
-        check_options(goal, options)
+        check_options(kernel, options, goal)
         attributes = _attributes(kernel, bound, special, typed, goal)
         source = ASTSource(kernel, special.signature | typed, special.constants, attributes)
         check_globals(kernel)
@@ -147,11 +148,26 @@ def parse_target(name: str) -> GPUTarget:
     raise ValueError(f"unknown target {name!r}; expected one such as gfx942 or sm_90")
 
 
-def check_options(target: GPUTarget, options: dict) -> None:
-    """The compiler ignores options it does not know, so a misspelt parameter would go unnoticed."""
-    known = {field.name for field in fields(make_backend(target).parse_options({}))}
-    if unknown := sorted(set(options) - known):
-        raise ValueError(f"{', '.join(unknown)}: neither a parameter of the kernel nor an option of the compiler")
+@functools.cache
+def compiler_options(target: GPUTarget | None = None) -> set[str]:
+    """The options of this Triton's compiler for a target; None: of all. A build for one vendor may have only one."""
+    options = set()
+    for each in [target] if target else TARGETS.values():
+        with contextlib.suppress(RuntimeError):
+            options |= {option.name for option in fields(make_backend(each).parse_options({}))}
+    return options
+
+
+def check_options(kernel: JITFunction, options: dict, target: GPUTarget | None = None) -> None:
+    """A compiler ignores options that it does not know, so a misspelt parameter would go unnoticed.
+
+    Raises TypeError as a call of a function with a wrong name does.
+    """
+    for name in sorted(set(options) - compiler_options(target)):
+        raise TypeError(
+            f"{kernel.fn.__name__} has no parameter {name!r}, and the compiler no such option. "
+            f"Its parameters are: {', '.join(kernel.arg_names)}"
+        )
 
 
 def _refusal(error: CompilationError) -> tuple[str, int | None, str]:

@@ -4,8 +4,10 @@
 Standard library only at import: it must run where torch or triton is missing.
 """
 
+import contextlib
 import html
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +17,7 @@ OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
 TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
+LOOKING = "Looking at this machine, and trying the judge …"
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
 
@@ -51,8 +54,27 @@ class Findings(list):
 
 def doctor(machine: Machine | None = None) -> Findings:
     """What works here, and what to do about what does not. Tests give their own `machine`."""
-    machine = machine or probe()
+    if machine is None:
+        with _looking():
+            machine = probe()
     return Findings(finding for check in CHECKS for finding in check(machine))
+
+
+@contextlib.contextmanager
+def _looking() -> Iterator[None]:
+    """Says in a notebook, and in a terminal, that something happens. It goes when that is over."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if getattr(shell, "kernel", None):
+        handle = ipython.display.display({"text/plain": LOOKING}, raw=True, display_id=True)
+        yield
+        handle.update({"text/html": ""}, raw=True)
+    elif sys.stderr.isatty():
+        print(LOOKING, end="\r", file=sys.stderr, flush=True)
+        yield
+        print(" " * len(LOOKING), end="\r", file=sys.stderr, flush=True)
+    else:
+        yield
 
 
 def check_platform(machine: Machine) -> Iterator[Finding]:

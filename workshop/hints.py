@@ -1,6 +1,8 @@
 """Hints, one step at a time, and the solution for learners who passed or tried three times."""
 
 import re
+import tomllib
+from html import escape
 from pathlib import Path
 
 from workshop import syllabus
@@ -9,6 +11,7 @@ from workshop.starters import split_answer
 
 FOLDER = Path(__file__).parent / "hints"
 SOLUTIONS = Path(__file__).parent.parent / "solutions"
+GALLERY = SOLUTIONS.parent / "tests" / "right"  # in the repository, and in no image for attendees
 RUNGS = ("Concept", "Documentation", "Pseudo-formula", "Code")
 HONEST_TRIES = 3  # failed checks after which the solution opens
 
@@ -37,7 +40,9 @@ def hint(name: str):
         opened += 1
     if not _in_notebook():
         return _show(_markdown(rungs[opened - 1], opened, len(rungs)))
-    return _Ladder(name, rungs, opened).widget
+    from IPython.display import HTML, display
+
+    return display(HTML(_ladder_html(name, rungs, opened)))
 
 
 def solution(name: str):
@@ -52,36 +57,33 @@ def solution(name: str):
     source = solution_source(name)
     if source is None:
         return _show("The solutions are not part of this copy of the course: ask your instructor.")
-    return _show(f"```python\n{source}\n```")
+    more = [f"**{style}.** {why}\n\n```python\n{source}\n```" for style, why, source in others(name)]
+    return _show("\n\n".join([f"```python\n{source}\n```", *(["Other right answers:"] if more else []), *more]))
 
 
-class _Ladder:
-    """The opened hints as folded sections, and a button that opens the next one."""
+def others(name: str) -> list[tuple[str, str, str]]:
+    """Right answers in other styles, (style, why it is so, source) each; none before a pass, or in an image."""
+    table = SOLUTIONS / "other_answers.toml"
+    if not progress().entry(name).passed or not table.is_file():
+        return []
+    found = []
+    for style, why in tomllib.loads(table.read_text(encoding="utf-8")).get(name, {}).items():
+        file = GALLERY / name / f"{style}.py"
+        if file.is_file():
+            found.append((style.replace("_", " "), why, file.read_text(encoding="utf-8").strip()))
+    return found
 
-    def __init__(self, name: str, rungs: list[tuple[str, str]], opened: int):
-        import ipywidgets
 
-        self.name, self.rungs = name, rungs
-        self.button = ipywidgets.Button(layout=ipywidgets.Layout(width="auto"))
-        self.button.on_click(lambda _: self.open_next())
-        self.sections = ipywidgets.Accordion()
-        self.widget = ipywidgets.VBox([self.sections, self.button])
-        self.show(opened)
-
-    def open_next(self) -> None:
-        record_hint(self.name)
-        self.show(len(self.sections.children) + 1)
-
-    def show(self, opened: int) -> None:
-        import ipywidgets
-
-        shown = self.rungs[:opened]
-        self.sections.children = [ipywidgets.HTML(_html(body)) for _, body in shown]
-        self.sections.titles = [f"{number}. {title}" for number, (title, _) in enumerate(shown, 1)]
-        self.sections.selected_index = opened - 1
-        following = self.rungs[opened : opened + 1]
-        self.button.layout.display = "" if following else "none"
-        self.button.description = f"Next hint: {following[0][0]}" if following else ""
+def _ladder_html(name: str, rungs: list[tuple[str, str]], opened: int) -> str:
+    """The opened hints as folded sections, the latest one unfolded, and how to open the next one."""
+    folded = "".join(
+        f"<details{' open' * (number == opened)}><summary>Hint {number} of {len(rungs)}: {escape(title)}</summary>"
+        f"{_html(body)}</details>"
+        for number, (title, body) in enumerate(rungs[:opened], 1)
+    )
+    following = rungs[opened : opened + 1]
+    more = f"<p>Run this cell again for the next hint: {escape(following[0][0])}.</p>" if following else ""
+    return f"<div class='hints'>{folded}{more}</div>"
 
 
 def solution_source(name: str) -> str | None:
@@ -111,9 +113,7 @@ def _html(markdown: str) -> str:
     try:
         import mistune
     except ImportError:
-        import html
-
-        return f"<pre>{html.escape(markdown)}</pre>"
+        return f"<pre>{escape(markdown)}</pre>"
     return mistune.html(markdown)
 
 
@@ -127,9 +127,8 @@ def _show(markdown: str) -> None:
 
 
 def _in_notebook() -> bool:
-    """Whether a notebook's front end shows what is displayed, with ipywidgets to build on."""
+    """Whether a notebook's front end shows what is displayed."""
     try:
-        import ipywidgets  # noqa: F401
         from IPython import get_ipython
     except ImportError:
         return False

@@ -7,8 +7,12 @@ Standard library only, because it runs before anything is installed. Three rules
 * TORCH_INDEX_URL names another index of PyTorch builds. torch and its own Triton come from there,
   every other package comes from pip's usual index.
 * What goes wrong is one line (found, expected, what to do) and exit status 2; a half-made .venv is removed.
+
+What pip says goes into install.log. uv does its work where uv is installed and pip has no settings of its own, such as
+an index of a company: uv would not read them. INSTALL_WITH=pip keeps uv out.
 """
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -19,11 +23,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 CONSTRAINTS = ROOT / "constraints.txt"
+LOG = ROOT / "install.log"
+TAIL = 25  # lines of the log that are shown when something fails
 
 # What pip is asked for; torch, Triton and JAX are added where this machine needs them.
 GROUPS = {
@@ -36,14 +44,15 @@ GROUPS = {
 
 # Where a notebook runs alone, in a Python that is not ours (Colab): what `check` and the lessons import.
 ONLINE = {
-    "online": ["numpy", "matplotlib", "pandas", "ipywidgets"],
-    "online-jax": ["numpy", "matplotlib", "pandas", "ipywidgets", "jax", "absl-py"],
+    "online": ["numpy", "matplotlib", "pandas"],
+    "online-jax": ["numpy", "matplotlib", "pandas", "jax", "absl-py"],
 }
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 OLDEST_TORCH = "2.8"
 MACHINES = ("x86_64", "aarch64")
 GPU_NODES = ("/dev/kfd", "/dev/nvidiactl")
+AMD_NODES = "/sys/class/kfd/kfd/topology/nodes"
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
@@ -54,6 +63,9 @@ HIDDEN = ["@jupyterlab/apputils-extension:announcements"] + [
     f"@jupyter/nbgrader:{name}"
     for name in ("menu", "formgrader", "validate-assignment", "create-assignment", "assignment-list", "course-list")
 ]
+
+# What JupyterLab does otherwise: on a narrow page, long lines of code are broken and not cut.
+SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineWrap": True}}}
 
 # Runs in another interpreter and prints what that one has.
 LOOK = """
@@ -69,6 +81,15 @@ print(json.dumps(has))
 """
 
 
+# Settings that tell pip where packages come from.
+OF_PIP = re.compile(r"\b(index-url|extra-index-url|find-links|no-index|constraint|proxy|trusted-host)=")
+
+
+# Measured on two cores, with packages on the same disk: 77 to 177 s, 2.7 GB.
+TAKES = """Installing the course into .venv. With a torch for the CPU this takes 1 to 3 minutes and 2.7 GB of the disk,
+and the time of the download. A torch for a GPU needs several GB more. What pip says goes into install.log."""
+
+
 class Problem(Exception):
     """Something the person at the keyboard has to change; the text is one line."""
 
@@ -81,7 +102,7 @@ def check_machine(system, machine, libc, python):
     if system != "Linux":
         elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
         raise Problem(
-            f"found {system}; Triton is published for Linux only: "
+            f"found {system}; expected Linux, whose processes the judge confines and for which Triton is published: "
             f"run the course on a Linux machine, {elsewhere} or in Colab"
         )
     if machine not in MACHINES:
@@ -164,17 +185,55 @@ def wanted(group, has, jax):
 
 
 def run(what, command):
-    """Run a command with its output on the terminal; raise Problem when it fails."""
-    print(f"\n== {what}", flush=True)
-    status = subprocess.call([str(part) for part in command])
+    """Run a command with its output in the log; raise Problem when it fails, after the end of what it said."""
+    command = [str(part) for part in command]
+    print(f"{what} …", flush=True)
+    with open(LOG, "a", encoding="utf-8") as log:
+        log.write(f"\n== {what}\n$ {' '.join(command)}\n")
+        log.flush()
+        begun = LOG.stat().st_size
+        started = time.monotonic()
+        child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            status = _awaited(child, started)
+        except BaseException:
+            child.wait()  # Ctrl-C reached it, too
+            raise
     if status:
+        said = LOG.read_bytes()[begun:].decode(errors="replace").splitlines()
+        print("\n".join(said[-TAIL:]), file=sys.stderr)
+        other = ", or let pip try: INSTALL_WITH=pip make lab" if Path(command[0]).name == "uv" else ""
         raise Problem(
-            f"{what}: the command above ended with status {status}; repair what it names, then run this again"
+            f"{what}: ended with status {status}. Its last lines are above, all of them in {LOG.name}; "
+            f"repair what they name, then run this again{other}"
         )
+    print(f"  {time.monotonic() - started:.0f} s", flush=True)
+
+
+def _awaited(child, started):
+    """The exit status of a child. A terminal shows meanwhile that time passes."""
+    while True:
+        try:
+            return child.wait(1 if sys.stdout.isatty() else None)
+        except subprocess.TimeoutExpired:
+            print(f"  {time.monotonic() - started:.0f} s", end="\r", flush=True)
 
 
 def pip(what, python, *arguments):
-    run(what, [python, "-m", "pip", "install", "--disable-pip-version-check", *arguments])
+    tool = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    if uv := find_uv(python):
+        tool = [uv, "pip", "install", "--python", python]
+    run(what, [*tool, *arguments])
+
+
+@functools.cache
+def find_uv(python):
+    """The path of uv where it may do pip's work, otherwise None."""
+    uv = shutil.which("uv")
+    if uv is None or os.environ.get("INSTALL_WITH") == "pip":
+        return None
+    settings = subprocess.run([str(python), "-m", "pip", "config", "list"], stdout=subprocess.PIPE, text=True).stdout
+    return None if OF_PIP.search(settings) else uv
 
 
 def look(python):
@@ -197,9 +256,11 @@ def make_venv(folder, host):
         # That torch lives in a virtual environment itself, and --system-site-packages looks past it.
         paths = folder.glob("lib/python3*/site-packages")
         (next(paths) / "torch_of_this_machine.pth").write_text("\n".join(host["folders"]) + "\n")
-    settings = folder / "etc" / "jupyter" / "labconfig" / "page_config.json"
-    settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"disabledExtensions": dict.fromkeys(HIDDEN, True)}, indent=2) + "\n")
+    settings = folder / "etc" / "jupyter" / "labconfig"
+    settings.mkdir(parents=True, exist_ok=True)
+    page = {"disabledExtensions": dict.fromkeys(HIDDEN, True)}
+    for name, content in (("page_config", page), ("default_setting_overrides", SETTINGS)):
+        (settings / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
 
 
 def host_torch():
@@ -216,12 +277,32 @@ def host_torch():
 
 def install_torch_from(index, python, pins):
     """Install the newest torch of an index that is not newer than the course's, and its own Triton."""
-    newest = next(pin for pin in pins if pin.startswith("torch==")).partition("==")[2]
+    wished = torch_up_to(pins)
+    if (urlsplit(index).hostname or "").endswith("amd.com"):  # has all that its torch needs, and a part for each card
+        pip("torch from AMD's index", python, "--index-url", index, wished.replace("torch", f"torch{card_extra()}", 1))
+        return
     only = ["--no-deps", "--index-url", index]
-    pip("torch from TORCH_INDEX_URL", python, *only, "--force-reinstall", f"torch>={OLDEST_TORCH},<={newest}")
+    pip("torch from TORCH_INDEX_URL", python, *only, "--force-reinstall", wished)
     triton = triton_of(look(python)["needs"])
     if triton:
         pip("the Triton of that torch", python, *only, *triton)
+
+
+def torch_up_to(pins):
+    """The requirement on torch: not newer than the course's."""
+    newest = next(pin for pin in pins if pin.startswith("torch==")).partition("==")[2]
+    return f"torch>={OLDEST_TORCH},<={newest}"
+
+
+def card_extra(nodes=AMD_NODES):
+    """The extra of AMD's torch for the cards that the driver names: [device-gfx942] for an MI300X, "" for none."""
+    versions = set()
+    for file in sorted(Path(nodes).glob("*/properties")):
+        found = re.search(r"^gfx_target_version (\d+)$", file.read_text(), re.M)
+        if found and int(found[1]):  # 0 is a processor
+            major, minor, step = int(found[1]) // 10000, int(found[1]) // 100 % 100, int(found[1]) % 100
+            versions.add(f"device-gfx{major}{minor:x}{step:x}")
+    return f"[{','.join(sorted(versions))}]" if versions else ""
 
 
 def install_group(group, python, pins, jax):
@@ -286,16 +367,24 @@ def install(groups, environ):
     if not missing:
         return
     check_venv_module()
+    started = time.monotonic()
+    LOG.write_text("")
+    print(TAKES if fresh else "Bringing .venv up to date.", flush=True)
     try:
         pins = [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
         if fresh:
-            make_venv(VENV, None if index else host_torch())
-        if fresh and index:
-            install_torch_from(index, python, pins)
-            stamps.set("torch", index)
+            host = None if index else host_torch()
+            make_venv(VENV, host)
+            if index:
+                install_torch_from(index, python, pins)
+                stamps.set("torch", index)
+            elif not host and find_uv(python):
+                backend = environ.get("UV_TORCH_BACKEND", "auto")  # auto: uv asks the driver of the card
+                pip("torch for this machine", python, f"--torch-backend={backend}", torch_up_to(pins))
         for group in missing:
             install_group(group, python, pins, jax_for(group, environ))
             stamps.set(group, asked[group])
+        print(f"Done, in {time.monotonic() - started:.0f} s: everything is installed in {VENV.name}.", flush=True)
     except BaseException:
         if fresh:
             shutil.rmtree(str(VENV), ignore_errors=True)

@@ -6,7 +6,7 @@ kernel never writes come back as NaN.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -119,18 +119,19 @@ class Launch:
     options: dict  # for a compiler only
 
     def __call__(self, *arrays) -> tuple[np.ndarray, ...]:
+        return tuple(map(to_numpy, self.on(map(to_torch, arrays), unwritten)))
+
+    def on(self, arrays: Iterable[torch.Tensor], make: Callable, options: dict | None = None) -> list[torch.Tensor]:
+        """The outputs. `make` gives the memory for one, from its shape and dtype. options: those of the launch."""
         waiting = iter(arrays)
-        inputs = [s.value if s else to_torch(next(waiting)) for s in self.scalars]
-        results = [unwritten(shape) for shape in self.outputs]
-        for index in self.zeroed_outputs():
+        inputs = [s.value if s else next(waiting) for s in self.scalars]
+        results = [make(shape) for shape in self.outputs]
+        for index in self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed:
             results[index].zero_()
         for source, index in self.aliases.items():
             results[index].copy_(inputs[source])
-        run(self.kernel, self.launch_grid(), [*inputs, *results], self.metaparams)
-        return tuple(to_numpy(result) for result in results)
-
-    def zeroed_outputs(self) -> tuple[int, ...]:
-        return tuple(self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed)
+        run(self.kernel, self.launch_grid(), [*inputs, *results], self.metaparams | (options or {}))
+        return results
 
     def launch_grid(self) -> tuple[int, ...] | Callable:
         if not callable(self.grid):

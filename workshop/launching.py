@@ -9,46 +9,68 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 
 import torch
-from triton.compiler import make_backend
+import triton
 from triton.runtime.jit import JITFunction
 
-from workshop import short, stand_in
-from workshop.executor import front_end
+from workshop import compiling, short, stand_in
 from workshop.executor import launch as executor
-from workshop.executor.front_end import Unsupported
 from workshop.executor.memory import Watch
-from workshop.executor.records import DeviceAssert, FalsePromise, Fault, Launch, NeverEnds
+from workshop.executor.program import Unsupported
+from workshop.executor.records import Fault, Launch, Stopped
+from workshop.threads import one_thread
 
-MISTAKES = (Fault, FalsePromise, NeverEnds, DeviceAssert, Unsupported, KeyboardInterrupt)
+MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
 _recordings: list[Recording] = []
 
 
 @dataclass(eq=False)
 class Recording:
-    """The launches inside of one `recorded`. elements: whether reads and writes are counted for each element."""
+    """The launches while it is entered, as the executor saw them.
 
-    elements: bool
-    launches: list[Launch]
+    elements: reads and writes are counted for each element. races: accesses that nothing orders are looked for.
+    """
 
+    elements: bool = True
+    races: bool = False
+    launches: list[Launch] = field(default_factory=list)
 
-@contextlib.contextmanager
-def recorded(elements: bool = True) -> Iterator[list[Launch]]:
-    """Every launch of the block, as the executor saw it."""
-    recording = Recording(elements, [])
-    _recordings.append(recording)
-    try:
-        yield recording.launches
-    finally:
-        _recordings.remove(recording)
+    def __enter__(self) -> Recording:
+        _recordings.append(self)
+        return self
+
+    def __exit__(self, *error) -> None:
+        _recordings.remove(self)
+
+    def defined(self) -> dict[int, torch.Tensor]:
+        """By a storage's address, which of its elements are defined. All others are defined whole."""
+        return {}
+
+    def add(self, launch: Launch) -> None:
+        self.launches.append(launch)
 
 
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
     stand_in.install()
     JITFunction.run = Run(run)
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[None]:
+    """The same for the launches of a block, also on a machine with a GPU."""
+    before = vars(JITFunction)["run"]
+    if isinstance(before, Run):
+        yield
+        return
+    install()
+    try:
+        yield
+    finally:
+        JITFunction.run = before
+        triton.runtime.driver.reset_active()
 
 
 class Run:
@@ -72,7 +94,7 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
         hook(*args, **kwargs)
     try:
         bound, options = executor.bind(kernel, args, kwargs)
-        check_options(kernel, options)
+        compiling.check_options(kernel, options)
         special, size = executor.specialise(kernel, bound), executor.grid_of(grid, bound)
     except Exception as error:
         short.of_a_launch(error, kernel.fn.__name__)
@@ -83,49 +105,17 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
         short.of_a_kernel(error, kernel)
         raise
     arguments = list(executor.leaves(bound, special, kernel.arg_names))
-    watch = Watch(counts=any(each.elements for each in _recordings), tell=print)
+    counts, races = any(each.elements for each in _recordings), any(each.races for each in _recordings)
+    defined = {start: known for each in _recordings for start, known in each.defined().items()}
     try:
-        with _one_thread():
-            launch = executor.execute(program, arguments, size, watch, name=kernel.fn.__name__)
+        with one_thread():
+            watch = Watch(counts, races, tell=print)
+            launch = executor.execute(program, arguments, size, watch, defined=defined, name=kernel.fn.__name__)
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise
     for recording in _recordings:
-        recording.launches.append(launch)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """torch in one thread: an execution is thousands of short operations, and each would wait for the slowest thread.
-
-    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
-    """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-@functools.cache
-def compiler_options() -> set[str]:
-    """All options of this Triton's compilers. A build for one vendor may have only one compiler."""
-    options = set()
-    for target in front_end.TARGETS.values():
-        with contextlib.suppress(RuntimeError):
-            options |= {option.name for option in fields(make_backend(target).parse_options({}))}
-    return options
-
-
-def check_options(kernel: JITFunction, options: dict) -> None:
-    """A compiler ignores options that it does not know, so a misspelt parameter would go unnoticed."""
-    for name in sorted(set(options) - compiler_options()):
-        parameters = ", ".join(kernel.arg_names)
-        raise TypeError(
-            f"{kernel.fn.__name__} has no parameter {name!r}, and the compiler no such option. "
-            f"Its parameters are: {parameters}"
-        )
+        recording.add(launch)
 
 
 class Compiled:
@@ -139,14 +129,10 @@ class Compiled:
 
     @functools.cached_property
     def _compiled(self):
-        from workshop import compiling
-
         return compiling.compiled(self._kernel, self._args, self._kwargs, stand_in.TARGET)
 
     @functools.cached_property
     def _facts(self) -> dict:
-        from workshop import compiling
-
         return compiling.facts(self._compiled, stand_in.TARGET)
 
     def _init_handles(self) -> None:

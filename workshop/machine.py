@@ -139,13 +139,17 @@ def _has_library() -> bool:
 
 
 def _wanted_triton() -> str | None:
-    """The Triton release that the installed torch names in its metadata; a build for the CPU names none."""
+    """The Triton release that the installed torch names in its metadata; a build for the CPU names none.
+
+    3.8 for "triton~=3.8.0", as torch 2.14 says it.
+    """
     try:
         requirements = importlib.metadata.requires("torch") or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    names = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*==\s*([\d.]+)", line) for line in requirements)
-    return next((match[1] for match in names if match), None)
+    found = (re.match(r"(?:pytorch-)?triton(?:-rocm|-xpu)?\s*([=~])=\s*([\d.]+)", line) for line in requirements)
+    named = next(filter(None, found), None)
+    return named and (named[2] if named[1] == "=" else named[2].rpartition(".")[0])
 
 
 def _judge() -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from dataclasses import dataclass
 from html import escape
 
@@ -15,6 +17,7 @@ CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 # take where the page asks for it, and JupyterLab's dark theme does not ask. Code in a lesson's text scrolls, as the
 # code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
 # narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
+# A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
 STYLE = """
 .jp-RenderedHTMLCommon.jp-RenderedMarkdown a code {color: inherit; text-decoration: underline}
 .jp-RenderedHTMLCommon.jp-RenderedMarkdown img[src*="assets/"] {max-width: none;
@@ -24,6 +27,9 @@ STYLE = """
 [data-jp-theme-light="true"] .jp-RenderedMarkdown img {color-scheme: light}
 .jp-RenderedHTMLCommon.jp-RenderedMarkdown pre {overflow-x: auto; margin-bottom: 1em}
 .jp-RenderedHTMLCommon.jp-RenderedMarkdown pre, .jp-RenderedHTMLCommon.jp-RenderedMarkdown pre code {white-space: pre}
+.jp-RenderedMarkdown abbr[title] {text-decoration: underline dotted; cursor: help}
+@media (hover: none) {
+  .jp-RenderedMarkdown abbr[title]:hover::after {content: " (" attr(title) ")"; font-style: italic}}
 .workshop-picture {color: var(--jp-content-font-color1, inherit); max-width: 680px; line-height: 1.5;
   font-family: var(--jp-content-font-family, system-ui, sans-serif); font-size: 14px}
 .workshop-picture svg {display: block; width: 100%; height: auto; margin: 6px 0; overflow: visible}
@@ -39,8 +45,25 @@ STYLE = """
 .workshop-picture pre.walk span {display: block; padding: 0 8px; border-left: 4px solid transparent}
 .workshop-picture pre.walk .lit {border-left-color: #56b4e9; background: rgba(86, 180, 233, .2)}
 @media (max-width: 1000px) {.workshop-picture text {font-size: 15px} .workshop-picture pre.walk {font-size: 11px}}
+.workshop-explorer .row {display: flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 4px 0}
+.workshop-explorer .row label {display: flex; flex: 0 1 340px; align-items: center; gap: 10px}
+.workshop-explorer label.row {display: flex}
+.workshop-explorer .row span {flex: 0 0 128px} .workshop-explorer input[type=range] {flex: 1; min-width: 120px}
+.workshop-explorer output, .workshop-question output {min-width: 4em; font-variant-numeric: tabular-nums}
+.workshop-explorer button {font: inherit; font-size: 13px; padding: 3px 9px; color: inherit; cursor: pointer;
+  background: rgba(127, 127, 127, .14); border: 1px solid rgba(127, 127, 127, .6); border-radius: 4px}
+.workshop-picture :focus-visible {outline: 2px solid #56b4e9; outline-offset: 2px}
+.workshop-explorer .frame img {max-width: 100%}
+.workshop-question {border-left: 4px solid #56b4e9; padding-left: 12px}
+.workshop-question details {margin: 5px 0; border: 1px solid rgba(127, 127, 127, .45); border-radius: 4px}
+.workshop-question summary {cursor: pointer; padding: 5px 10px}
+.workshop-question details p {margin: 0 10px 8px 26px}
+.workshop-question .ask, .workshop-question .said {font-weight: 600}
 .workshop-picture .wrong {border-left: 4px solid #d55e00; padding-left: 8px; font-weight: 600}
 """
+
+
+_STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
 @dataclass(frozen=True)
@@ -52,6 +75,17 @@ class Picture:
 
     def _repr_html_(self) -> str:
         return f'<div class="workshop-picture"><style>{STYLE}</style>{self.html}</div>'
+
+    def still(self) -> str:
+        """The same HTML with its drawing as an image, which a page shows that trusts nobody."""
+
+        def image(match: re.Match) -> str:
+            svg = match[0].replace("<svg ", f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" {_STILL} ', 1)
+            words = re.search('aria-label="([^"]*)"', svg)
+            packed = base64.b64encode(svg.encode()).decode()
+            return f'<img src="data:image/svg+xml;base64,{packed}" alt="{words[1] if words else ""}">'
+
+        return re.sub(r"<svg .*?</svg>", image, self.html, flags=re.S)
 
     def __repr__(self) -> str:
         return self.text

@@ -1,4 +1,4 @@
-"""Points earned. They are kept in one file beside the notebooks; who sits in a room can let the instructor see them."""
+"""Points earned. They are kept in one file of the course; who sits in a room can let the instructor see them."""
 
 import contextlib
 import html
@@ -14,6 +14,7 @@ from workshop.syllabus import SYLLABUS, Lesson
 
 FILE = ".progress.json"
 VARIABLE = "WORKSHOP_PROGRESS"  # names another file
+COURSE = Path(__file__).resolve().parent.parent
 MARKS = {"passed": "✓", "started": "…", "open": "·"}
 
 
@@ -35,6 +36,7 @@ class Progress:
     """Every exercise's entry, in the course's order; shows itself as a table."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
+    predictions: dict[str, str] = field(default_factory=dict)  # the first choice in each question
 
     def entry(self, name: str) -> Entry:
         return self.entries.get(name, Entry())
@@ -76,11 +78,36 @@ class Progress:
             return "passed"
         return "started" if entry.checks or entry.hints else "open"
 
+    def foreseen(self) -> str:
+        """How many predictions were right, as a sentence. It is a score of its own, and part of no grade."""
+        from workshop.questions import QUESTIONS, right
+
+        kept = {name: choice for name, choice in self.predictions.items() if name in QUESTIONS}
+        good = sum(right(name, choice) for name, choice in kept.items())
+        return f"Predictions: {good} of {len(kept)} right; no grade depends on them." if kept else ""
+
+    def of_lesson(self, notebook: str) -> tuple[float, int]:
+        """(points earned, points to earn) of a lesson, without stretch exercises."""
+        own = [each for each in SYLLABUS.values() if each.notebook == notebook and not each.stretch]
+        return sum(self.entry(each.name).score for each in own), sum(each.points for each in own)
+
+    def welcome(self, notebook: str) -> str:
+        """What has been earned in a lesson and what is next; empty if nothing was tried in it."""
+        own = [each.name for each in SYLLABUS.values() if each.notebook == notebook]
+        if not any(self.entry(name).checks for name in own):
+            return ""
+        earned, points = self.of_lesson(notebook)
+        waiting = [name for name in own if not self.entry(name).passed]
+        if waiting:
+            then = f"next is {waiting[0]}"
+        else:
+            following = self.next(own[-1])
+            then = f"next is {following.name} in {following.notebook}" if following else "every exercise is passed"
+        return f"Welcome back: {_number(earned)} of {points} points in this lesson, {then}."
+
     def headline(self) -> str:
         following = self.next()
-        then = (
-            f"Next: {following.name} in {following.notebook}." if following else "Every exercise is passed."
-        )
+        then = f"Next: {following.name} in {following.notebook}." if following else "Every exercise is passed."
         more = f", and {_number(self.stretch)} from stretch exercises" if self.stretch else ""
         return f"{_number(self.score)} of {self.points} points{more}. {then}"
 
@@ -91,7 +118,11 @@ class Progress:
             stretch = "  stretch" if lesson.stretch else ""
             earned = f"{_number(entry.score):>4} / {lesson.points}"
             lines.append(f"{MARKS[self.state(name)]} {lesson.notebook:<20} {name:<22} {earned}{stretch}")
-        return "\n".join([*lines, *(["", str(Sharing())] if shared.folder() else [])])
+        return "\n".join([*lines, "", *self._about(), *([str(Sharing())] if shared.folder() else [])])
+
+    def _about(self) -> list[str]:
+        done = "" if self.next() else "A page to show, and what to build next: `workshop progress --page mine.html`."
+        return [words for words in (done, self.foreseen(), f"Your progress is kept in {path()}.") if words]
 
     __repr__ = __str__
 
@@ -101,7 +132,8 @@ class Progress:
             f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points")
         )
         sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
-        return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{sharing}"
+        about = "".join(f"<p>{html.escape(words)}</p>" for words in self._about())
+        return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{about}{sharing}"
 
     def _row(self, lesson: Lesson) -> str:
         state = self.state(lesson.name)
@@ -132,33 +164,49 @@ def _to_choose(choice: str) -> str:
     return f"run `{in_a_cell}` in a cell, or `workshop share-progress {choice}` in a terminal."
 
 
-@dataclass(frozen=True)
 class Strip:
-    """The lessons in a row, with this one marked and the points of each; a link leads to each of the others."""
+    """The lessons in a row, with this one marked and the points of each; a link leads to each of the others.
 
-    notebook: str
-    progress: Progress
+    What a notebook shows of it changes with the progress file (`refresh`).
+    """
+
+    def __init__(self, notebook: str):
+        self.notebook, self.greeting = notebook, progress().welcome(notebook)
+        self._handle = None
 
     def lessons(self) -> list[tuple[str, float, int]]:
         """(notebook, points earned, points to earn) of each lesson, without stretch exercises."""
-        found: dict[str, list] = {}
-        for name, lesson in SYLLABUS.items():
-            if not lesson.stretch:
-                earned, points = found.setdefault(lesson.notebook, [0, 0])
-                found[lesson.notebook] = [earned + self.progress.entry(name).score, points + lesson.points]
-        return [(notebook, *numbers) for notebook, numbers in found.items()]
+        current = progress()
+        notebooks = dict.fromkeys(lesson.notebook for lesson in SYLLABUS.values())
+        return [(notebook, *current.of_lesson(notebook)) for notebook in notebooks]
 
     def __str__(self) -> str:
-        return "\n".join(
+        lines = [
             f"{'▶' if notebook == self.notebook else ' '} {notebook:<22} {_number(earned)} of {points}"
             for notebook, earned, points in self.lessons()
-        )
+        ]
+        return "\n".join([*lines, *([self.greeting] if self.greeting else [])])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         steps = "".join(self._step(*lesson) for lesson in self.lessons())
-        return f"<nav class='workshop-strip' aria-label='lessons'><style>{_STRIP_STYLE}</style>{steps}</nav>"
+        greeting = f"<p>{html.escape(self.greeting)}</p>" if self.greeting else ""
+        return f"<nav class='workshop-strip' aria-label='lessons'><style>{_STRIP_STYLE}</style>{steps}</nav>{greeting}"
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        self._handle = display(self._bundle(), raw=True, display_id=True)
+        _shown[:] = [self]
+
+    def refresh(self) -> None:
+        """Show the points as they are now, in the place where this strip was shown."""
+        if self._handle:
+            self._handle.update(self._bundle(), raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def _step(self, notebook: str, earned: float, points: int) -> str:
         number, _, title = notebook.partition("_")
@@ -193,12 +241,25 @@ _STRIP_STYLE = """
 
 def here(notebook: str) -> Strip:
     """Where you are: the lessons in a row, `notebook` among them marked, with the points earned so far."""
-    return Strip(notebook, progress())
+    return Strip(notebook)
+
+
+_shown: list[Strip] = []  # the strip of this kernel's notebook, if it has been shown
 
 
 def path() -> Path:
-    """The file of the progress: beside the notebook that runs, unless WORKSHOP_PROGRESS names another."""
-    return Path(os.environ.get(VARIABLE) or FILE).absolute()
+    """The file of the progress, the same one from every folder, unless WORKSHOP_PROGRESS names another.
+
+    It is in notebooks/ of the course around this folder, or of the course that this package is part of. A notebook
+    that stands alone, without a course, has it beside itself.
+    """
+    if named := os.environ.get(VARIABLE):
+        return Path(named).absolute()
+    here = Path.cwd()
+    for folder in (*(each / "notebooks" for each in (here, *here.parents)), COURSE / "notebooks"):
+        if (folder / "00_setup.ipynb").is_file() and os.access(folder, os.W_OK):
+            return folder / FILE
+    return here / FILE
 
 
 def progress() -> Progress:
@@ -206,9 +267,11 @@ def progress() -> Progress:
     try:
         stored = json.loads(path().read_text(encoding="utf-8"))
         exercises = stored["exercises"].items()
+        said = stored.get("predictions") or {}
+        predictions = {str(name): choice for name, choice in said.items() if isinstance(choice, str)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return Progress()
-    return Progress({name: _entry(values) for name, values in exercises if isinstance(values, dict)})
+    return Progress({name: _entry(values) for name, values in exercises if isinstance(values, dict)}, predictions)
 
 
 def share_progress(choice: str = "") -> Sharing:
@@ -258,12 +321,22 @@ def record_hint(exercise: str) -> Progress:
     return _update(exercise, update)
 
 
+def record_prediction(question: str, choice: str) -> Progress:
+    """Keep the first choice that was made in a question."""
+    current = progress()
+    current.predictions.setdefault(question, choice)
+    _save(current)
+    return current
+
+
 def _update(exercise: str, change) -> Progress:
     current = progress()
     entry = current.entries.setdefault(exercise, Entry())
     change(entry)
     entry.last = datetime.now(UTC).isoformat(timespec="seconds")
     _save(current)
+    for strip in _shown:
+        strip.refresh()
     if shared.is_on():
         with contextlib.suppress(OSError):  # the lesson continues
             _share(current)
@@ -273,6 +346,7 @@ def _update(exercise: str, change) -> Progress:
 def _save(current: Progress) -> None:
     """Replace the file in one step. If the folder is read-only, progress is not saved; the lesson continues."""
     content = {"version": 1, "exercises": {name: vars(entry) for name, entry in current.entries.items()}}
+    content["predictions"] = current.predictions
     with contextlib.suppress(OSError):
         replace_json(path(), content)
 

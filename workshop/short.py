@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import linecache
 import os
-import re
 import sys
 import traceback
 from pathlib import Path
@@ -19,68 +18,14 @@ from triton.compiler import CompilationError
 from triton.compiler.code_generator import CodeGenerator
 from triton.runtime.jit import DependenciesFinder, JITFunction
 
+from workshop.advice import COMPARE, meaning, readable
 from workshop.executor import front_end
 from workshop.executor.machine import Machine
-from workshop.executor.records import DeviceAssert, FalsePromise, Fault, NeverEnds
+from workshop.executor.records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 
 LIBRARIES = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
 VERBS = {"load": ("reads", "read"), "store": ("writes", "write over"), "atomic": ("changes", "change")}
 RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
-
-# What beginners do, by the message that Triton or Python has for it, and one thing to try.
-ADVICE = (
-    (r"missing 1 required positional argument: 'meta'|\[grid\(\)\]",
-     "pass the grid function itself, without calling it: kernel[grid](…). Triton calls it."),
-    (r"launch grid is a tuple", "write the comma of a tuple with one number: (programs,)."),
-    (r"launch grid holds integers", "count the blocks with triton.cdiv(n, BLOCK_SIZE): / makes a float."),
-    (r"grid is -?[\d,]+: a card", "give each program a larger block, so that fewer programs are needed."),
-    (r"missing a required argument", "pass this argument in the launch: kernel[grid](…, name=value)."),
-    (r"too many positional", "count the arguments of the launch: one for each parameter of the kernel."),
-    (r"multiple values for", "autotune or the launch passes this argument twice: leave it out once."),
-    (r"^KeyError.*\b(meta|META)\[", "the dictionary has the constants of the kernel: write the name as it has it."),
-    (r"no parameter|module '[\w.]+' has no attribute", "correct the spelling of this name."),
-    (r"takes tensors and numbers", "pass a tensor for a pointer, and numbers one by one, such as x.shape[0]."),
-    (r"num_warps must be", "choose 1, 2, 4, 8, 16 or 32 warps."),
-    (r"has changed since we compiled", "run the kernel's own cell again."),
-    (r"Did you mean", "correct the spelling of this name."),
-    (r"is not defined|referenced before assignment|not associated with a value",
-     "check the spelling of this name. If it is right, give it a value above this line. A number from outside of the "
-     "kernel is passed as a parameter."),
-    (r"global variable", "pass the value as a parameter of the kernel, or define it as tl.constexpr."),
-    (r"axis \d+ out of bounds for shape", "a block of one dimension has only axis 0: tl.max(block, axis=0)."),
-    (r"unexpected keyword argument 'dim'", "Triton says axis where torch says dim: axis=0."),
-    (r"unexpected keyword argument 'keepdim'", "Triton's argument is keep_dims. Without it, a block gives a number."),
-    (r"arange's arguments must be|must be of type tl\.constexpr",
-     "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
-    (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
-    (r"operands of type pointer<",
-     "a pointer is an address: load the number that lies there first, such as p = tl.load(p_ptr)."),
-    (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
-    (r"Mask must have boolean|boolean scalar type", "a mask is a comparison, true or false in each lane: offsets < n."),
-    (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load."),
-    (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
-    (r"Did you forget to add @triton.jit.*tl\.(max|min|sum)",
-     "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of two."),
-    (r"not iterable|not subscriptable|unsupported tensor index|Did you forget to add @triton.jit.*\w\[",
-     "a pointer is not a tensor: write tl.load(x_ptr + offsets), not x_ptr[offsets]."),
-    (r"no len\(\)", "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers."),
-    (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
-     "a number that is too large for float32 makes everything that it meets float64: write -3.4e38, or convert with "
-     ".to(tl.float32)."),
-    (r"Loop-carried variable \w+ has initial type \w+ but is re-assigned to \w+ ",
-     "a variable keeps its type in a loop: begin with 0.0 where the loop makes a float."),
-    (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
-     "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
-    (r"Boolean value of Tensor|must be scalar|ambiguous|block .*condition", "write the line with tl.where."),
-    (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
-    (r"axis \[|'axis'", "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of "
-     "two."),
-    (r"tuple_type", "pass a tensor for a pointer, and numbers one by one."),
-    (r"'function' object has no attribute", "call the function: tl.program_id(axis=0)."),
-    (r"is not string", 'say a name first: print("offsets", offsets).'),
-    (r"Unsupported function referenced|torch\.|np\.|math\.",
-     "a kernel calls functions of tl and other kernels only: tl.exp in the place of torch.exp."),
-)  # fmt: skip
 
 
 def of_a_kernel(error: BaseException, kernel: JITFunction) -> None:
@@ -89,8 +34,9 @@ def of_a_kernel(error: BaseException, kernel: JITFunction) -> None:
     line, code = getattr(error, "line", None), getattr(error, "code", "")
     if isinstance(error, CompilationError):
         text, line, _ = front_end.message(error)
+        text = readable(text)
         code = linecache.getline(file, line).strip() if line else ""
-        told = "is not accepted by Triton", text, advice(text, code)
+        told = "is not accepted by Triton", text, _attempt(text, front_end.construct(error))
     else:
         if line is None:
             line, code = _running(error, kernel)
@@ -115,13 +61,12 @@ def of_a_launch(error: Exception, kernel: str) -> None:
     text = str(error) if type(error) in (TypeError, ValueError) else f"{type(error).__name__}: {error}"
     code = linecache.getline(file, line).strip()
     where = f"{_file(file)}, line {line}"
-    _fold(error, f"{kernel} was not launched", where, code, text, advice(text, code))
+    _fold(error, f"{kernel} was not launched", where, code, text, _attempt(text))
 
 
-def advice(text: str, code: str = "") -> str:
-    """One thing to try for what Triton or Python says about a line of code."""
-    found = (advice for pattern, advice in ADVICE if re.search(pattern, f"{text} {code}"))
-    return next(found, "compare the message with the line: which value is not what you expected?")
+def _attempt(text: str, construct: str = "") -> str:
+    """One thing to try for what Triton or Python says."""
+    return meaning(text, construct)[1] or COMPARE
 
 
 def _told(error: BaseException) -> tuple[str, str, str]:
@@ -138,6 +83,9 @@ def _told(error: BaseException) -> tuple[str, str, str]:
     if isinstance(error, NeverEnds):
         attempt = "change in each round what the loop asks for, such as i += 1."
         return f"never ends {program}", f"{error.why[:1].upper()}{error.why[1:]}.", attempt
+    if isinstance(error, IllegalInstruction):
+        attempt = "begin at a multiple of 16 bytes, or read with tl.load and a mask."
+        return f"stops the GPU {program}", f"An illegal instruction: {error.words}.", attempt
     if isinstance(error, DeviceAssert):
         attempt = 'look at the values: tl.device_print("value", value) above this line.'
         return f"stopped {program}", f"Its assertion failed{f': {error.message}' if error.message else '.'}", attempt
@@ -145,7 +93,7 @@ def _told(error: BaseException) -> tuple[str, str, str]:
         return "was not run", f"{error}.", "run it on a GPU, or write this step in another way."
     if isinstance(error, KeyboardInterrupt):
         return "was interrupted", "", ""
-    return "is not accepted by Triton", str(error), advice(str(error))
+    return "is not accepted by Triton", str(error), _attempt(str(error))
 
 
 def _outside(fault: Fault) -> tuple[str, str]:

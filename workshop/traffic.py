@@ -135,10 +135,10 @@ def recording(elements: bool = True) -> Iterator[Traffic]:
         raise RuntimeError(
             "loads and stores can only be counted where kernels run without a GPU: start Python with TRITON_INTERPRET=1"
         )
-    from workshop import launching
+    from workshop.launching import Recording
 
-    with launching.recorded(elements) as launches:
-        yield Traffic(launches)
+    with Recording(elements) as recording:
+        yield Traffic(recording.launches)
 
 
 def _range(counts: np.ndarray) -> str:

@@ -9,6 +9,7 @@ This file, `compute_sanitizer` and `wire` run in the judge's process. `wire` and
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import math
 import os
@@ -31,6 +32,8 @@ from .wire.requests import PATIENCE, End, ReplayRequest, Request, Settings, Star
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
+PIPE_BYTES = 1 << 20
+LOOK = 0.02  # seconds between two looks at what a running job has reported
 
 
 class BoxError(Exception):
@@ -80,7 +83,9 @@ class Outcome:
         reports: dict[int, Report | Outcome] = {}
         for report in self.reports:
             if report.case is not None and report.case < count:
-                reports.setdefault(report.case, report)
+                same = reports.get(report.same)
+                known = replace(same, case=report.case, programs={}) if isinstance(same, Report) else report
+                reports.setdefault(report.case, known)
             elif report.error:  # before any case: the module itself failed
                 return dict.fromkeys(range(count), report)
         missing = [case for case in range(count) if case not in reports]
@@ -159,6 +164,9 @@ class Box:
             "HOME": self.scratch,
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            # A tensor that is freed gives its memory to the next one. The system would clear the pages of each.
+            "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+            "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
             "JAX_PLATFORMS": "cpu",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONWARNINGS": "ignore",
@@ -191,7 +199,7 @@ class Box:
         self._wait_until_ready()
         job = _memory(encode_job(request, tensors))
         output = _memory(bytes(output_size), size=output_size, writable=True)
-        reading, writing = os.pipe()
+        reading, writing = _wide_pipe()
         try:
             message = to_json(Start(request.kind, seconds, cpu_seconds, launchers)).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
@@ -221,33 +229,32 @@ class Box:
         return compute_sanitizer.invalid_access(job, output_size, self._environment())
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
-        """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more."""
-        status, sources = bytearray(), [reading, self.channel]
+        """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more.
+
+        It looks every LOOK seconds, and does not wait for the next line: each line would wake this process.
+        """
+        status, lines = bytearray(), 0
+        os.set_blocking(reading, False)
         deadline = time.monotonic() + PATIENCE * seconds + 15
         while True:
             left = deadline - time.monotonic()
-            ready = select.select(sources, [], [], max(left, 0))[0] if left > 0 else []
-            if not ready:
+            ended = bool(select.select([self.channel], [], [], max(min(left, LOOK), 0))[0])
+            while len(status) <= MAX_STATUS and (more := _read(reading)):
+                status += more
+                lines += more.count(b"\n")
+                self.reported(lines)
+            if len(status) > MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
                 self.kill()
-                return bytes(status), End("time", -signal.SIGKILL, seconds)
-            if reading in ready and len(status) <= MAX_STATUS:
-                read = os.read(reading, 1 << 16)
-                status += read
-                self.reported(status.count(b"\n"))
-                if not read:  # no writer is left; the zygote will report how the child ended
-                    sources = [self.channel]
-            if self.channel in ready:
+                return bytes(status), End(seconds=seconds)
+            if ended:
                 message = self.channel.recv(4096)
                 if not message:
                     self.kill()
                     return bytes(status), End(exit=-signal.SIGKILL, seconds=seconds)
-                os.set_blocking(reading, False)
-                while len(status) <= MAX_STATUS and (more := _read(reading)):
-                    status += more
                 return bytes(status), from_json(End, message)
-            if len(status) > MAX_STATUS:  # too much output: kill the writer; `parse` reports the reason
+            if left <= 0:
                 self.kill()
-                return bytes(status), End(seconds=seconds)
+                return bytes(status), End("time", -signal.SIGKILL, seconds)
 
     def kill(self):
         """Kills the zygote and its process group. The next job starts a new one."""
@@ -278,6 +285,14 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, 1 << 16)
     except BlockingIOError:
         return b""
+
+
+def _wide_pipe() -> tuple[int, int]:
+    """A pipe that holds the reports of most jobs, so that their writer need not wait until they are read."""
+    reading, writing = os.pipe()
+    with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return reading, writing
 
 
 def _memory(data: bytes, size: int | None = None, writable: bool = False) -> int:

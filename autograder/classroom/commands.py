@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -141,18 +142,6 @@ def _grading(options) -> dict:
     }
 
 
-def _feedback(course, options):
-    from .reports.feedback import feedback
-
-    return feedback(course)
-
-
-def _report(course, options):
-    from .reports.report import report
-
-    return report(course)
-
-
 def _export(course, options):
     from .course import CourseError
     from .reports.export import export
@@ -175,18 +164,6 @@ def _gradescope(course, options):
     return build_zip(course, options.assignment, options.to, not options.trust_submissions)
 
 
-def _exchange(course, options):
-    from .room.exchange import exchange
-
-    return exchange(course, options.exchange, options.step, options.assignment)
-
-
-def _comment(course, options):
-    from .reports.comment import comment
-
-    return comment(course, options.exercise, options.diagnosis, options.text, options.replace)
-
-
 def _forget(course, options):
     from .course import Course
     from .forget import forget
@@ -194,29 +171,28 @@ def _forget(course, options):
     return forget(Course.open(options.room / "course") if options.room else course, options.name, options.room)
 
 
-def _lti(course, options):
-    from .lms.lti import STEPS
+def _calls(where: str, *names: str):
+    """A command that calls module:function with the course and these options."""
 
-    return STEPS[options.step](course)
+    def command(course, options):
+        module, function = where.split(":")
+        work = getattr(importlib.import_module(f".{module}", __package__), function)
+        return work(course, *(getattr(options, name) for name in names))
 
-
-def _update(course, options):
-    from .update import update
-
-    return update(course)
+    return command
 
 
 REPORTS = {
     "run": _run,
     "collect": _collect,
     "grade": _grade,
-    "feedback": _feedback,
-    "report": _report,
+    "feedback": _calls("reports.feedback:feedback"),
+    "report": _calls("reports.report:report"),
     "export": _export,
     "gradescope": _gradescope,
-    "comment": _comment,
+    "comment": _calls("reports.comment:comment", "exercise", "diagnosis", "text", "replace"),
     "forget": _forget,
-    "update": _update,
-    "lti": _lti,
-    "exchange": _exchange,
+    "update": _calls("update:update"),
+    "lti": _calls("lms.lti:lti", "step"),
+    "exchange": _calls("room.exchange:exchange", "exchange", "step", "assignment"),
 }

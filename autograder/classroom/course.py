@@ -7,9 +7,11 @@ One assignment per notebook: <step>/<student>/<assignment>/<assignment>.ipynb.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -64,6 +66,26 @@ class CourseError(Exception):
     """The call itself was wrong. The message is one line: what was found, what was expected, what to do."""
 
 
+@dataclass
+class Outcome:
+    """What a command did, in lines; a line for each thing that it could not do, and what is printed before each."""
+
+    said: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    blame: str = ""
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0, or 1 if there are problems."""
+        return int(bool(self.problems))
+
+    def print(self, out: Callable[[str], None] = print) -> None:
+        for problem in self.problems:
+            out(f"{self.blame}{problem}")
+        for line in self.said:
+            out(line)
+
+
 @dataclass(frozen=True)
 class Course:
     """A course directory and the URL of its gradebook."""
@@ -101,13 +123,23 @@ class Course:
             write_atomically(rules, duedates.TEMPLATE.encode())
 
     def write_lessons(self) -> list[str]:
-        """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names."""
+        """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names.
+
+        They are built beside the course first: a full disk leaves no course with some of the lessons.
+        """
         from autograder.lessons import BuildError, write_course
 
+        self.root.mkdir(parents=True, exist_ok=True)
         try:
-            return write_course(self.root)
+            with tempfile.TemporaryDirectory(dir=self.root, prefix=".lessons-") as built:
+                names = write_course(Path(built))
+                for step in ("source", "release"):
+                    _move_over(Path(built, step), self.root / step)
         except BuildError as error:
+            with contextlib.suppress(OSError):
+                self.root.rmdir()  # if it is empty
             raise CourseError(f"the lessons of the course cannot be built: {error}") from None
+        return names
 
     def outdated(self) -> list[str]:
         """The released lessons that are not those of notebooks/ beside this package.
@@ -176,6 +208,15 @@ def _folders(path: Path) -> list[Path]:
     return [p for p in inside if p.is_dir() and not p.is_symlink() and not p.name.startswith(".")]
 
 
+def _move_over(new: Path, old: Path) -> None:
+    """Put a folder in the place of another one. What only the old one has stays."""
+    if not old.exists():
+        new.rename(old)
+        return
+    for path in new.iterdir():
+        _move_over(path, old / path.name) if path.is_dir() else path.replace(old / path.name)
+
+
 def word(name: str) -> str:
     """A folder's name for a line of text."""
     return visible(name, 80).replace("\n", "⟨U+000A⟩")
@@ -201,7 +242,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def read_json(path: Path) -> dict:
-    """A JSON object that the course keeps; {} where there is none."""
+    """A JSON object that the course keeps; {} if there is none."""
     try:
         kept = json.loads(path.read_bytes())
     except (OSError, ValueError):

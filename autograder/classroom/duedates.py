@@ -73,9 +73,9 @@ class _Assignment:
 
 @dataclass(frozen=True)
 class Rules:
-    """What course.toml says; nothing where there is none. Times have a time zone.
+    """What course.toml says; nothing if there is none. Times have a time zone.
 
-    `assigned` are the assignments that count, None where it does not say.
+    `assigned` are the assignments that count, None if it does not say.
     """
 
     assigned: list[str] | None = None
@@ -93,11 +93,11 @@ class Rules:
         return any(about.due for about in self._assignments.values())
 
     def due(self, assignment: str) -> datetime | None:
-        """When it is due for those without an extension; None where nothing says."""
+        """When it is due for those without an extension; None if nothing says."""
         return self._assignments.get(assignment, _Assignment()).due
 
     def extension(self, student: str, assignment: str) -> timedelta | None:
-        """How much later it is due for this student; None where it is not."""
+        """How much later it is due for this student; None if it is not."""
         due, more = self.due(assignment), self._extensions.get((student, assignment))
         if due is None or more is None:
             return None
@@ -117,14 +117,14 @@ class Rules:
         return late if late > self._assignments[assignment].grace else timedelta()
 
     def penalty(self, assignment: str, points: float, late: timedelta) -> float | None:
-        """What is taken off an assignment of so many points; None where course.toml has no penalty for it."""
+        """What is taken off an assignment of so many points; None if course.toml has no penalty for it."""
         about = self._assignments.get(assignment, _Assignment())
         if about.penalty is None:
             return None
         return about.penalty.of(points, late) if late > about.grace else 0.0
 
     def least_late(self, assignment: str) -> float:
-        """Seconds of a lateness that costs what every lateness costs; 0 where it matters how late something is."""
+        """Seconds of a lateness that costs what every lateness costs; 0 if it matters how late something is."""
         about = self._assignments.get(assignment, _Assignment())
         once = about.penalty is not None and about.penalty.period is None
         return about.grace.total_seconds() + 1 if once else 0.0

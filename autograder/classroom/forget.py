@@ -12,15 +12,14 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 from nbgrader.api import MissingEntry
 from nbgrader.utils import notebook_hash
 from sqlalchemy import create_engine, text
 
-from .course import COURSE_ID, HELD, Course, CourseError, read_json, word, write_atomically
+from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, word, write_atomically
 from .duedates import FILE as RULES
 from .grading.gradebook import open_gradebook
 from .grading.regrade import held_of_others, write_changes
@@ -37,28 +36,23 @@ STEPS = ("submitted", "autograded", "feedback", HELD)
 ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html", "nbgrader_grades.csv", ".nbgrader.log")
 
 
-@dataclass
-class ForgetReport:
+class _Told(Outcome):
     """What was there of a person and is gone, and what only its owner can look through."""
 
-    gone: list[str] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    status: int = 0
+    def gone(self, what: str) -> None:
+        self.said.append(f"forgotten: {what}")
 
-    def print(self, out: Callable[[str], None] = print) -> None:
-        for what in self.gone:
-            out(f"forgotten: {what}")
-        for what in self.left:
-            out(f"look through: {what}")
+    def left(self, what: str) -> None:
+        self.said.append(f"look through: {what}")
 
 
-def forget(course: Course, name: str, room: Path | None = None) -> ForgetReport:
-    """Remove what a course, and a room where one is given, keep of a person. CourseError where they know nobody so.
+def forget(course: Course, name: str, room: Path | None = None) -> Outcome:
+    """Remove what a course, and a room if one is given, keep of a person. CourseError if they know nobody so.
 
     name: the student's id, as in grades.csv; in a room, the name of the sign-in.
     """
     known = {person.id for person in standing(course).people} if course.root.is_dir() else set()
-    report, number = ForgetReport(), _number_in(room, name) if room else None
+    report, number = _Told(), _number_in(room, name) if room else None
     if name not in known and number is None and not (room and name in _read(room / "hub/people.json")):
         people = ", ".join(map(word, sorted(known)[:20]))
         raise CourseError(f"there is nobody called {word(name)}; there are: {people or 'no people'}")
@@ -66,33 +60,34 @@ def forget(course: Course, name: str, room: Path | None = None) -> ForgetReport:
         _forget_in_room(room, name, number, list(_secrets(course, room, name, number)), report)
     if name in known:
         _forget_in_course(course, name, report)
-    report.left += ["backups, what you exported to other folders, and the files of your LMS"]
+    report.left("backups, what you exported to other folders, and the files of your LMS")
     return report
 
 
-def _forget_in_course(course: Course, name: str, said: ForgetReport) -> None:
+def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     with one_grader(course, print), open_gradebook(course) as gradebook:
         with contextlib.suppress(MissingEntry):
             gradebook.remove_student(name)
-            said.gone.append("grades and comments in the gradebook")
+            said.gone("grades and comments in the gradebook")
         gradebook.db.commit()
         _compact(gradebook.db.get_bind())
     for step in STEPS:
         if (course.root / step / name).is_dir():
             shutil.rmtree(course.root / step / name)
-            said.gone.append(f"{step}/{word(name)}")
+            said.gone(f"{step}/{word(name)}")
     classlist = ClassList(course)
     for kept in (classlist.people, classlist.trouble):
         kept.pop(name, None)
     classlist.late = {key: late for key, late in classlist.late.items() if key.partition("/")[0] != name}
     classlist.save()
-    said.gone.append("names and numbers in class.json")
+    said.gone("names and numbers in class.json")
     if roster_of(course).exists():
         table = read_table(roster_of(course), "the roster")
         theirs = [person is not None and person.id == name for person in people_of(table.lines)]
         table.lines[1:] = [line for line, own in zip(table.lines[1:], theirs) if not own]
         write_atomically(roster_of(course), table.content())
-        said.gone += ["the line in roster.csv"] * any(theirs)
+        if any(theirs):
+            said.gone("the line in roster.csv")
     sent = course.root / SENT
     if sent.exists():
         left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
@@ -104,12 +99,12 @@ def _forget_in_course(course: Course, name: str, said: ForgetReport) -> None:
     if course.handed_in("autograded"):
         write_page(course)
         export(course)
-    said.gone.append("the files about the class: the page and the tables are written anew, exports/ is gone")
+    said.gone("the files about the class: the page and the tables are written anew, exports/ is gone")
     owner = course.root.stat()
     for path in course.root.iterdir():  # root may have written them
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     if name in course.rules().students:
-        said.left.append(f"{course.root / RULES} has rules for {word(name)}")
+        said.left(f"{course.root / RULES} has rules for {word(name)}")
 
 
 def _secrets(course: Course, room: Path, name: str, number: int | None) -> Iterator[tuple[str, str]]:
@@ -123,7 +118,7 @@ def _secrets(course: Course, room: Path, name: str, number: int | None) -> Itera
 
 
 def _text(path: Path) -> str:
-    """A short text of somebody else's, which may be anything; "" where it is none."""
+    """A short text of somebody else's, which may be anything; "" if it is none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
@@ -137,7 +132,7 @@ def _hand_ins(room: Path, number: int | None) -> list[Path]:
     return [path for path in inbound.glob("*") if path.lstat().st_uid == number]
 
 
-def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, said: ForgetReport) -> None:
+def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, said: _Told) -> None:
     if name == "instructor":
         raise CourseError("found the instructor, to whom the course belongs; expected an attendee")
     if os.geteuid():
@@ -151,7 +146,26 @@ def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, sa
         if name in kept:
             kept.remove(name) if isinstance(kept, list) else kept.pop(name)
             (room / file).write_text(json.dumps(kept, indent=1))
-            said.gone.append(file)
+            said.gone(file)
+    _forget_account(room, name, said)
+    for secret, lesson in filter(lambda one: one[0], secrets):
+        page = room / "exchange" / COURSE_ID / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
+        if page.is_file():
+            page.unlink()
+            said.gone(f"feedback on {lesson} in the exchange")
+    for path in [*_hand_ins(room, number), room / "progress" / name, room / "home" / name]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.exists() or path.is_symlink():
+            path.unlink()
+        else:
+            continue
+        said.gone(f"{path.relative_to(room).parent}/{word(path.name)}")
+    _forget_user(room, name, said)
+    said.left("the hub's log, where you keep one")
+
+
+def _forget_account(room: Path, name: str, said: _Told) -> None:
     database = os.environ.get("ROOM_DATABASE") or f"sqlite:///{room / 'hub/hub.sqlite'}"
     if os.environ.get("ROOM_DATABASE") or (room / "hub/hub.sqlite").exists():
         engine = create_engine(database)
@@ -160,36 +174,21 @@ def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, sa
                 hub.execute(text("PRAGMA foreign_keys = ON"))
             hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
         _compact(engine)
-        said.gone.append("the account in the hub's database")
-    for secret, lesson in filter(lambda one: one[0], secrets):
-        page = room / "exchange" / COURSE_ID / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
-        if page.is_file():
-            page.unlink()
-            said.gone.append(f"feedback on {lesson} in the exchange")
-    for path in [*_hand_ins(room, number), room / "progress" / name, room / "home" / name]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.exists() or path.is_symlink():
-            path.unlink()
-        else:
-            continue
-        said.gone.append(f"{path.relative_to(room).parent}/{word(path.name)}")
-    _forget_user(room, name, said)
-    said.left.append("the hub's log, where you keep one")
+        said.gone("the account in the hub's database")
 
 
-def _forget_user(room: Path, name: str, said: ForgetReport) -> None:
+def _forget_user(room: Path, name: str, said: _Told) -> None:
     """The user of this machine, or of the containers. Their number is not given to anybody else."""
     with contextlib.suppress(KeyError):
         if pwd.getpwnam(name).pw_dir == str(room / "home" / name):
             subprocess.run(["userdel", name], check=True, capture_output=True)
-            said.gone.append("the user of this machine")
+            said.gone("the user of this machine")
     lines = _text_lines(room / "passwd")
     if changed := [at for at, line in enumerate(lines) if line.startswith(f"{name}:")]:
         for at in changed:
             lines[at] = ":".join([f"gone-{lines[at].split(':')[2]}", *lines[at].split(":")[1:]])
         (room / "passwd").write_text("".join(f"{line}\n" for line in lines))
-        said.gone.append("the name in passwd, of the users in containers")
+        said.gone("the name in passwd, of the users in containers")
 
 
 def _number_in(room: Path, name: str) -> int | None:

@@ -13,13 +13,13 @@ from .intake.collect import collect
 from .intake.sources import CollectReport
 from .reports.export import ExportReport, export
 from .reports.feedback import FeedbackReport, feedback
-from .reports.report import ClassReport, report
+from .reports.report import NAMED, ClassReport, report
 from .standing import Standing, Submission, standing
 
 
 @dataclass
 class RunReport:
-    """What became of a class. `graded` is None where nothing was handed in yet.
+    """What became of a class. `graded` is None if nothing was handed in yet.
 
     A step that failed is None, too, and `failed` says why: nothing that was done before it is lost.
     """
@@ -84,8 +84,9 @@ class RunReport:
     def _by_assignment(self, group: set[Submission]) -> Iterator[str]:
         for assignment in self.now.assigned:
             students = [word(person.id) for person in self.now.people if (person.id, assignment) in group]
+            more = f" and {len(students) - NAMED} more (grades.csv has all)" if len(students) > NAMED else ""
             if students:
-                yield f"{assignment}: {', '.join(students)}"
+                yield f"{assignment}: {', '.join(students[:NAMED])}{more}"
 
     @staticmethod
     def _list(out: Callable[[str], None], title: str, lines: Iterable[str]) -> None:

@@ -56,7 +56,7 @@ def read_submission(path: Path, released: dict) -> Submission:
 
 
 def read_bounded(path: Path) -> bytes:
-    """The content of a file of at most MAX_NOTEBOOK_BYTES; ValueError where it is larger, OSError as usual."""
+    """The content of a file of at most MAX_NOTEBOOK_BYTES; ValueError if it is larger, OSError as usual."""
     with path.open("rb") as file:
         content = file.read(MAX_NOTEBOOK_BYTES + 1)
     if len(content) > MAX_NOTEBOOK_BYTES:
@@ -147,7 +147,7 @@ def rebuild(released: dict, cells: list[dict]) -> Submission:
 
 
 def grade_id(cell: dict) -> str | None:
-    """nbgrader's name of a cell, None where it has none."""
+    """nbgrader's name of a cell, None if it has none."""
     return cell["metadata"].get("nbgrader", {}).get("grade_id")
 
 

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
-from .course import Course
+from .course import Course, Outcome
 
 
-@dataclass
-class UpdateReport:
-    """The lessons that are other ones now."""
-
-    lessons: list[str]
-    status: int = 0
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        out(f"{', '.join(self.lessons) or 'no lesson'}: brought into release/")
-        if self.lessons:
-            out("`autograder grade` judges what its new exercises and points concern, and shows other points first")
-
-
-def update(course: Course) -> UpdateReport:
+def update(course: Course) -> Outcome:
     """Write source/ and release/ of a course anew. Grades stay until the next grading. Raises CourseError."""
     outdated = course.outdated()
     course.create()
     course.write_lessons()
-    return UpdateReport(outdated)
+    said = [f"{', '.join(outdated) or 'no lesson'}: brought into release/"]
+    next_step = "`autograder grade` judges what its new exercises and points concern, and shows other points first"
+    return Outcome(said + [next_step] * bool(outdated))

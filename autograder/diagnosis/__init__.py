@@ -11,7 +11,7 @@ from .maps import error_map
 from .observation import Observation
 from .refusals import refused, too_much_shared_memory
 from .rules import diagnose
-from .whole import overall
+from .vote import overall
 
 __all__ = [
     "Observation",

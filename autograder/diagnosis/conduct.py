@@ -7,7 +7,9 @@ import math
 import torch
 
 from ..box.wire import Race
-from ..exercises.spec import MAX_COUNTED_COLUMNS, Strided, Tag
+from ..exercises.cases import Strided, Tag
+from ..exercises.spec import MAX_COUNTED_COLUMNS
+from ..text import many
 from ..verdict import Finding
 from .comparison import close
 from .observation import Observation, program_in_words, shape_in_words
@@ -24,17 +26,21 @@ def not_attempted(o: Observation) -> Finding | None:
 
 
 def no_kernel(o: Observation) -> Finding | None:
-    if o.result is None or o.evidence.launched or not math.prod(o.result.shape or (0,)):
+    """Nothing was launched for an output with elements, from inputs with elements."""
+    if o.result is None or o.evidence.launched or not math.prod(o.result.shape):
+        return None
+    given = [a.values.numel() for a in o.arguments if isinstance(a, Strided)]
+    if given and not max(given):  # the sum of nothing is 0
         return None
     if o.comparison and not o.comparison.value.any():
         return Finding(
             "not-attempted",
-            f"The output is zero everywhere, and no Triton kernel wrote it ({o.case.name}).",
+            "The output is zero everywhere, and no Triton kernel wrote it.",
             advice="write the kernel, launch it with kernel[grid](…), and return the tensor that it stores to.",
         )
     return Finding(
         "no-triton-kernel",
-        f"No Triton kernel contributed to the output ({o.case.name}).",
+        "No Triton kernel contributed to the output.",
         "A Triton kernel must compute the numbers of the output.",
         "launch your kernel with kernel[grid](…), and return the tensor that the kernel stores to.",
     )
@@ -47,7 +53,7 @@ def kept_from_earlier(o: Observation) -> Finding | None:
     what = "the result" if o.trouble.message == "the result" else "a tensor"
     return Finding(
         "wrong-value",
-        f"{o.exercise.entry} used {what} of an earlier call again ({o.case.name}).",
+        f"{o.exercise.entry} used {what} of an earlier call again.",
         "The caller still needs the earlier result. And what is kept holds the numbers of the earlier call.",
         "make the output and every buffer in each call, with torch.empty_like or torch.empty. Only plain numbers, such "
         "as a grid, may be kept.",
@@ -71,9 +77,9 @@ def wrong_shape(o: Observation) -> Finding | None:
         return None
     return Finding(
         "wrong-shape",
-        f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)} ({o.case.name}).",
+        f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
         advice="allocate the output with the input's shape."
-        if _has_tensors(o)
+        if expected in [tuple(each.values.shape) for each in o.arguments if isinstance(each, Strided)]
         else f"allocate it with the shape {shape_in_words(expected)}.",
     )
 
@@ -84,14 +90,10 @@ def wrong_dtype(o: Observation) -> Finding | None:
         return None
     return Finding(
         "wrong-dtype",
-        f"The output is {o.result.dtype}, expected {wanted} ({o.case.name}).",
+        f"The output is {o.result.dtype}, expected {wanted}.",
         "tl.store converts to the dtype of the tensor that it stores to.",
-        f"allocate the output with dtype={'x.dtype' if _has_tensors(o) else f'torch.{wanted}'}.",
+        f"allocate the output with dtype={f'torch.{wanted}' if o.exercise.output_dtype else 'x.dtype'}.",
     )
-
-
-def _has_tensors(o: Observation) -> bool:
-    return any(isinstance(argument, Strided) for argument in o.arguments)
 
 
 def not_contiguous(o: Observation) -> Finding | None:
@@ -99,7 +101,7 @@ def not_contiguous(o: Observation) -> Finding | None:
         return None
     return Finding(
         "not-contiguous",
-        f"The output is not contiguous ({o.case.name}).",
+        "The output is not contiguous.",
         "The output is a view of another tensor. The exercise asks for a new contiguous tensor.",
         "allocate the output with torch.empty(x.shape, dtype=x.dtype, device=x.device), and store to it.",
     )
@@ -110,7 +112,7 @@ def aliased(o: Observation) -> Finding | None:
         return None
     return Finding(
         "input-modified",
-        f"The returned tensor shares memory with the input ({o.case.name}).",
+        "The returned tensor shares memory with the input.",
         "The exercise asks for a new tensor, because the caller still needs the input.",
         "allocate the output with torch.empty_like(x), and store to it.",
     )
@@ -120,7 +122,7 @@ def damaged(o: Observation) -> Finding | None:
     if "out-of-bounds-store" in o.evidence.damage:
         return Finding(
             "out-of-bounds-store",
-            f"Memory around a tensor was overwritten ({o.case.name}).",
+            "Memory around a tensor was overwritten.",
             "The store has no mask, or its mask is true for too many lanes. It writes past the end of the tensor or "
             "into the gaps between rows.",
             "give the store a mask that is true only for elements of the tensor.",
@@ -128,7 +130,7 @@ def damaged(o: Observation) -> Finding | None:
     if "input-modified" in o.evidence.damage:
         return Finding(
             "input-modified",
-            f"The input was changed ({o.case.name}).",
+            "The input was changed.",
             "A kernel stored through the input's pointer, or the host function changed the input in place.",
             "store only through the output's pointer.",
         )
@@ -164,11 +166,12 @@ def wrong_program(o: Observation) -> Finding | None:
     return Finding(
         "wrong-program-id",
         f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
-        f"{c.bad.numel()} elements were never written ({o.case.name}).",
+        f"{c.bad.numel()} elements were never written.",
         "Programs should divide the work, but here they all do the same part.",
         _own_place(o),
         race.line or None,
         race.code,
+        tensor=race.argument,
     )
 
 
@@ -192,17 +195,17 @@ def raced(o: Observation) -> Finding | None:
         return Finding(
             "race",
             f"{_programs(race)} use the same elements of {race.argument}: "
-            f"one reads what the other writes ({o.case.name}).",
+            "one reads what the other writes.",
             "The programs of one launch run in any order and at the same time. The read can happen before the write.",
             "make each program read only what it wrote itself. Or launch a second kernel: it begins after the first "
             "one ends. An atomic with sem=\"relaxed\" orders nothing.",
             race.line or None,
             race.code,
+            tensor=race.argument,
         )
     return Finding(
         "race",
-        f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all "
-        f"({o.case.name}).",
+        f"{_programs(race)} both write to {race.argument}, {race.elements} element{'s' * (race.elements != 1)} in all.",
         "Programs run in any order and at the same time. The last program to write wins, and which one that is "
         "differs from run to run."
         if not race.same_value
@@ -211,6 +214,7 @@ def raced(o: Observation) -> Finding | None:
         + " A loop over rows starts at tl.program_id(0) and steps by tl.num_programs(0)." * (_dimensions(o) == 2),
         race.line or None,
         race.code,
+        tensor=race.argument,
     )
 
 
@@ -222,22 +226,23 @@ def _raced_within(race: Race, o: Observation) -> Finding:
     if race.kind == "write-write":
         return Finding(
             "race",
-            f"Two lanes of program {race.programs[0]} store different values to one element of {race.argument} "
-            f"({o.case.name}).",
+            f"Two lanes of program {race.programs[0]} store different values to one element of {race.argument}.",
             "The lanes of a program run on many threads. Which of them stores last differs from run to run.",
             "give each element to one lane. To join values of several lanes, use tl.sum or tl.max before the store.",
             race.line or None,
             race.code,
+            tensor=race.argument,
         )
     return Finding(
         "race",
         f"In program {race.programs[0]}, a lane reads an element of {race.argument} that another lane of the same "
-        f"program wrote ({o.case.name}).",
+        f"program wrote.",
         "The lanes of a program run on many threads, and a number is stored by one thread and loaded by all. The load "
         "can happen before the store.",
         "keep the values in a variable. Or put tl.debug_barrier() between the store and the load.",
         race.line or None,
         race.code,
+        tensor=race.argument,
     )
 
 
@@ -246,7 +251,7 @@ def _is_serious(race: Race, o: Observation) -> bool:
         return False  # a block of one element looks like a number there
     if race.kind != "write-write" or not race.same_value or race.writers > 2:
         return True
-    return race.share >= 0.5 and Tag.RAGGED not in o.case.about
+    return race.share >= 0.9 and Tag.RAGGED not in o.case.about  # a last tile of rows may be moved back, too
 
 
 def _programs(race: Race) -> str:
@@ -267,7 +272,7 @@ def misplaced(o: Observation) -> Finding | None:
     row, origin = wrong[0], int(same[0].nonzero()[0])
     return Finding(
         "wrong-program-id",
-        f"Row {row} of the output holds the result of row {origin} ({o.case.name}).",
+        f"Row {row} of the output holds the result of row {origin}.",
         "The kernel read one row and wrote its result to another row.",
         "use the same row number in in_ptr + row * in_stride and in output_ptr + row * output_stride: "
         "tl.program_id(0), or the variable of the loop over rows.",
@@ -281,11 +286,12 @@ def read_what_nothing_wrote(o: Observation) -> Finding | None:
     return Finding(
         "uninitialised-read",
         f"Program {program_in_words(found.program)} of {found.kernel} reads elements of {found.argument} that nothing "
-        f"has written ({o.case.name}).",
+        f"has written.",
         "torch.empty gives memory as it was left behind: each element can hold any number, a different one next time.",
         "allocate with torch.zeros if the kernel needs zeros there, or store before you load.",
         found.line or None,
         found.code,
+        tensor=found.argument,
     )
 
 
@@ -297,12 +303,41 @@ def masked_lanes(o: Observation) -> Finding | None:
         return None
     return Finding(
         "relies-on-masked-lanes",
-        f"The result depends on what a masked-off lane holds ({o.case.name}).",
+        "The result depends on what a masked-off lane holds.",
         "Without other=…, the value of a masked-off lane of tl.load is undefined: on a GPU it can be any value.",
         "give tl.load a value for these lanes: other=0.0 for a sum, other=-float('inf') for a maximum. Where such a "
         "lane has an element, repair the mask.",
         found.line or None,
         found.code,
+        tensor=found.argument,
+    )
+
+
+def too_few_programs(o: Observation) -> Finding | None:
+    """The numbers are right, but the exercise asks for more programs."""
+    least = o.exercise.programs_at_least
+    started = (max if o.exercise.in_one_launch else sum)((0, *o.programs))
+    if least is None or o.comparison is None or not o.comparison.right or started >= least(*o.values):
+        return None
+    return Finding(
+        "wrong-program-id",
+        f"The numbers are right, but the answer launched {many(started, 'program', 'programs')}. The exercise asks "
+        f"for at least {least(*o.values)}.",
+        "A block or a loop does the work that several programs should share.",
+        f"launch at least {least(*o.values)} programs, and let each do its own part: tl.program_id(axis=0) says which "
+        "one it is.",
+    )
+
+
+def changing_bits(o: Observation) -> Finding | None:
+    """The numbers are right, but the order of their additions is open."""
+    if not o.exercise.same_bits or not o.evidence.adds_atomically or o.comparison is None or not o.comparison.right:
+        return None
+    return Finding(
+        "race",
+        "The numbers are right, but programs add to them with tl.atomic_add.",
+        "The order of the additions differs from call to call, and each addition rounds: the last bits differ, too.",
+        "let each program store its part to a place of its own, and add the parts in a second kernel.",
     )
 
 
@@ -312,18 +347,18 @@ def reads_too_often(o: Observation) -> Finding | None:
     if limit is None or c is None or not c.right or Tag.SHORT in o.case.about:  # there one load more is a whole pass
         return None
     tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]
+    largest = max((argument.values.numel() for _, argument in tensors), default=0)
     counted = [
         (reads, name)
         for reads, (name, argument) in zip(o.evidence.reads, tensors, strict=False)
-        if argument.values.numel() and argument.values.shape[-1] <= MAX_COUNTED_COLUMNS
+        if 2 * argument.values.numel() >= largest > 0 and (argument.values.shape or (1,))[-1] <= MAX_COUNTED_COLUMNS
     ]
     reads, name = max(counted, default=(0.0, ""))
     if reads <= limit + 0.5:  # a row that two tiles share is read a little more often
         return None
     return Finding(
         "reads-too-often",
-        f"Each element of {name} is read {_times(reads)}; the lesson's kernel reads it {_times(limit)} "
-        f"({o.case.name}).",
+        f"Each element of {name} is read {_times(reads)}; the lesson's kernel reads it {_times(limit)}.",
         "The result is right. But memory limits the speed of this kernel, so each further pass over the rows costs "
         "time.",
         "load the whole row as one block, and keep it in a variable: one tl.load, then everything else."

@@ -25,7 +25,7 @@ def error_map(o: Observation) -> ErrorMap | None:
     if o.trouble is not None and o.trouble.fault is not None:
         return _of_fault(o.trouble.fault, o)
     c = o.comparison
-    if c is None or not c.bad.any() or c.bad.ndim not in (1, 2) or o.result is None:
+    if c is None or not c.bad.any() or not (c.flat or c.bad.ndim in (1, 2)) or o.result is None:
         return None
     if o.result.shape != tuple(c.expected.shape):
         return None
@@ -36,7 +36,7 @@ def error_map(o: Observation) -> ErrorMap | None:
     states = states.reshape(-1, c.columns)
     wrong_rows = c.bad_rows.nonzero().flatten().tolist()
     shown = _shown_rows(wrong_rows, len(states))
-    rows = tuple(Row(f"row {i}" if c.bad.ndim == 2 else "output", _runs(states[i])) for i in shown)
+    rows = tuple(Row(f"row {i}" if c.bad.ndim == 2 and not c.flat else "output", _runs(states[i])) for i in shown)
     return ErrorMap(o.case.name, c.columns, rows, o.block or 0, _in_words(o, states, wrong_rows), len(states))
 
 

@@ -6,13 +6,14 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 
 from ..box.compute_sanitizer import Access
 from ..box.wire import Evidence, Result, Trouble
-from ..exercises.spec import Case, Exercise, Mistake, Strided
+from ..exercises.cases import Case, Strided
+from ..exercises.spec import Exercise, Mistake
 from ..verdict import Finding
 from .comparison import Comparison, agrees
 
@@ -40,7 +41,7 @@ class Observation:
     comparison: Comparison | None = None
     constants: tuple[int, ...] = ()
     block: int = 0  # elements of one program's block, where a constant's name says so
-    programs: int = 0  # of all launches together
+    programs: tuple[int, ...] = ()  # of each launch
     access: Access | None = None
 
     @property
@@ -58,6 +59,12 @@ class Observation:
         usual = (256, 128, 512, 1024, 64, 2048, 4096, 32, 16)
         return tuple(dict.fromkeys([c for c in self.constants if 2 <= c <= 1 << 20] + list(usual)))
 
+    @cached_property
+    def left_as_they_were(self) -> torch.Tensor:
+        """Wrong elements that hold what was there before the launch: poison, or what the host function filled in."""
+        c = self.comparison
+        return c.bad & (c.unwritten | (c.value == self.exercise.fill))
+
     @property
     def harmed_the_card(self) -> bool:
         """Whether a kernel on a GPU wrote outside of its tensors, or the driver stopped it."""
@@ -71,18 +78,18 @@ class Observation:
         """The worst element: its place, its value and the expected value."""
         c = self.comparison
         if not c.bad.any():
-            return f"Row sums are off by {c.row_sum_error:.1e} ({self.case.name})."
+            return f"Row sums are off by {c.row_sum_error:.1e}."
         i = c.worst
         got, expected = float(c.value[i]), float(c.expected[i])
-        return f"{place_in_words(c).capitalize()} is {got:.6g}, expected {expected:.6g} ({self.case.name})."
+        return f"{place_in_words(c).capitalize()} is {got:.6g}, expected {expected:.6g}."
 
     @cached_property
-    def mistakes(self) -> tuple[Mistake, ...]:
-        """The known mistakes that compute this output."""
+    def mistake(self) -> Mistake | None:
+        """The first known mistake that computes this output."""
         c = self.wrong
         if c is None or not c.expected.numel():
-            return ()
-        return tuple(mistake for mistake in self.exercise.mistakes if _matches(mistake, self))
+            return None
+        return next((mistake for mistake in self.exercise.mistakes if _matches(mistake, self)), None)
 
 
 MOST_BLOCKS = 600  # of a row
@@ -95,27 +102,14 @@ def _matches(mistake: Mistake, o: Observation) -> bool:
     for computed in _computed(mistake, o):
         if not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
             continue
-        if mistake.known_by_nan or bool((c.bad & torch.isfinite(computed)).any()):
+        if mistake.known_by_constant or bool((c.bad & torch.isfinite(computed) & (computed != 0)).any()):
             return True
     return False
 
 
-def fits(mistake: Mistake, o: Observation) -> bool:
-    """Whether the output is what this mistake computes, also where it computes nothing but NaN."""
-    return any(agrees(o.comparison.value, computed, o.comparison.near) for computed in _computed(mistake, o))
-
-
-def would_be_wrong(mistake: Mistake, o: Observation) -> bool:
-    """Whether this mistake would have made a case wrong that is right."""
-    c = o.comparison
-    if c is None or not c.right or not c.expected.numel():
-        return False
-    return not any(agrees(computed, c.expected, c.near) for computed in _computed(mistake, o))
-
-
 def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
     """What the mistake computes, for each of the likely block sizes."""
-    blockwise = "block" in inspect.signature(mistake.compute).parameters
+    blockwise = _takes_a_block(mistake.compute)
     for block in o.constants or o.blocks if blockwise else (None,):
         if blockwise and o.comparison.columns > MOST_BLOCKS * block:  # not a block, but another constant
             continue
@@ -123,11 +117,18 @@ def _computed(mistake: Mistake, o: Observation) -> Iterator[torch.Tensor]:
             computed = mistake.compute(*o.values, block=block) if blockwise else mistake.compute(*o.values)
         except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # not computable for this input
             continue
-        yield computed.double()
+        yield (computed if o.case.pick is None else computed[o.case.pick]).double()
+
+
+@lru_cache(1024)
+def _takes_a_block(compute: Callable) -> bool:
+    return "block" in inspect.signature(compute).parameters
 
 
 def place_in_words(c: Comparison) -> str:
     i = c.worst
+    if not i:
+        return "the output"
     return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
 
 

@@ -1,18 +1,16 @@
-"""Rules about patterns in the numbers."""
+"""Rules about patterns in the numbers. Each one holds for every exercise."""
 
 from __future__ import annotations
 
-import torch
-
-from ..exercises.spec import Mistake, Tag
+from ..exercises.cases import OVERFLOWING, Tag
+from ..exercises.spec import Mistake
 from ..text import many
 from ..verdict import Finding
-from .comparison import close
 from .observation import Observation, place_in_words
 
 
 def known_mistake(o: Observation) -> Finding | None:
-    return as_mistake(o, o.mistakes[0]) if o.mistakes else None
+    return as_mistake(o, o.mistake) if o.mistake else None
 
 
 def as_mistake(o: Observation, mistake: Mistake) -> Finding:
@@ -22,12 +20,10 @@ def as_mistake(o: Observation, mistake: Mistake) -> Finding:
 
 def unwritten(o: Observation) -> Finding | None:
     c = o.wrong
-    if c is None or not bool((c.bad & c.unwritten).any()):
+    if c is None or not bool((left := o.left_as_they_were).any()):
         return None
-    unwritten = int(c.unwritten.sum())
-    was = "was" if unwritten == 1 else "were"
-    count = f"{unwritten} of {c.bad.numel()} elements {was} never written ({o.case.name})."
-    if c.unwritten.all():
+    count = f"{many(int(left.sum()), 'element was', 'elements were')} never written, of {left.numel()}."
+    if left.all():
         return Finding(
             "unwritten-output",
             count,
@@ -44,32 +40,45 @@ def unwritten(o: Observation) -> Finding | None:
         )
     return Finding(
         "unwritten-output",
-        f"{count} One of them: {place_in_words(c)}." if c.unwritten[c.worst] else count,
-        "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, or "
-        "its mask is too narrow.",
+        f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count,
+        _too_few_programs(o)
+        or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
+        "or its mask is too narrow.",
         "count the elements: programs × elements per program must cover the output.",
     )
 
 
+def _too_few_programs(o: Observation) -> str:
+    """Whole rows were left out, and there are fewer programs than rows."""
+    left, rows = o.left_as_they_were, len(o.comparison.bad_rows)
+    if left.ndim != 2 or not 0 < sum(o.programs) < rows or not bool(left.all(1).any()):
+        return ""
+    return (
+        f"The launch started {many(sum(o.programs), 'program', 'programs')} for {rows} rows, so each program has to "
+        "take several rows, in a loop."
+    )
+
+
 def not_finite(o: Observation) -> Finding | None:
+    """NaN or infinity. It is an overflow where exp overflows, or where the results that are finite are right."""
     c = o.wrong
     if c is None or not c.made_not_finite.any():
         return None
-    where = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
-    told = torch.isfinite(c.value) & (c.value != 0)  # a number that was divided by infinity is 0
-    near = close(c.value, c.expected, 0.06, c.bound.absolute)
-    if Tag.HALF in o.case.about and bool(torch.isinf(c.value).any()) and bool(near[told].all()):
+    happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
+    only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
+    if only_infinite or o.case.about & OVERFLOWING:
         return Finding(
-            "low-precision", where, "The largest float16 is 65504: a larger sum or exponential overflows.",
-            "convert to float32 right after the load: x.to(tl.float32).", second="overflow",
-        )  # fmt: skip
+            "overflow",
+            happened,
+            "The result has room in this dtype, but a number on the way to it is too large: exp(89) is infinite in "
+            "float32, and so is 70000 in float16.",
+            "compute in float32, multiply once, and subtract the maximum of the whole row before exp.",
+        )
     return Finding(
         "nan",
-        where,
-        "NaN comes from inf - inf, 0 * inf, 0 / 0 or inf / inf, or from a lane that was not loaded."
-        if c.value.isnan().any()
-        else "Infinity comes from a division by 0, such as a sum that is still 0, or from exp(x - m) while m is still "
-        "-inf.",
+        happened,
+        "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf. Infinity comes from a division by 0. The "
+        "maximum of a lane or a block that saw no element is still -inf.",
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )
@@ -106,7 +115,7 @@ def low_precision(o: Observation) -> Finding | None:
         off, what = f"errors reach {c.relative_error:.1e}", "an intermediate value"
     return Finding(
         "low-precision",
-        f"The result is close, but {off} ({o.case.name}).",
+        f"The result is close, but {off}.",
         f"Most often, {what} was kept in half precision, which has 8 or 11 bits: about three digits.",
         "convert to float32 right after the load, x.to(tl.float32), and accumulate in float32. The store converts "
         "back.",
@@ -115,13 +124,30 @@ def low_precision(o: Observation) -> Finding | None:
 
 def constant_factor(o: Observation) -> Finding | None:
     c = o.wrong
-    if c is None or c.ratio is None or abs(c.ratio - 1) < 1e-6 or not c.varies:
+    rounding = 1e-6 if c is None or c.bound.row_sum else c.bound.relative
+    if c is None or c.ratio is None or abs(c.ratio - 1) <= rounding or not c.varies:
         return None
     return Finding(
         "constant-factor",
-        f"Every element is {c.ratio:.6g} times the right one ({o.case.name}).",
+        f"Every element is {c.ratio:.6g} times the right one.",
         "The kernel is right except for one constant factor.",
         "look for a factor that should not be there, or for a missing division.",
+    )
+
+
+def factor_of_each_row(o: Observation) -> Finding | None:
+    """Each row is a multiple of the right row, where rows have a known sum."""
+    c = o.wrong
+    if c is None or c.bound.row_sum is None or c.row_ratios is None:
+        return None
+    low, high = float(c.row_ratios.min()), float(c.row_ratios.max())
+    return Finding(
+        "not-normalised",
+        f"Each row is a multiple of the right row, with factors from {low:.4g} to {high:.4g}.",
+        "The rows do not sum to 1. The exponentials are right, and the number that they are divided by is not their "
+        "sum.",
+        "check the divisor, the initial value of the sum, what each block adds to it, and what masked-off lanes add. "
+        "All exponentials of a row subtract the same maximum.",
     )
 
 

@@ -1,16 +1,15 @@
-"""The rules in their order. An exercise's own rules stand among the patterns: they know more about its subject."""
+"""The rules in their order. The first one that recognises an observation gives the finding."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..exercises.spec import Exercise
 from ..verdict import Finding
 from . import conduct, patterns, troubles
 from .observation import Observation, Rule
 
 # About what the answer did. The numbers do not matter.
-CONDUCT_RULES: tuple[Rule, ...] = (
+CONDUCT: tuple[Rule, ...] = (
     conduct.kept_from_earlier,
     troubles.invalid_access,
     troubles.died,
@@ -29,21 +28,27 @@ CONDUCT_RULES: tuple[Rule, ...] = (
     conduct.read_what_nothing_wrote,
     conduct.masked_lanes,
     conduct.misplaced,
+    conduct.too_few_programs,
+    conduct.changing_bits,
     conduct.reads_too_often,
 )
-# About patterns in the numbers, if no conduct rule explains the failure.
-_PATTERNS = (patterns.not_finite, patterns.tail, patterns.low_precision, patterns.constant_factor)
+# About patterns in the numbers, if no rule about conduct explains the failure.
+PATTERNS: tuple[Rule, ...] = (
+    patterns.unwritten,
+    patterns.known_mistake,
+    patterns.not_finite,
+    patterns.tail,
+    patterns.low_precision,
+    patterns.constant_factor,
+    patterns.factor_of_each_row,
+    patterns.wrong_value,
+)
+RULES = CONDUCT + PATTERNS
 
 
-def pattern_rules(exercise: Exercise) -> tuple[Rule, ...]:
-    return (*exercise.rules, *_PATTERNS, *exercise.last_rules, patterns.wrong_value)
-
-
-def diagnose(o: Observation, rules: tuple[Rule, ...] | None = None) -> Finding | None:
-    """Why this case failed; None if it passed. `rules` are tried in their order; by default, all rules."""
-    if rules is None:
-        rules = (*CONDUCT_RULES, patterns.unwritten, patterns.known_mistake, *pattern_rules(o.exercise))
-    for rule in rules:
+def diagnose(o: Observation) -> Finding | None:
+    """Why this case failed; None if it passed."""
+    for rule in RULES:
         if finding := rule(o):
-            return replace(finding, happened=finding.happened.strip())
+            return replace(finding, happened=finding.happened.strip(), case=o.case.name)
     return None

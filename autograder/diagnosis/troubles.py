@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import triton
 
+from workshop.advice import COMPARE, meaning, readable
+
 from ..box.wire import Fault, Trouble
-from ..exercises.spec import Tag
+from ..exercises.cases import Tag
 from ..verdict import Finding
 from ..versions import when
 from . import refusals
 from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
 
-_DESCRIPTOR_STORE = re.compile(r"(?<!\btl)\.store\(|store_tensor_descriptor")  # a line that stores through a descriptor
+MANY_PROGRAMS = 256  # of a launch; with fewer, a loop is what takes long
 _VERBS = {"load": "reads", "store": "writes"}
 
 
@@ -24,8 +26,8 @@ def invalid_access(o: Observation) -> Finding | None:
         return None
     return Finding(
         f"out-of-bounds-{a.kind}",
-        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that are in no tensor "
-        f"({o.case.name}, found by compute-sanitizer).",
+        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that are in no tensor, "
+        "as compute-sanitizer found.",
         "These lanes access memory outside of their tensor.",
         "check the pointer arithmetic and the mask of this access.",
         a.line,
@@ -36,18 +38,7 @@ def died(o: Observation) -> Finding | None:
     if o.exceeded == "space":
         return _out_of_memory(o, Trouble("memory"))
     if o.exceeded:
-        where, why = "A kernel", ""
-        if o.stage == "plan":
-            where = "The host function, or the compiler's reading of a kernel,"
-            why = " tl.static_range writes its body once for each step."
-        return Finding(
-            "timeout",
-            f"{where} did not end in time ({o.case.name}).",
-            f"A loop that never reaches its end runs forever.{why} A grid of very many programs takes too long: "
-            "they are tiny, or there is one for each element where one for each block is enough.",
-            "check that every loop advances towards its end, that BLOCK_SIZE is at least 128, and that the grid counts "
-            "blocks: triton.cdiv(n, BLOCK_SIZE).",
-        )
+        return _too_slow(o)
     if o.death:
         name = {9: "was killed (out of memory, or too long)", 11: "ended with a segmentation fault",
                 6: "aborted", 7: "ended with a bus error", 4: "ended with an illegal instruction",
@@ -55,11 +46,35 @@ def died(o: Observation) -> Finding | None:
         name = name.get(-o.death, "ended before it finished")
         return Finding(
             "crash",
-            f"The process that ran your code {name} ({o.case.name}).",
+            f"The process that ran your code {name}.",
             "Usually a pointer is far outside of its tensor, or the code ends its own process.",
             "check every number that is added to a pointer.",
         )
     return None
+
+
+def _too_slow(o: Observation) -> Finding:
+    if o.stage == "plan":
+        return Finding(
+            "timeout",
+            "The host function, or the compiler's reading of a kernel, did not end in time.",
+            "A loop that never reaches its end runs forever. tl.static_range writes its body once for each step.",
+            "check that every loop of the host function ends, and write range instead of tl.static_range.",
+        )
+    if sum(o.programs) >= MANY_PROGRAMS:
+        return Finding(
+            "timeout",
+            f"{sum(o.programs):,} programs did not end in time.",
+            "Each of them does little, or repeats what the others do.",
+            "give each program a block of elements, at least 128, and count blocks in the grid: triton.cdiv(n, "
+            "BLOCK_SIZE).",
+        )
+    return Finding(
+        "timeout",
+        "A kernel did not end in time.",
+        "A loop that never reaches its end runs forever.",
+        "check that every loop advances towards its end.",
+    )
 
 
 def troubled(o: Observation) -> Finding | None:
@@ -69,11 +84,12 @@ def troubled(o: Observation) -> Finding | None:
         return None
     return {
         "syntax": _syntax,
-        "compile": _refused,
+        "compile": lambda o, t: refusals.refused(t),
         "false-promise": _false_promise,
         "never-ends": _never_ends,
         "device-assert": _device_assert,
         "not-allowed": _not_allowed,
+        "not-loaded": _not_loaded,
         "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
         "host-arithmetic": _host_arithmetic,
@@ -91,13 +107,6 @@ def _syntax(o, t):
     return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
 
 
-def _refused(o, t):
-    finding = refusals.refused(t)
-    if finding.advice != refusals.COMPARE:
-        return finding
-    return replace(finding, advice=_advice(t.message, t.code, refusals.COMPARE))
-
-
 def _not_allowed(o, t):
     return Finding(
         "not-allowed",
@@ -109,10 +118,21 @@ def _not_allowed(o, t):
     )
 
 
+def _not_loaded(o, t):
+    return Finding(
+        "not-allowed",
+        f"The code needs the module {t.construct}, which cannot be loaded where it is judged.",
+        "The judge runs the code without files. The module is installed, and the answer may be right.",
+        "write the function without this module, or without the part of torch that loads it.",
+        t.line,
+        t.code,
+    )
+
+
 def _false_promise(o, t):
     return Finding(
         "false-promise",
-        f"{t.construct} promises the compiler something that is not true ({o.case.name}).",
+        f"{t.construct} promises the compiler something that is not true.",
         "The compiler believes it, and may read and write several elements at once where that is not possible.",
         "leave the promise out, or promise only what holds for every size and every program.",
         t.line,
@@ -123,7 +143,7 @@ def _false_promise(o, t):
 def _never_ends(o, t):
     return Finding(
         "timeout",
-        f"A kernel never ends: {t.construct} ({o.case.name}).",
+        f"A kernel does not end: {t.construct}.",
         "A program waits or loops until something changes, and nothing changes it.",
         "check that every loop advances towards its end, and that what a program waits for is always written.",
         t.line,
@@ -134,7 +154,7 @@ def _never_ends(o, t):
 def _device_assert(o, t):
     return Finding(
         "runtime-error",
-        f"tl.device_assert failed: {t.message.partition('. line ')[0]} ({o.case.name}).",
+        f"tl.device_assert failed: {t.message.partition('. line ')[0]}.",
         "The kernel itself says that this must not happen.",
         "look at the values that the assertion compares, or at the assertion.",
         t.line,
@@ -187,7 +207,7 @@ def _not_replayable(o, t):
 def _wrong_device(o, t):
     return Finding(
         "wrong-device",
-        f"{t.message} ({o.case.name}).",
+        f"{t.message}.",
         "A kernel runs on the device of its tensors, and the caller expects the result on the same device.",
         "make tensors on the input's device: torch.empty_like(x), or device=x.device.",
         t.line,
@@ -198,7 +218,7 @@ def _wrong_device(o, t):
 def _out_of_memory(o, t):
     return Finding(
         "out-of-memory",
-        f"The code asked for more memory than is available ({o.case.name}).",
+        "The code asked for more memory than is available.",
         "Temporary tensors grow with the input. A block that holds a whole row grows with the row.",
         "allocate one output of the input's shape, and go through long rows block by block.",
         t.line,
@@ -209,13 +229,14 @@ def _out_of_memory(o, t):
 def _garbled(o, t):
     return Finding(
         "crash",
-        f"The process that ran your code sent something that is not a report: {t.message} ({o.case.name}).",
+        f"The process that ran your code sent something that is not a report: {t.message}.",
         "The process writes its reports to a file descriptor of its own. Your code must not write to it.",
         "write only to file descriptors that your code opened.",
     )
 
 
 # What torch says where there is no GPU; a build for CUDA or ROCm names the driver, a build for the CPU itself.
+_NO_GPU = "This machine has no GPU, and the input is on the CPU."
 _NO_DEVICE = re.compile(r"cuda|\bhip\b|NVIDIA driver", re.I)
 _MEMORY = re.compile(
     r"out of memory|OutOfResources|out of resource|(can't|cannot) allocate memory|not enough memory|"
@@ -223,83 +244,9 @@ _MEMORY = re.compile(
     re.I,
 )
 
-# Common mistakes of beginners, by the message that Triton raises. The message is about Triton; the advice is about
-# the learner's line.
-_ADVICE = (
-    (r"^NameError: name '(torch|triton|tl|jax|jnp|jt|np|math|functools|workshop|device|DEVICE)'",
-     "run the notebook's first cell, then the answer cell, and check again. In a file of your own, write the import."),
-    (r"^NameError.*Did you mean", "correct the spelling of this name."),
-    (r"missing 1 required positional argument: 'meta'|\[grid\(\)\]",
-     "pass the grid function itself, without calling it: kernel[grid](…). Triton calls it."),
-    (r"launch grid is a tuple", "write the comma of a tuple with one number: (programs,)."),
-    (r"attribute 'all_kwargs'", 'a space is a list of triton.Config objects: triton.Config({"BLOCK_SIZE": 1024}).'),
-    (r"'dict' object has no attribute '\w*(BLOCK|QUARTER|ROWS)",
-     'what the grid function gets is a dictionary: meta["BLOCK_SIZE"].'),
-    (r"^KeyError.*\bmeta\[", "the dictionary has the names of the configurations: write the name as in triton.Config."),
-    (r"can only convert an array|cannot convert float NaN|(float|int)\(\) argument must be|\b(float|int)\(tl\.",
-     "Python's float and int take one number. For the values of a kernel, write .to(tl.float32) or .to(tl.int32)."),
-    (r"block cannot be a condition", "write the line with tl.where."),
-    (r"Shape element \d+ must have type",
-     "the shape of a block must be known when the kernel is compiled: use a tl.constexpr parameter, such as "
-     "BLOCK_SIZE."),
-    (r"invalid operands of type pointer<\w+> and [\w.]*float.*\+",
-     "what is added to a pointer must be a whole number, and this is a float. Does the launch pass its arguments in "
-     "the order of the kernel's parameters?"),
-    (r"^NameError: name '\w*(BLOCK|QUARTER|ROWS)\w*'",
-     "a constant of the kernel has no value in the host function. If autotune chooses it, make the grid a function: "
-     'Triton calls it with a dictionary of the chosen values, such as meta["BLOCK_SIZE"].'),
-    (r"^(NameError|UnboundLocalError)",
-     "check the spelling of this name. If it is right, give it a value above this line; if another cell does that, run "
-     "that cell, then this one."),
-    (r"AssertionError.*\btl\.rand",
-     "the seed must be a number, and a pointer is an address: load the seed first, tl.load(seed_ptr)."),
-    (r"axis \d+ out of bounds for shape", "a block of one dimension has only axis 0: tl.max(block, axis=0)."),
-    (r"unexpected keyword argument 'axis'.*tl\.softmax",
-     "tl.softmax knows one block only, and its argument is dim. Write the steps yourself: tl.max, tl.exp, tl.sum and "
-     "a division."),
-    (r"unexpected keyword argument 'dim'", "Triton says axis where torch says dim: axis=0."),
-    (r"unexpected keyword argument 'keepdim'", "Triton's argument is keep_dims. Without it, a block gives a number."),
-    (r"must be of type tl\.constexpr",
-     "tl.arange takes only constants: declare the parameter as BLOCK_SIZE: tl.constexpr, and add the start."),
-    (r"range must be a power of 2", "make the block size a power of two, and mask the lanes that have no element."),
-    (r"operands of type pointer<",
-     "a pointer is an address: load the number that lies there first, such as p = tl.load(p_ptr)."),
-    (r"add pointers together", "a pointer is an address: tl.load(pointer + offsets, mask=mask) reads the values."),
-    (r"Mask must have boolean", "a mask is a comparison, true or false for each lane: mask = offsets < n."),
-    (r"Unsupported ptr type", "tl.load takes a pointer, and this is a number: use it without tl.load. A seed that JAX "
-     "traces comes as an array: jnp.asarray(seed, jnp.int32)."),
-    (r"cannot be block type if pointer", "add the offsets to the pointer: x_ptr + offsets."),
-    (r"'DeviceFacts' object", "device is an object with the fields name, backend, arch, multiprocessors, registers, "
-     "shared_memory, warp_size and max_threads: write device.warp_size."),
-    (r"'InterpretedFunction' object has no attribute",
-     "the judge compiles nothing for your function: compile in a cell of your own, read the numbers, and return them."),
-    (r"not iterable.*_(ptr|row)\[|not subscriptable",
-     "a pointer is not a tensor: write x_ptr + offsets, not x_ptr[offsets]."),
-    (r"no len\(\)|IndexError.*\.shape\[",
-     "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
-    (r"Loop-carried.* fp32\S* but is re-assigned to fp64",
-     "a number that is too large for float32 makes everything that it meets float64: write -3.4e38, or convert with "
-     ".to(tl.float32)."),
-    (r"Loop-carried", "a variable that is a number before the loop must stay a number: use tl.sum(block, axis=0) or "
-     "tl.max(block, axis=0). Or begin with a block, such as tl.zeros((BLOCK_SIZE,), tl.float32)."),
-    (r"argument: 'axis'", "name the dimension of the launch grid: tl.program_id(axis=0)."),
-    (r"axis \[", "tl.max(block, axis=0) is the largest value of one block; tl.maximum(a, b) is the larger of two."),
-    (r"attribute 'scalar'|outside of the scope of a kernel", "say how many programs to start: kernel[grid](…)."),
-    (r"returned .*, not a tensor|returned None", "end the function with `return` and the output tensor."),
-    (r"multiple values for keyword", "autotune passes this argument: leave it out of the launch."),
-    (r"^ZeroDivisionError", "the divisor is 0 in this case: handle this case separately."),
-    (r"returned None", "end the function with `return` and its result."),
-)  # fmt: skip
-
-
-def _advice(text: str, code: str, otherwise: str) -> str:
-    return next((advice for pattern, advice in _ADVICE if re.search(pattern, f"{text} {code}")), otherwise)
-
-
 def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
-    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", text)
-    text = re.sub(r"'constexpr\[(\w+)\]'", r"\1", text)  # sizes in Triton's messages
+    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", readable(text))
     text = re.sub(r"The error occurred while tracing the function \S+ at \S+ for \w+\. ", "", text)  # the judge's file
     text = re.sub(r"functools\.partial\(<function Launches\.install.*>\)", "the launch", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
@@ -309,7 +256,7 @@ def _not_permitted(o, t):
     compiler = "a compiler, " if o.exercise.kind == "value" else ""
     return Finding(
         "runtime-error",
-        f"{t.type}: the code asked the system for something that is not allowed where it is judged ({o.case.name}).",
+        f"{t.type}: the code asked the system for something that is not allowed where it is judged.",
         f"The judge runs your function without {compiler}files, a network and other programs.",
         "run xray in a cell of your own, read its table, and return the numbers that you read."
         if compiler
@@ -321,7 +268,6 @@ def _not_permitted(o, t):
 
 def _exception(o, t):
     text = _readable(f"{t.type}: {t.message}".strip(": "))
-    short = text if len(text) < 600 else text[:600] + " …"
     if t.type == "NotImplementedError":
         happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
         return Finding("not-attempted", happened, advice="write the body of the function.")
@@ -332,51 +278,49 @@ def _exception(o, t):
     if t.type == "PermissionError":
         return _not_permitted(o, t)
     if _MEMORY.search(text):
-        return replace(_out_of_memory(o, t), happened=f"{short} ({o.case.name})")
+        return replace(_out_of_memory(o, t), happened=text)
     if GPU_FAULT.search(text):
         return Finding(
             "crash",
-            f"The GPU stopped the kernel: {short} ({o.case.name})",
+            f"The GPU stopped the kernel: {text}",
             "A lane used an invalid pointer.",
             "check every number that is added to a pointer.",
         )
-    without_gpu = o.stage == "plan" and o.backend == "interpreter"
-    if without_gpu and _NO_DEVICE.search(text):
-        return Finding(
-            "wrong-device",
-            f"{short}",
-            "This machine has no GPU, and the input is on the CPU.",
-            "make tensors on the input's device: torch.empty_like(x), or device=x.device.",
-            t.line,
-            t.code,
-        )
     if o.stage == "replay":
-        return Finding(
-            "compile-error" if o.backend != "interpreter" else "runtime-error",
-            f"The kernel cannot be launched: {short}",
-            advice=_advice(text, t.code, "compare the message with the line: which value is not what you expected?"),
-            line=t.line,
-            code=t.code,
-        )
-    refused = o.stage == "plan" and re.match(r"\s*(raise|assert)\b", t.code)
-    return Finding(
-        "runtime-error",
-        f"{short} ({o.case.name})",
-        f"The function must accept this input: {o.case.name}." if refused else "",
-        "" if refused else _advice(text, t.code, "read the message: the line above raised it." if t.line else ""),
-        t.line,
-        t.code,
-    )
+        slug = "compile-error" if o.backend != "interpreter" else "runtime-error"
+        means, advice = meaning(text)
+        return Finding(slug, f"The kernel cannot be launched: {text}", means, advice or COMPARE, t.line, t.code)
+    if o.backend == "interpreter" and _NO_DEVICE.search(text):
+        advice = "make tensors on the input's device: torch.empty_like(x), or device=x.device."
+        return Finding("wrong-device", text, _NO_GPU, advice, t.line, t.code)
+    return _raised(o, t, text)
+
+
+def _raised(o, t, text: str):
+    """An exception of the host function."""
+    means, advice = meaning(text)
+    if not advice:
+        means = f"{o.exercise.entry} must accept this input."
+        if o.backend == "interpreter" and t.type == "AssertionError":
+            means, advice = f"{means} {_NO_GPU}", "if the line asks for a GPU, leave it out."
+    return Finding("runtime-error", text, means, advice, t.line, t.code)
 
 
 _OTHER_FORM = re.compile(r"\w+ returned (?!None|nothing)(\w+), not a (tensor|JAX array)")
 
 
 def _other_form(o, kind: str, expected: str):
+    if kind == "Tensor":
+        names = o.exercise.inputs.outputs
+        return Finding(
+            "wrong-shape",
+            f"{o.exercise.entry} returned one tensor, expected {len(names)}: {' and '.join(names)}.",
+            advice="return them in this order: return a, b.",
+        )
     several = kind in ("list", "tuple", "dict", "set", "Size")
     return Finding(
         "wrong-shape" if several else "wrong-dtype",
-        f"{o.exercise.entry} returned {kind}, expected one {expected} ({o.case.name}).",
+        f"{o.exercise.entry} returned {kind}, expected one {expected}.",
         advice=f"return the {expected} that your kernel stores to{', alone' * several}.",
     )
 
@@ -395,9 +339,9 @@ def _fault(o, t):
         form = f"{f.argument} has shape {shape_in_words(f.shape)} and strides {shape_in_words(f.stride)} "
     happened = (
         f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}"
-        f"{', ' if one else f': {lanes}'}at {f.where}. {form}({o.case.name})."
+        f"{', ' if one else f': {lanes}'}at {f.where}. {form}".rstrip()
     )
-    return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code)
+    return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code, tensor=f.argument)
 
 
 def _is_one_number(o, f: Fault) -> bool:
@@ -411,12 +355,6 @@ def _why_outside(o, f: Fault):
             "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
             "check the number that is added to the pointer, for the first program and for the last one.",
         )
-    if f.kind == "store" and _DESCRIPTOR_STORE.search(f.code):
-        return (
-            "A Hopper GPU stores the block of a tensor descriptor in units of 16 bytes. A row whose length is no "
-            "multiple of 16 bytes is followed by zeros, which overwrite other data.",
-            "use the descriptor for whole blocks, and tl.store with a mask for the rest.",
-        )
     if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
         return (
             "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
@@ -427,7 +365,13 @@ def _why_outside(o, f: Fault):
             "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
             "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
         )
+    if any(f.program[1:]):
+        return (
+            "These lanes access memory outside of their tensor. The launch grid has several dimensions.",
+            "check the order of the grid: tl.program_id(0) counts along its first number. Then check the numbers that "
+            "are added to the pointer.",
+        )
     return (
         "These lanes access memory outside of their tensor.",
-        "check the pointer arithmetic and the mask of this access.",
+        "check the numbers that are added to the pointer, and that the mask compares them with the right length.",
     )

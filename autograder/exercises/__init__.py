@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import pkgutil
 import runpy
@@ -23,7 +24,10 @@ def find(name: str) -> Exercise:
     try:
         return EXERCISES[name]
     except KeyError:
-        raise UnknownExercise(f"there is no exercise {name!r}; there are: {', '.join(EXERCISES)}") from None
+        near = difflib.get_close_matches(name.lower(), EXERCISES, n=1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        there_are = f"there is no exercise {name!r}; {guess}there are: {', '.join(EXERCISES)}"
+        raise UnknownExercise(there_are) from None
 
 
 def add_from(folder: Path) -> list[str]:

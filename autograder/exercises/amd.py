@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import torch
 import triton
 import triton.language as tl
 
@@ -15,8 +14,11 @@ from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
 from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
+from ..text import many
 from ..verdict import Finding
-from .spec import Case, Exercise, Mistake, choice, integer
+from .cases import Case, integer
+from .design import Inputs, Level, Number, between, fixed
+from .spec import Exercise, Mistake
 
 TARGET = "gfx942"  # MI300X
 ROWS = 4096
@@ -140,51 +142,64 @@ READ_MISTAKES = (
 )
 
 
-# (vgprs, lds_bytes, num_warps, arch): in each row a different limit applies, or a rounding decides
-_KERNELS = (
-    (114, 16, 4, "gfx942"),
-    (62, 32, 8, "gfx942"),
-    (72, 0, 1, "gfx942"),
-    (72, 32, 8, "gfx942"),
-    (20, 0, 4, "gfx90a"),
-    (20, 20000, 4, "gfx942"),
-    (20, 20000, 4, "gfx950"),
-    (20, 20000, 4, "gfx90a"),
-    (170, 64, 4, "gfx942"),
-    (168, 64, 4, "gfx90a"),
-    (357, 16, 4, "gfx942"),
-    (72, 64, 16, "gfx950"),
-    (40, 65536, 8, "gfx950"),
-    (64, 0, 4, "gfx942"),
-    (65, 0, 4, "gfx942"),
-    (40, 8192, 4, "gfx942"),  # eight workgroups fill the LDS to the last byte
-    (40, 20480, 4, "gfx950"),
-    (40, 8193, 4, "gfx90a"),
-    (24, 6000, 1, "gfx942"),  # 10 waves on 4 execution units
-    (24, 3500, 1, "gfx942"),
-    (20, 100000, 4, "gfx942"),  # one workgroup does not fit
-    (20, 100000, 4, "gfx950"),
+LDS_STEPS = {"gfx90a": 512, "gfx942": 512, "gfx950": 1280}  # bytes
+
+
+def _in_whole_steps(vgprs: int, lds: int, warps: int, arch: str) -> bool:
+    """Whether the steps in which LDS is handed out change nothing: the lesson leaves them out."""
+    whole = -(-lds // LDS_STEPS[arch]) * LDS_STEPS[arch]
+    return occupancy(vgprs, whole, warps, arch) == occupancy(vgprs, lds, warps, arch)
+
+
+def _kernel_in_words(vgprs: int, lds: int, warps: int, arch: str) -> str:
+    return f"{arch}: {many(vgprs, 'VGPR', 'VGPRs')}, {many(lds, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
+
+
+_POWERS = tuple(1 << k for k in range(11, 17))  # they fill the LDS of two architectures to the last byte
+OCCUPANCY_INPUTS = Inputs(
+    (
+        Number(
+            "vgprs",
+            (
+                Level("few", between(1, 24)),
+                Level("a multiple of 8", lambda generator: 8 * integer(generator, 3, 32)),
+                Level("one more", lambda generator: 8 * integer(generator, 3, 32) + 1),
+                Level("some", between(25, 256)),
+                Level("many", between(257, 512)),
+            ),
+        ),
+        Number(
+            "lds_bytes",
+            (
+                Level("none", fixed(0)),
+                Level("little", between(1, 512)),
+                Level("some", between(2000, 30_000)),
+                Level("much", between(30_000, 160_000)),
+                Level("a power of two", fixed(*_POWERS)),
+                Level("one more", fixed(*(n + 1 for n in _POWERS))),
+            ),
+        ),
+        Number("num_warps", tuple(Level(str(warps), fixed(warps)) for warps in (1, 2, 4, 8, 16))),
+        Number("arch", tuple(Level(arch, fixed(arch)) for arch in COMPUTE_UNITS)),
+    ),
+    # in each of these another limit applies, or a rounding decides
+    first=tuple(
+        {"vgprs": vgprs, "lds_bytes": lds, "num_warps": warps, "arch": arch}
+        for vgprs, lds, warps, arch in (
+            (114, 16, 4, "gfx942"),
+            (72, 32, 8, "gfx942"),
+            (72, 32, 4, "gfx942"),  # 7 waves; in steps of 16 registers it would be 6
+            (73, 32, 4, "gfx90a"),  # 6 waves; without steps it would be 7
+            (20, 20_000, 4, "gfx942"),
+            (20, 20_000, 4, "gfx950"),
+            (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units
+            (40, 16_384, 4, "gfx90a"),  # four workgroups fill the LDS to the last byte
+            (20, 100_000, 4, "gfx942"),  # one workgroup does not fit
+        )
+    ),
+    asked=_in_whole_steps,
+    named=_kernel_in_words,
 )
-
-
-def _occupancy_case(vgprs: int, lds: int, warps: int, arch: str) -> Case:
-    name = f"{arch}: {vgprs} VGPRs, {lds} bytes, {warps} warp{'s' * (warps != 1)}"
-    return Case(name, lambda _: (vgprs, lds, warps, arch))
-
-
-def drawn_kernels(generator: torch.Generator) -> tuple[Case, ...]:
-    """Kernels that fit, with at least one wave on each execution unit. Most have fewer than eight."""
-    cases = []
-    while len(cases) < 12:
-        arch = choice(generator, tuple(COMPUTE_UNITS))
-        vgprs = integer(generator, 8, choice(generator, (64, 128, 512)))
-        most = COMPUTE_UNITS[arch].lds // choice(generator, (1, 4, 16))
-        lds = choice(generator, (0, 1)) * integer(generator, 16, most)
-        warps = choice(generator, (1, 2, 4, 8, 16))
-        found = occupancy(vgprs, lds, warps, arch)
-        if found and (found < 8 or len(cases) < 3):  # most small kernels reach 8
-            cases.append(_occupancy_case(vgprs, lds, warps, arch))
-    return tuple(cases)
 
 
 def _without_granule(vgprs, lds, warps, arch):
@@ -466,8 +481,7 @@ EXERCISES = (
         kind="value",
         entry="occupancy",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
-        cases=tuple(_occupancy_case(*kernel) for kernel in _KERNELS),
-        drawn=drawn_kernels,
+        inputs=OCCUPANCY_INPUTS,
         reference=lambda *kernel: int(occupancy(*kernel)),
         mistakes=OCCUPANCY_MISTAKES,
         explain=_by_limit,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import partial
 
 import torch
 
@@ -15,7 +16,9 @@ from workshop.occupancy import num_programs
 from workshop.syllabus import find
 
 from ..text import many
-from .spec import Case, Exercise, Mistake, choice, integer
+from .cases import choice, integer
+from .design import Inputs, Level, Number, between, fixed
+from .spec import Exercise, Mistake
 
 
 def bytes_moved(m: int, n: int, element_size: int) -> dict[str, int]:
@@ -42,20 +45,22 @@ def _per_operation(read: int, row_read: int, written: int, row_written: int):
     return compute
 
 
-def _bytes_case(m: int, n: int, size: int) -> Case:
-    return Case(f"{m} × {n}, {many(size, 'byte', 'bytes')} each", lambda _: (m, n, size))
-
-
-BYTES_CASES = tuple(_bytes_case(*each) for each in ((1823, 781, 4), (1, 1, 4), (4096, 8192, 2), (7, 1000, 8)))
-
-
-def drawn_bytes(generator: torch.Generator) -> tuple[Case, ...]:
-    """Matrices of all proportions: rows and columns with one to four digits each."""
-    digits = ((1, 4), (4, 1), (2, 3), (3, 2), (4, 4), (3, 3))
-    return tuple(
-        _bytes_case(*(integer(generator, 10 ** (k - 1), 10**k - 1) for k in pair), choice(generator, (1, 2, 4, 8)))
-        for pair in digits
-    )
+LENGTHS = (
+    Level("one", fixed(1)),
+    Level("few", between(2, 30)),
+    Level("hundreds", between(31, 999)),
+    Level("thousands", between(1000, 9999)),
+    Level("more", between(10_000, 10_000_000)),
+)
+BYTES_INPUTS = Inputs(
+    (
+        Number("m", LENGTHS),
+        Number("n", LENGTHS),
+        Number("element_size", tuple(Level(str(size), fixed(size)) for size in (1, 2, 4, 8))),
+    ),
+    first=({"m": 1823, "n": 781, "element_size": 4}, {"m": 4096, "n": 8192, "element_size": 2}),
+    named=lambda m, n, size: f"{m:,} × {n:,}, {many(size, 'byte', 'bytes')} each",
+)
 
 
 BYTES_MISTAKES = (
@@ -194,36 +199,6 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
 
 _RADEON = DeviceFacts("AMD Radeon RX 7900 XTX", "hip", "gfx1100", 48, 65536, 65536, 32, 1024)
 
-# (device, registers of a thread, shared bytes of a program, warps): in each row a different limit applies. The program
-# of the last row does not fit, and still one is launched for each multiprocessor.
-_LAUNCHES = (
-    ("NVIDIA H200", 62, 32, 8),
-    ("NVIDIA H200", 20, 0, 4),
-    ("NVIDIA A100", 40, 41000, 4),
-    ("NVIDIA H100", 255, 16, 4),
-    ("AMD Instinct MI210", 114, 16, 4),
-    ("AMD Instinct MI250X", 128, 0, 2),
-    ("AMD Instinct MI300X", 62, 32, 8),
-    ("AMD Instinct MI300X", 114, 16, 4),
-    ("AMD Instinct MI300X", 24, 20000, 4),
-    ("AMD Instinct MI355X", 168, 32784, 4),
-    ("AMD Instinct MI355X", 40, 64, 16),
-    (_RADEON.name, 96, 0, 4),
-    ("NVIDIA A100", 255, 16, 16),
-    ("NVIDIA H200", 32, 0, 1),
-    ("AMD Instinct MI300X", 73, 0, 4),  # in steps of 8 these would be 80 registers, and one program less
-)
-
-
-def _launch_case(device: DeviceFacts, regs: int, shared: int, warps: int) -> Case:
-    return Case(
-        f"{device.name}: {regs} registers, {shared} bytes, {warps} warp{'s' * (warps != 1)}",
-        lambda _: (regs, shared, warps, device),
-    )
-
-
-LAUNCH_CASES = tuple(_launch_case(KNOWN_DEVICES.get(name, _RADEON), *launch) for name, *launch in _LAUNCHES)
-
 # Architectures on which every reading of the lesson agrees whether the register file is doubled.
 _ARCHITECTURES = (
     ("cuda", "sm_80", 32), ("cuda", "sm_89", 32), ("cuda", "sm_90", 32), ("hip", "gfx1100", 32),
@@ -231,9 +206,9 @@ _ARCHITECTURES = (
 )  # fmt: skip
 
 
-def _made_up(generator: torch.Generator) -> DeviceFacts:
+def _made_up(architecture: tuple[str, str, int], generator: torch.Generator) -> DeviceFacts:
     """A device that no table contains. Its name says its numbers, so that a learner can repeat the case."""
-    backend, arch, warp_size = choice(generator, _ARCHITECTURES)
+    backend, arch, warp_size = architecture
     multiprocessors = integer(generator, 10, 320)
     registers = 1024 * choice(generator, (32, 64, 128))
     shared = 1024 * integer(generator, 32, 256)
@@ -242,19 +217,54 @@ def _made_up(generator: torch.Generator) -> DeviceFacts:
     return DeviceFacts(name, backend, arch, multiprocessors, registers, shared, warp_size, threads)
 
 
-def drawn_launches(generator: torch.Generator) -> tuple[Case, ...]:
-    """Launches on known and made-up devices. Registers, shared memory or threads may be the limit."""
-    known = [*KNOWN_DEVICES.values(), _RADEON]
-    devices = [choice(generator, known) for _ in range(3)] + [_made_up(generator) for _ in range(5)]
-    return tuple(
-        _launch_case(
-            device,
-            integer(generator, 16, choice(generator, (40, 128, 255))),
-            choice(generator, (0, 1)) * integer(generator, 16, device.shared_memory // choice(generator, (1, 4, 16))),
-            choice(generator, (1, 2, 4, 8, 16)),
+def _launch_in_words(regs: int, shared: int, warps: int, device: DeviceFacts) -> str:
+    return f"{device.name}: {regs} registers, {many(shared, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
+
+
+_DEVICES = (*KNOWN_DEVICES.values(), _RADEON)
+# With such kernels the registers of a device decide: that is what tables of devices differ in.
+_BY_REGISTERS = {"num_regs": ("many",), "shared_bytes": ("none",), "num_warps": ("1", "2", "4")}
+# Powers of two fill the shared memory of some devices to the last byte.
+_POWERS = tuple(1 << k for k in range(11, 17))
+LAUNCH_INPUTS = Inputs(
+    (
+        Number(
+            "num_regs",
+            (Level("few", between(8, 32)), Level("some", between(33, 128)), Level("many", between(129, 255))),
+        ),
+        Number(
+            "shared_bytes",
+            (
+                Level("none", fixed(0)),
+                Level("little", between(1, 512)),
+                Level("some", between(2000, 40_000)),
+                Level("much", between(40_000, 250_000)),
+                Level("a power of two", fixed(*_POWERS)),
+                Level("one more", fixed(*(n + 1 for n in _POWERS))),
+            ),
+        ),
+        Number("num_warps", tuple(Level(str(warps), fixed(warps)) for warps in (1, 2, 4, 8, 16, 32))),
+        Number(
+            "device",
+            (
+                *(Level(each[1], partial(_made_up, each)) for each in _ARCHITECTURES),
+                *(Level(each.name, fixed(each), once=True, only_with=_BY_REGISTERS) for each in _DEVICES),
+            ),
+        ),
+    ),
+    # in each of these another limit applies; in the last one steps of 8 registers would make one program less
+    first=tuple(
+        {"num_regs": regs, "shared_bytes": shared, "num_warps": warps, "device": KNOWN_DEVICES[name]}
+        for name, regs, shared, warps in (
+            ("NVIDIA H200", 62, 32, 8),
+            ("NVIDIA A100", 40, 41000, 4),
+            ("NVIDIA H200", 20, 0, 4),
+            ("AMD Instinct MI300X", 73, 0, 4),
+            ("NVIDIA H200", 16, 0, 1),  # 64 programs on each multiprocessor
         )
-        for device in devices
-    )
+    ),
+    named=_launch_in_words,
+)
 
 
 def _launch(**changed):
@@ -270,15 +280,26 @@ class _With:
         self.__dict__.update(facts | {k: v(device) if callable(v) else v for k, v in changed.items()})
 
 
-def _unrounded(regs, shared, warps, device, least=1):
+def _limits(regs, shared, warps, device) -> list[float]:
+    """How many programs fit on a multiprocessor by registers, by threads and by shared memory, parts of them too."""
     threads = warps * device.warp_size
     limits = [device.registers * (1 + device.is_cdna) / (regs * threads), device.max_threads / threads]
     if shared:
         limits.append(device.shared_memory / shared)
-    return device.multiprocessors * max(least, min(limits))
+    return limits
+
+
+def _unrounded(*launch, least=1):
+    return launch[-1].multiprocessors * max(least, min(_limits(*launch)))
 
 
 LAUNCH_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        lambda *launch: launch[-1].multiprocessors * max(1, int(max(_limits(*launch)))),
+        "That is the largest of the limits. A program must fit by each of them.",
+        "Take the smallest of the three limits: min, not max.",
+    ),
     Mistake(
         "wrong-value",
         lambda regs, shared, warps, device: (
@@ -406,8 +427,7 @@ EXERCISES = (
         kind="value",
         entry="bytes_moved",
         signature="bytes_moved(m, n, element_size) -> dict(torch_read, torch_written, fused_read, fused_written)",
-        cases=BYTES_CASES,
-        drawn=drawn_bytes,
+        inputs=BYTES_INPUTS,
         reference=bytes_moved,
         mistakes=BYTES_MISTAKES,
         explain=_counted,
@@ -418,8 +438,7 @@ EXERCISES = (
         kind="value",
         entry="num_programs",
         signature="num_programs(num_regs, shared_bytes, num_warps, device) -> int",
-        cases=LAUNCH_CASES,
-        drawn=drawn_launches,
+        inputs=LAUNCH_INPUTS,
         reference=num_programs,
         mistakes=LAUNCH_MISTAKES,
         explain=_by_limit,

@@ -1,23 +1,108 @@
-"""Tests whether a mask of zeros and ones is random.
+"""What is wrong with the random masks of dropout, told from the outputs of a case.
 
-A right mask exceeds each bound with a probability of at most ALPHA.
+An answer may map elements to random numbers in any way. So a mask is judged by properties that every right mask has:
+the right share of elements is kept, elements are independent of each other, and so are seeds. Each test is a bound that
+a right mask exceeds with a probability of at most ALPHA (two tests divide ALPHA by what they look at). An answer meets
+fewer than 60 bounds, so a judgement refuses a right one with a probability below 1e-6.
+
+Sources of the bounds: Hoeffding, Probability inequalities for sums of bounded random variables, 1963 (theorem 1 for the
+rate, theorem 2 for sums of independent terms); Azuma, Weighted sums of certain dependent random variables, 1967, for
+sums of products at one distance, which are a martingale.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
+from dataclasses import dataclass
 
+import numpy as np
 import torch
 
-ALPHA = 1e-12  # the probability that a right mask exceeds one bound, or one family of bounds
+from ..text import many
+from ..verdict import Finding
 
-CORRELATED = 0.25  # the masks of two seeds correlate less at every shift
+ALPHA = 1e-8  # the probability that a right mask exceeds one bound
+CORRELATED = 0.25  # the masks of two seeds correlate less at every shift; a mapping may share a few numbers
+MANY = 1024  # elements from which on distances and shifts are looked at
+WINDOW = 64  # decisions in a row that are compared with those elsewhere
+
+COMPARE = (
+    "An element is kept if its random number, in [0, 1), is at least p.",
+    "compare like this: keep = random >= p.",
+)
+CHOOSE = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
+_ONE_NUMBER = (
+    "Random numbers are used more than once: the generator gives one number for each pair (seed, offset).",
+    "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE).",
+)
+
+
+@dataclass
+class Masks:
+    """The masks of a case: for each seed, which elements of x were kept, as a row of booleans."""
+
+    p: float
+    x: torch.Tensor
+    columns: int
+    of_seed: dict[int, torch.Tensor]
+
+    @property
+    def all(self) -> list[torch.Tensor]:
+        return list(self.of_seed.values())
+
+    @functools.cached_property
+    def counts(self) -> tuple[int, int]:
+        """Elements kept, and elements, of all masks together."""
+        return sum(int(mask.sum()) for mask in self.all), sum(mask.numel() for mask in self.all)
+
+    @functools.cached_property
+    def dropped(self) -> float:
+        """The share of dropped elements that the tests of independence reckon with: p, or what is there instead."""
+        k, n = self.counts
+        return self.p if plausible(k, n, 1 - self.p) else 1 - k / n
+
+    @functools.cached_property
+    def first_spectra(self) -> list[torch.Tensor]:
+        """Those of the first two masks."""
+        return [spectrum(mask, self.dropped) for mask in self.all[:2]]
+
+    @property
+    def telling(self) -> bool:
+        """Whether the masks are long, and random enough, for tests of independence."""
+        n, p = self.all[0].numel(), self.dropped
+        return n * p * (1 - p) > 40
+
+
+def judge_masks(calls: list) -> Finding | None:
+    """Same seed, same mask; other seed, other mask; elements independent, and the right share of them kept.
+
+    Each call is a JaxCall with the arguments (x, p, seed). No element of x is zero: a zero was dropped.
+    """
+    x, p, _ = calls[0].arguments
+    if not x.numel():
+        return None
+    masks = Masks(p, x.flatten(), x.shape[-1], {})
+    for each in calls:
+        kept = (each.got != 0).flatten()
+        if not torch.equal(masks.of_seed.setdefault(each.arguments[2], kept), kept):
+            return _unsteady(each)
+    if finding := _nothing_kept(masks) or _negative_dropped(masks):
+        return finding
+    tests = (_equal_for_two_seeds, _patterns, _alike_for_two_seeds, _shifted, _shared_number, _fixed_element)
+    found = (test(masks) for test in tests if masks.telling)
+    return _all_or_nothing(masks) or next(filter(None, found), None) or _wrong_rate(masks)
+
+
+# -- rates -------------------------------------------------------------------------------------------------
 
 
 def plausible(k: int, n: int, q: float, alpha: float = ALPHA) -> bool:
     """Whether k of n is possible for n independent events of probability q.
 
-    It returns False for a right answer with a probability of at most alpha: Chernoff, P <= 2 exp(-n KL(k/n || q)).
+    It returns False for a right answer with a probability of at most alpha: Hoeffding's theorem 1, in Chernoff's form,
+    P <= 2 exp(-n KL(k/n || q)).
     """
     return n * _divergence(k / n, q) <= math.log(2 / alpha)
 
@@ -41,40 +126,258 @@ def _divergence(a: float, q: float) -> float:
     return sum(0.0 if x == 0 else math.inf if y <= 0 else x * math.log(x / y) for x, y in parts)
 
 
-def correlated(mask: torch.Tensor, other: torch.Tensor, p: float) -> bool:
-    """Whether two masks agree, or disagree, more than independent ones do: Azuma and Hoeffding's bound.
+def _nothing_kept(masks: Masks) -> Finding | None:
+    k, n = masks.counts
+    if k or n * (1 - masks.p) < 2 * math.log(1 / ALPHA):
+        return None
+    return Finding(
+        "not-attempted",
+        "The output is zero everywhere.",
+        "No element is kept.",
+        "write the kernel: store what is kept, and 0 for what is dropped.",
+    )
 
-    The terms (kept - q)(kept' - q) have mean 0 and size at most c = max(p, q)^2, so their sum exceeds
-    c sqrt(2 n ln(2 / alpha)) with probability at most alpha.
+
+def _negative_dropped(masks: Masks) -> Finding | None:
+    kept = [torch.stack(masks.all)[:, part] for part in (masks.x < 0, masks.x > 0)]
+    enough = (1 - masks.p) * kept[0].numel() > math.log(1 / ALPHA)
+    if not enough or bool(kept[0].any()) or not plausible(int(kept[1].sum()), kept[1].numel(), 1 - masks.p):
+        return None
+    return Finding(
+        "wrong-value",
+        "Every negative element became zero.",
+        "That is ReLU. Leaky ReLU multiplies a negative number by 0.01.",
+        "use tl.where(x >= 0, x, 0.01 * x).",
+    )
+
+
+def _wrong_rate(masks: Masks) -> Finding | None:
+    (k, n), p = masks.counts, masks.p
+    if plausible(k, n, 1 - p):
+        return None
+    if p in (0, 1):
+        count, what = (n - k, "dropped") if p == 0 else (k, "kept")
+        are = f"{many(count, 'element is', 'elements are')} {what} at p = {p:g}"
+        return Finding("wrong-rate", f"{are}, which {'keeps' if p == 0 else 'drops'} every element.", *COMPARE)
+    low, high = plausible_range(n, 1 - p)
+    happened = (
+        f"{k} of {n} elements are kept. With p = {p:.6g}, about {(1 - p) * n:.0f} are expected, and a right answer "
+        f"keeps {math.ceil(low * n)} to {math.floor(high * n)}."
+    )
+    if plausible(k, n, p):
+        means = "An element is kept with probability p: the comparison or the tl.where is the wrong way round."
+        return Finding("wrong-rate", happened, means, CHOOSE)
+    means = "An element is kept if its random number, in [0, 1), is at least p. Is p rounded before the comparison?"
+    return Finding("wrong-rate", happened, means, COMPARE[1])
+
+
+# -- elements ----------------------------------------------------------------------------------------------
+
+
+def _all_or_nothing(masks: Masks) -> Finding | None:
+    whole = {bool(mask.any()) for mask in masks.all if bool(mask.all()) or not bool(mask.any())}
+    if len(whole) < 2 or masks.x.numel() < 64:
+        return None
+    return Finding("same-mask", "Each seed keeps all elements, or drops all.", *_ONE_NUMBER)
+
+
+def _patterns(masks: Masks) -> Finding | None:
+    """Elements of one mask that share their numbers."""
+    if masks.x.numel() < MANY:
+        return None
+    for mask, waves in zip(masks.all, masks.first_spectra):
+        if found := repeated_window(mask) if masks.p == masks.dropped == 0.5 else None:
+            first, second = found
+            return _same_mask(f"From element {second} on, the mask is that from element {first} on", masks)
+        if distance := repeats(waves, len(mask), masks.dropped):
+            rows = "Different rows have the same mask" if distance == masks.columns else None
+            near = "Neighbours are kept or dropped together" if distance == 1 else None
+            return _same_mask(rows or near or f"The mask repeats after {distance} elements", masks)
+        if (total := reflected(waves, len(mask), masks.dropped)) is not None:
+            return _same_mask(f"Elements i and {total} - i are kept or dropped together", masks)
+    return None
+
+
+def _same_mask(happened: str, masks: Masks) -> Finding:
+    return Finding("same-mask", f"{happened}.", *_ONE_NUMBER)
+
+
+def repeated_window(mask: torch.Tensor) -> tuple[int, int] | None:
+    """Two places from which on 2 * WINDOW decisions are the same, of a mask with p = 0.5.
+
+    By chance, with probability n^2 / 2^129 at most: two windows agree with 2^-128, also if they overlap.
     """
-    q = 1 - p
-    total = float(((mask.double() - q) * (other.double() - q)).sum())
-    return abs(total) > max(p, q) ** 2 * math.sqrt(2 * mask.numel() * math.log(2 / ALPHA))
+    bits = mask.to(torch.int64)
+    words = bits.clone()
+    length = 1
+    while length < WINDOW:  # a word of `length` decisions from each place
+        words = (words[:-length] << length) + words[length:]
+        length *= 2
+    order = words.argsort(stable=True)
+    same = words[order][1:] == words[order][:-1]
+    first, second = order[:-1][same], order[1:][same]
+    inside = second + WINDOW < len(words)
+    first, second = first[inside], second[inside]
+    again = words[first + WINDOW] == words[second + WINDOW]
+    return (int(first[again][0]), int(second[again][0])) if bool(again.any()) else None
 
 
-def shifted(mask: torch.Tensor, other: torch.Tensor, p: float) -> int | None:
-    """The shift at which two masks correlate most, if by more than CORRELATED there.
+def spectrum(mask: torch.Tensor, p: float) -> torch.Tensor:
+    """The Fourier transform of kept - (1 - p), with room for every shift.
 
-    With 2048 elements and p = 0.5, two right masks do so at any shift with a probability below 1e-24 (Hoeffding:
-    4096 shifts, each with at most 2 exp(-n / 32)).
+    It is numpy's: torch's prepares each transform anew, which takes longer than the transform.
     """
-    n, q = mask.numel(), 1 - p
-    one, two = (torch.fft.rfft(each.double() - q, 2 * n) for each in (mask, other))
-    sums = torch.fft.irfft(one.conj() * two, 2 * n).abs()
-    most = int(sums.argmax())
-    return (most if most < n else most - 2 * n) if float(sums[most]) > CORRELATED * n * p * q else None
+    return torch.from_numpy(np.fft.rfft((mask.double() - (1 - p)).numpy(), _room(len(mask))))
 
 
-def repeats(mask: torch.Tensor, p: float) -> int | None:
-    """The shift at which a mask agrees with itself most, if that is more than chance allows.
+def _sums(waves: torch.Tensor, n: int) -> torch.Tensor:
+    """What has this spectrum."""
+    return torch.from_numpy(np.fft.irfft(waves.numpy(), _room(n)))
 
-    The bounds are those of `correlated`.
+
+def _room(n: int) -> int:
+    """A length of at least 2 n for which the transform is fast: a power of two, or an odd number times one."""
+    return min(odd << (-(-2 * n // odd) - 1).bit_length() for odd in (1, 3, 5, 9, 15))
+
+
+def repeats(waves: torch.Tensor, n: int, p: float) -> int | None:
+    """The distance at which elements agree, or disagree, most, if that is more than chance allows.
+
+    waves: the spectrum of a mask of n elements.
+
+    The products at one distance have mean 0 and size at most c = max(p, 1 - p)^2, and are a martingale's steps: m of
+    them exceed c sqrt(2 m ln(2 / alpha)) with probability at most alpha (Azuma).
     """
-    n, q = mask.numel(), 1 - p
-    centred = mask.double() - q
-    spectrum = torch.fft.rfft(centred, 2 * n)
-    sums = torch.fft.irfft(spectrum.abs() ** 2, 2 * n)[1:n]
+    sums = _sums(waves.conj() * waves, n)[1:n]
     terms = torch.arange(n - 1, 0, -1, dtype=torch.float64)
-    bounds = max(p, q) ** 2 * torch.sqrt(2 * terms * math.log(2 * n / ALPHA))
+    bounds = max(p, 1 - p) ** 2 * torch.sqrt(2 * terms * math.log(2 * n / ALPHA))
     excess = sums.abs() / bounds
     return int(excess.argmax()) + 1 if bool((excess > 1).any()) else None
+
+
+def reflected(waves: torch.Tensor, n: int, p: float) -> int | None:
+    """The number t for which elements i and t - i agree, or disagree, more than chance allows (Hoeffding).
+
+    Each pair stands in the sum twice, and an element that meets itself once.
+    """
+    sums = _sums(waves**2, n)[: 2 * n - 1]
+    t = torch.arange(2 * n - 1, dtype=torch.float64)
+    pairs = torch.minimum(t + 1, 2 * n - 1 - t) / 2
+    c = max(p, 1 - p) ** 2
+    excess = sums.abs() / (2 * c * torch.sqrt(2 * pairs * math.log(4 * n / ALPHA)) + c)
+    return int(excess.argmax()) if bool((excess > 1).any()) else None
+
+
+def _shared_number(masks: Masks) -> Finding | None:
+    """Two elements, near or far, that are kept, and dropped, by the same seeds. With few seeds, chance does that."""
+    n, p = masks.x.numel(), masks.dropped
+    if n**2 / 2 * (p * p + (1 - p) * (1 - p)) ** len(masks.all) > ALPHA:
+        return None
+    words = sum(mask.to(torch.int64) << bit for bit, mask in enumerate(masks.all[:63]))
+    _, word, count = torch.unique(words, return_inverse=True, return_counts=True)
+    shared = (count[word] > 1).nonzero().flatten()
+    if not len(shared):
+        return None
+    first, second = (word == word[shared[0]]).nonzero().flatten()[:2].tolist()
+    return Finding(
+        "same-mask",
+        f"Elements {first} and {second} are kept by the same seeds, and dropped by the same seeds; {len(shared)} of "
+        f"{n} elements have such a partner.",
+        "They share one random number, so their masks are not independent.",
+        "give every element another offset: tl.rand(seed, offsets), with the offsets of the element.",
+    )
+
+
+def _fixed_element(masks: Masks) -> Finding | None:
+    """An element that too many seeds keep, or too few."""
+    kept, seeds, n = torch.stack(masks.all).sum(0), len(masks.all), masks.x.numel()
+    for element in (int(kept.argmin()), int(kept.argmax())):
+        if not plausible(k := int(kept[element]), seeds, 1 - masks.dropped, ALPHA / n):
+            happened = f"Element {element} is kept by {k} of {seeds} seeds."
+            return Finding("seed-ignored", happened, "Its random number hardly depends on the seed.", _GIVE_SEED)
+    return None
+
+
+# -- seeds -------------------------------------------------------------------------------------------------
+
+_GIVE_SEED = "pass the seed to the generator: tl.rand(seed, offsets)."
+
+
+def _unsteady(call) -> Finding:
+    if call.part == "value":
+        return Finding(
+            "seed-ignored",
+            f"Seed {call.arguments[2]} gave another mask in the value beside a gradient.",
+            "jax.value_and_grad takes the value from the forward rule of jax.custom_vjp.",
+            "let the forward rule return what the function itself returns, for the same arguments in the same order.",
+        )
+    how = "under jax.jit" if call.call.jit else "in a second call"
+    return Finding(
+        "seed-ignored",
+        f"Seed {call.arguments[2]} gave another mask {how}.",
+        "The mask must depend only on the value of the seed and on the element. In the kernel, an array argument is a "
+        "pointer: it holds an address, not the value.",
+        "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).",
+    )
+
+
+def _equal_for_two_seeds(masks: Masks) -> Finding | None:
+    seen: dict[bytes, int] = {}
+    for seed, mask in masks.of_seed.items():
+        if (other := seen.setdefault(mask.numpy().tobytes(), seed)) != seed:
+            return _same_for(other, seed, "the same mask", masks)
+    return None
+
+
+def _same_for(seed: int, other: int, what: str, masks: Masks) -> Finding:
+    return Finding(
+        "seed-ignored",
+        f"Seeds {seed} and {other} gave {what}.",
+        "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
+        _GIVE_SEED,
+    )
+
+
+def _alike_for_two_seeds(masks: Masks) -> Finding | None:
+    """Two masks that agree, or disagree, more than independent ones do (Hoeffding)."""
+    p, seeds, n = masks.dropped, list(masks.of_seed), masks.x.numel()
+    centred = torch.stack(masks.all).float() - (1 - p)
+    sums = (centred @ centred.T).double().abs().fill_diagonal_(0)
+    pairs = max(len(seeds) * (len(seeds) - 1) // 2, 1)
+    if float(sums.max()) <= max(p, 1 - p) ** 2 * math.sqrt(2 * n * math.log(2 * pairs / ALPHA)) + 1e-5 * n:
+        return None
+    first, second = divmod(int(sums.argmax()), len(seeds))
+    share = float((masks.all[first] == masks.all[second]).double().mean())
+    return _same_for(seeds[first], seeds[second], f"masks that agree in {share:.1%}", masks)
+
+
+def shifted(one: torch.Tensor, two: torch.Tensor, n: int, p: float) -> int | None:
+    """The shift at which two masks of n elements correlate most, if by more than CORRELATED there, from their spectra.
+
+    Two right masks do so at one of 2 n shifts with a probability of at most `by_chance` (Hoeffding: a term has mean 0
+    and moves in a range of max(p, 1 - p)^2 + p (1 - p)). If that is more than ALPHA, nothing is found.
+    """
+    room, spread = _room(n), p * (1 - p)
+    by_chance = 4 * n * math.exp(-2 * n * (CORRELATED * spread / (max(p, 1 - p) ** 2 + spread)) ** 2)
+    if by_chance > ALPHA:
+        return None
+    sums = _sums(one.conj() * two, n).abs()
+    most = int(sums.argmax())
+    return (most if most < n else most - room) if float(sums[most]) > CORRELATED * n * spread else None
+
+
+def _shifted(masks: Masks) -> Finding | None:
+    """Two seeds with one stream of numbers. The first seed is compared with every other one."""
+    n, p = masks.x.numel(), masks.dropped
+    spectra = itertools.chain(masks.first_spectra, (spectrum(mask, p) for mask in masks.all[2:]))
+    first = next(spectra)
+    shifts = (shifted(first, other, n, p) for other in spectra)
+    if (shift := next((s for s in shifts if s is not None), None)) is None:
+        return None
+    return Finding(
+        "seed-ignored",
+        f"The masks of two seeds are alike if one of them is shifted by {many(abs(shift), 'element', 'elements')}.",
+        "All seeds use the same random numbers, from another place on. Masks of different layers and steps are not "
+        "independent then.",
+        "leave the offsets as they are, and give the seed to the generator: tl.rand(seed, offsets).",
+    )

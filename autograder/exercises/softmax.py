@@ -6,19 +6,24 @@ import torch
 
 from workshop.syllabus import find
 
-from .softmax_mistakes import MISTAKES, ONLINE_MISTAKES
-from .softmax_rules import (
-    lanes_without_elements,
-    lost_low_rows,
-    misses_columns,
-    more_in_the_sum,
-    not_nan,
-    not_normalised,
-    only_long_rows,
-    only_ragged_rows,
-    overflowed,
+from .cases import integer
+from .design import (
+    RAGGED,
+    WHOLE,
+    Dimension,
+    Inputs,
+    Level,
+    TensorArgument,
+    Values,
+    between,
+    columns,
+    fixed,
+    odd,
+    rows,
+    spread,
 )
-from .spec import Blanks, Bound, Case, Exercise, Large, Strided, choice, integer, large_rows, spread
+from .softmax_mistakes import MISTAKES
+from .spec import Blanks, Bound, Exercise
 
 # Elementwise: the error of exp and of one rounding of the output. Row sum: the rounding errors of single elements
 # average out, so the sum is close to 1 unless it was computed in half precision. tests/test_bounds.py proves that
@@ -30,200 +35,183 @@ BOUNDS = {
 }
 
 
-def _rows(m: int, n: int, row_stride=None, dtype=torch.float32, values=None):
-    """A case's argument: an m × n tensor from `values(m, n, generator)`, by default normal numbers."""
-
-    def make(generator):
-        x = values(m, n, generator) if values else torch.randn(m, n, generator=generator)
-        return (Strided(x.to(dtype), row_stride),)
-
-    return make
-
-
-def _ascending(m, n, generator):
+def _ascending(shape, dtype, generator):
     """Each block has a larger maximum than all before it: every block has to rescale the running sum.
 
     The steps are so large that exp overflows against the maximum of the first block alone.
     """
+    m, n = shape
     return torch.linspace(-100, 100, n).repeat(m, 1) + 0.1 * torch.randn(m, n, generator=generator)
 
 
-def _negative(m, n, generator):
-    """All elements are far below 0. From the second row on, exp of every element is 0 in float32."""
+def _low(shape, dtype, generator):
+    """All elements are far below 0. Only in the second row of three exp of an element is more than 0 in float32."""
+    m, n = shape
     x = -6.0 - 3.0 * torch.rand(m, n, generator=generator)
-    x[1:] -= 200.0
-    return x
+    levels = torch.tensor([-20_000.0, 0.0, -200.0])
+    return x + levels[torch.arange(m) % 3][:, None]
 
 
-def _levels(m, n, generator):
+def _levels(shape, dtype, generator):
     """Each row has its own level, so what a program keeps from an earlier row shows."""
-    return torch.randn(m, n, generator=generator) + 400.0 * (torch.rand(m, 1, generator=generator) - 0.5)
-
-
-def _low(m, n, generator):
-    return -20_000.0 - 3.0 * torch.rand(m, n, generator=generator)
-
-
-def _huge(m, n, generator):
-    return 200.0 + 40.0 * torch.randn(m, n, generator=generator)
-
-
-def _largest_first(m, n, generator):
-    """exp of the first element overflows if only the maximum of a later block is subtracted."""
+    m, n = shape
     x = torch.randn(m, n, generator=generator)
+    return x + 400.0 * (torch.rand(m, 1, generator=generator) - 0.5) if m > 60 else x
+
+
+def _huge(shape, dtype, generator):
+    return 200.0 + 40.0 * torch.randn(shape, generator=generator)
+
+
+def _largest_first(shape, dtype, generator):
+    """exp of the first element overflows if only the maximum of a later block is subtracted."""
+    x = torch.randn(shape, generator=generator)
     x[:, 0] = 120.0
     return x
 
 
-BLOCK_ENDS = (64, 127, 128, 255, 256, 511, 512, 1023, 1024, 1039)
+BLOCK_ENDS = torch.tensor([63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024])
 
 
-def _one_large(m, n, generator):
+def _one_large(shape, dtype, generator):
     """One element of each row is far above the others, at an end of a block: a maximum that misses it overflows."""
+    m, n = shape
     x = torch.randn(m, n, generator=generator)
-    x[torch.arange(m), torch.tensor(BLOCK_ENDS)] = 120.0
+    ends = torch.cat([BLOCK_ENDS[n - 1 > BLOCK_ENDS], torch.tensor([n - 1])])
+    x[torch.arange(m), ends[torch.arange(m) % len(ends)]] = 120.0
     return x
 
 
-def _equal(m, n, generator):
-    return torch.full((m, n), float(torch.randn((), generator=generator)))
+def _equal(shape, dtype, generator):
+    return torch.full(shape, float(torch.randn((), generator=generator)))
 
 
-def _narrow(m, n, generator):
-    return 0.25 * torch.randn(m, n, generator=generator)
+def _masked(shape, dtype, generator):
+    """Rows with 0.93 of their elements -inf, as an attention mask makes them: at the beginning, around the middle, …
 
-
-def _masked(hidden: int):
-    """Rows that begin with `hidden` times -inf, as an attention mask makes them."""
-
-    def values(m, n, generator):
-        x = torch.randn(m, n, generator=generator)
-        x[:, :hidden] = -torch.inf
-        return x
-
-    return values
-
-
-def _one_row_masked(m, n, generator):
+    and at the beginning of numbers that are very low, and at the end. Whole blocks are among them.
+    """
+    m, n = shape
     x = torch.randn(m, n, generator=generator)
+    hidden = max(1, int(0.93 * n))
+    seen = n - hidden
+    for row in range(m):
+        start = (0, integer(generator, 0, seen), 0, seen)[row % 4]
+        x[row] = 2.0 * x[row] - (20_000.0 if row % 4 == 2 else 0.0)
+        x[row, start : start + hidden] = -torch.inf
+    return x
+
+
+def _one_row_masked(shape, dtype, generator):
+    x = torch.randn(shape, generator=generator)
     x[0] = -torch.inf
     return x
 
 
-def _heavy_head(m, n, generator):
+def _heavy_head(shape, dtype, generator):
     """256 terms near 1, then many small terms. Half precision loses the small ones, also in sums per lane."""
-    x = 0.25 * torch.randn(m, n, generator=generator)
+    x = 0.25 * torch.randn(shape, generator=generator)
     x[:, 256:] -= 8.0
     return x
 
 
-def _stairs(m, n, generator):
+def _stairs(shape, dtype, generator):
     """Equal numbers in 8192 columns, then larger ones. All lanes of a block round alike, so their errors add up."""
+    m, n = shape
     return 0.3 * (torch.arange(n) // 8192).repeat(m, 1) + torch.randn(m, 1, generator=generator)
 
 
-def _far(m, n, generator):
-    """Finite values from one end of float32 to the other, in rows of four kinds that take turns.
+def _far(shape, dtype, generator):
+    """Finite values from one end of the dtype to the other, in rows of four kinds that take turns.
 
     Large numbers are far from each other, and below 2.3e38, so that their product with log2(e) is finite too.
     """
+    m, n = shape
+    if dtype == torch.float16:
+        x = 65_000.0 * (2.0 * torch.rand(m, n, generator=generator) - 1.0)
+        x[0] = -10_500.0 - 54_000.0 * torch.rand(n, generator=generator)
+        return x
     kinds = (
         2.0 * torch.randn(m, n, generator=generator) - 20_000.0,
-        -spread(generator, 100, 127, m, n).abs(),
+        _lowest((m, n), dtype, generator),
         spread(generator, 100, 127, m, n).abs(),
         spread(generator, -20, 127, m, n),
     )
     return torch.stack([kinds[row % 4][row] for row in range(m)])
 
 
-def _far_half(m, n, generator):
-    """As `_far`, from one end of float16 to the other. The first row is below -10,000."""
-    x = 65_000.0 * (2.0 * torch.rand(m, n, generator=generator) - 1.0)
-    x[0] = -10_500.0 - 54_000.0 * torch.rand(n, generator=generator)
-    return x
+def _lowest(shape, dtype, generator):
+    """No other number that stands for -inf is below these."""
+    return -spread(generator, 100, 127, *shape).abs()
 
 
-def _masked_anywhere(m, n, generator):
-    """Rows of n > 4200 with 2100 × -inf in the middle; at the beginning, and then very low values; and at the end."""
-    x = torch.randn(m, n, generator=generator)
-    start = integer(generator, 100, 1500)
-    x[0::3, start : start + 2100] = -torch.inf
-    x[1::3] = 2.0 * x[1::3] - 20_000.0
-    x[1::3, :2100] = -torch.inf
-    x[2::3, -2100:] = -torch.inf
-    return x
-
-
-def _any(rows: tuple[int, int], columns: tuple[int, int], gap: int = 0, values=None):
-    """A matrix of random shape, with so many elements between the rows."""
-
-    def make(generator):
-        m, n = integer(generator, *rows), integer(generator, *columns)
-        return _rows(m, n, n + gap, values=values)(generator)
-
-    return make
-
-
-COMMON_CASES = (
-    Case("4 × 300, ragged", _rows(4, 300), "ragged"),
-    Case("2 × 1024", _rows(2, 1024)),
-    Case("3 × 700, ascending rows", _rows(3, 700, values=_ascending), "ragged ascending"),
-    Case("3 × 300, negative rows", _rows(3, 300, values=_negative), "ragged negative"),
-    Case("4 × 300, row stride 352", _rows(4, 300, 352), "ragged strided"),
-    Case("5 × 7, shorter than a block", _rows(5, 7), "ragged short"),
-    Case("3 × 1, one column", _rows(3, 1), "ragged short"),
-    Case("0 × 17, no rows", _rows(0, 17), "empty"),
-    Case("66 to 80 × 33, many rows", _any((66, 80), (33, 33), values=_levels), "ragged short many drawn"),
-    Case("2 × 520, huge values", _rows(2, 520, values=_huge), "ragged huge"),
-    Case("2 × 1100, largest first", _rows(2, 1100, values=_largest_first), "ragged descending"),
-    Case("10 × 1040, one large element each", _rows(10, 1040, values=_one_large), "ragged huge"),
-    Case("2 × 256, equal values", _rows(2, 256, values=_equal), "equal"),
-    Case(
-        "4 × 1111, float16",
-        _rows(4, 1111, dtype=torch.float16, values=_narrow),
-        "ragged half",
-    ),
-    Case(
-        "4 × 1111, bfloat16",
-        _rows(4, 1111, dtype=torch.bfloat16, values=_narrow),
-        "ragged half",
-    ),
-    Case("2 × 301 to 1000", _any((2, 2), (301, 1000)), "ragged drawn"),
-    Case("1823 × 781", _rows(1823, 781), "ragged many", gpu_only=True),
-    Case("512 × 1024, bfloat16", _rows(512, 1024, dtype=torch.bfloat16), "many half", gpu_only=True),
+BLOCKS = {"columns": (RAGGED, WHOLE), "rows": ("few",)}  # several blocks to a row
+OWN_ROWS = {**BLOCKS, "row_stride": ("contiguous", "gaps")}  # each row counts: they must not be one of them
+AT_ENDS = "one for each end of a block"
+EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
+PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
+ORDINARY = Values("", fill=_levels)
+FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
+ROW_VALUES = (
+    ORDINARY,
+    FAR,
+    Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
+    Values("equal values", fill=_equal, once=True, only_with=BLOCKS),
+    Values("huge values", about="huge", fill=_huge, once=True, only_with=PRECISE),
+    Values("one large element each", about="huge", fill=_one_large, once=True, only_with=EACH_END),
+    Values("largest first", about="descending", fill=_largest_first, once=True, only_with=PRECISE),
+    Values("ascending rows", about="ascending", fill=_ascending, once=True, only_with=PRECISE),
+    Values("low values", about="negative", fill=_low, once=True, only_with={**OWN_ROWS, "columns": (RAGGED,)}),
+)
+LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
+MASKED = (
+    Values("masked", about="masked", fill=_masked, once=True, only_with={**OWN_ROWS, "columns": (WHOLE, "long")}),
+    Values("one row all -inf", about="all-masked", fill=_one_row_masked, once=True, only_with=OWN_ROWS),
 )
 
-FAR_CASES = (
-    Case("4 × 300, as low and as high as float32", _rows(4, 300, values=_far), "ragged far"),
-    Case("2 × 300, as low and as high as float16", _rows(2, 300, dtype=torch.float16, values=_far_half), "ragged far"),
-)
 
-MASKED_CASES = (
-    Case("2 × 1400, 1040 × -inf first", _rows(2, 1400, values=_masked(1040)), "ragged masked"),
-    Case("1 × 9000, 8300 × -inf first", _rows(1, 9000, values=_masked(8300)), "ragged masked"),
-    Case("3 × 300, one row all -inf", _rows(3, 300, values=_one_row_masked), "ragged all-masked"),
-    Case(
-        "3 × 4200 to 4900, 2100 × -inf anywhere",
-        _any((3, 3), (4200, 4900), values=_masked_anywhere),
-        "ragged masked drawn",
-    ),
-)
+def _columns_of(kind: str, draw, *values: str, dtypes=("float32", "float16", "bfloat16")) -> Level:
+    """Rows so long that a case has two at most, with these values."""
+    return Level(kind, draw, once=True, only_with={"rows": ("two",), "values": values, "dtype": dtypes})
+
 
 # Cut into chunks of 512 to 32768 columns, a row of this length has a number of chunks that is no power of two.
-_UNEVEN = (65_600, 81_900)
-
-WIDE_CASES = (
-    Case("2 × 65,600 to 81,900, row stride 100 larger", _any((2, 2), _UNEVEN, 100), "ragged strided wide drawn"),
-    Case("1 × 65,600 to 81,900, negative", _any((1, 1), _UNEVEN, values=_low), "ragged negative wide drawn"),
-    Case("1 × 73728, ascending", _rows(1, 73728, values=_ascending), "ascending wide"),  # 9 blocks of 8192
-    Case("1 × 24576, three stairs", _rows(1, 24576, values=_stairs), "wide"),
-    Case(
-        "2 × 6000, float16",
-        _rows(2, 6000, dtype=torch.float16, values=_heavy_head),
-        "ragged half wide",
-    ),
-    Case("8 × 131072", _rows(8, 131072), "wide many", gpu_only=True),
+_UNEVEN = between(65_600, 81_900)
+WIDE_COLUMNS = (
+    _columns_of("uneven", _UNEVEN, "", "long low rows", "long masked rows"),
+    _columns_of("nine blocks", fixed(73_728), "long ascending rows", dtypes=("float32",)),
+    _columns_of("stairs", fixed(24_576), "three stairs", dtypes=("float32",)),
+    _columns_of("half", fixed(6000), "many small terms", dtypes=("float16",)),
 )
+UNEVEN_ROWS = {**OWN_ROWS, "columns": ("uneven",), "rows": ("two",)}
+WIDE_VALUES = (
+    Values("long low rows", about="negative", fill=_low, once=True, only_with=UNEVEN_ROWS),
+    Values("long masked rows", about="masked", fill=_masked, once=True, only_with=UNEVEN_ROWS),
+    Values(
+        "long ascending rows", about="ascending", fill=_ascending, once=True, only_with={"columns": ("nine blocks",)}
+    ),
+    Values("three stairs", fill=_stairs, once=True, only_with={"columns": ("stairs",)}),
+    Values("many small terms", fill=_heavy_head, once=True, only_with={"columns": ("half",)}),
+)
+
+
+def rows_of_a_softmax(values: tuple[Values, ...], long: tuple[Level, ...] = (), row_stride: bool = True) -> Inputs:
+    """What a matrix may be whose rows meet exp."""
+    more = (Level(AT_ENDS, fixed(len(BLOCK_ENDS) + 1), once=True, only_with={"values": ("one large element each",)}),)
+    if len(long) > 1:
+        more += (Level("two", between(1, 2), once=True, only_with={"columns": [each.name for each in long]}),)
+    return Inputs(
+        (TensorArgument(("rows", "columns"), row_stride),),
+        (Dimension("rows", rows("rows").sizes + more), columns("columns", 1, *long)),
+        tuple(BOUNDS),
+        values,
+        first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}),
+        large=True,
+    )
+
+
+PLAIN, WITH_MASKS = rows_of_a_softmax(ROW_VALUES), rows_of_a_softmax(ROW_VALUES + MASKED, (LONG,))
+WIDE = rows_of_a_softmax(ROW_VALUES + MASKED + WIDE_VALUES, (LONG, *WIDE_COLUMNS))
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:
@@ -267,56 +255,25 @@ def online_softmax(x):
 '''
 
 
-def in_half_precision(source: str, traces: list[dict]) -> str:
-    """A remark about a kernel that does not say in which precision it computes."""
-    if "float32)" in source or "float64)" in source:
-        return ""
-    return (
-        "No line converts to float32. It is right all the same, because tl.max and tl.sum of a half-precision block "
-        "give float32; .to(tl.float32) after the load does not rest on that."
-    )
-
-
-def _large(generator: torch.Generator) -> tuple[Case, ...]:
-    shapes = large_rows(generator)
-    drawn = [Large(shape, choice(generator, list(BOUNDS)), shape[1] + integer(generator, 0, 9)) for shape in shapes]
-    return tuple(Case("{:,} × {:,}".format(*x.shape), lambda _, x=x: (x,), "strided") for x in drawn)
-
-
-def _softmax(name: str, cases, mistakes=MISTAKES, summaries=(), **more) -> Exercise:
+def _softmax(name: str, inputs: Inputs, **more) -> Exercise:
     return Exercise(
         lesson=find(name),
         entry=name,
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
-        cases=cases,
-        large=_large,
+        inputs=inputs,
         reference=reference,
         bounds=BOUNDS,
-        mistakes=mistakes,
-        rules=(overflowed, lost_low_rows, not_nan, misses_columns),
-        last_rules=(not_normalised,),
-        summaries=(more_in_the_sum, *summaries),
-        remark=in_half_precision,
+        mistakes=MISTAKES,
         contiguous=True,
         **more,
     )
 
 
-def _online(name: str, cases, **more) -> Exercise:
-    """A softmax that keeps its sum from block to block."""
-    summaries = (only_ragged_rows, only_long_rows)
-    return _softmax(name, cases, MISTAKES + ONLINE_MISTAKES, summaries=summaries, **more)
-
-
-def _whole_rows(name: str, cases, summaries=(only_ragged_rows,), **more) -> Exercise:
-    return _softmax(name, cases, summaries=summaries, **more)
-
-
 EXERCISES = (
-    _whole_rows("naive_softmax", COMMON_CASES + FAR_CASES + MASKED_CASES, reads_per_element=3),
-    _online(
+    _softmax("naive_softmax", WITH_MASKS, reads_per_element=3),
+    _softmax(
         "online_softmax",
-        COMMON_CASES + FAR_CASES,
+        PLAIN,
         reads_per_element=2,
         blanks=Blanks(
             template=ONLINE_TEMPLATE,
@@ -327,17 +284,17 @@ EXERCISES = (
                 "mask": "A lane may touch memory only where its column is below n_cols.",
                 "in_data": "A row begins at in_ptr + pid * row_stride. Masked-off lanes must be -inf.",
                 "in_max_new": "Take the larger of the maximum so far and the maximum of this block.",
-                "in_exp_sum": "Rescale the sum so far to the new maximum, then add the block's exponentials.",
+                "in_exp_sum": "Rescale the sum so far to the new maximum, then add the exponentials of this "
+                "block, which subtract the new maximum, too.",
             },
             slugs={"in_exp_sum": "missing-rescale"},
         ),
     ),
-    _online("online_softmax_masked", COMMON_CASES + FAR_CASES + MASKED_CASES),
-    _whole_rows("fused_softmax", COMMON_CASES + FAR_CASES + MASKED_CASES, reads_per_element=1),
-    _whole_rows(
+    _softmax("online_softmax_masked", WITH_MASKS),
+    _softmax("fused_softmax", WITH_MASKS, reads_per_element=1),
+    _softmax(
         "wide_softmax",
-        COMMON_CASES + FAR_CASES + MASKED_CASES + WIDE_CASES,
-        (lanes_without_elements, only_ragged_rows),
-        limit_seconds=15.0,  # long rows: blocks of 128 columns take half of it
+        WIDE,
+        limit_seconds=30.0,  # long rows: blocks of 128 columns take half of it
     ),
 )

@@ -1,15 +1,13 @@
-"""What an exercise is: data, and the rules that only its subject needs.
+"""What an exercise is: data, and small functions that only its subject needs.
 
-The judge knows three ways of running an answer, one for each `Exercise.kind`, and no subject. It passes what it sees of
-a case to the rules as an Observation (autograder/diagnosis), and the calls of a JAX case to `judge_calls` as a list of
-Made (autograder/judge/jax_calls.py).
+The judge knows three ways of running an answer, one for each `Exercise.kind`, and no subject. It passes the calls of a
+JAX case to `judge_calls` as a list of JaxCall (autograder/judge/jax.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cache
 
 import torch
@@ -18,156 +16,16 @@ from workshop.hints import answer_cell
 from workshop.syllabus import Lesson
 
 from ..verdict import Finding
-
-
-class Tag(StrEnum):
-    """What a case tests."""
-
-    RAGGED = "ragged"  # the last block is not full
-    SHORT = "short"  # few elements or columns: different patterns look alike
-    EMPTY = "empty"  # no elements
-    STRIDED = "strided"  # the row stride is larger than the row length
-    DRAWN = "drawn"  # the shape is random, too
-    MANY = "many"  # many rows
-    WIDE = "wide"  # a row is too long for one block
-    HALF = "half"  # float16 or bfloat16
-    EQUAL = "equal"  # one value everywhere
-    HUGE = "huge"  # exp overflows
-    ASCENDING = "ascending"  # each block has a larger maximum than all before it
-    DESCENDING = "descending"  # the largest element comes first
-    NEGATIVE = "negative"  # exp of every element is 0
-    FAR = "far"  # finite values from one end of the dtype to the other
-    MASKED = "masked"  # rows that begin with blocks of -inf
-    ALL_MASKED = "all-masked"  # a row of nothing but -inf
-    AGAIN = "again"  # a call like an earlier one: the answer may keep something from it
-    EXTREME = "extreme"  # a scalar at the end of its range
-    REPEAT = "repeat"  # JAX: called several times, plainly and under jit
-    SEEDS = "seeds"  # JAX: called with many seeds
-    RATE = "rate"  # JAX: large enough for statistics
-    OPTIONAL = "optional"  # JAX: an answer may refuse the case, but it must not return a wrong result
-
-
-# With such values a kernel that is nearly right gives NaN.
-UNUSUAL = {Tag.HUGE, Tag.DESCENDING, Tag.ASCENDING, Tag.MASKED, Tag.ALL_MASKED, Tag.NEGATIVE, Tag.FAR, Tag.EXTREME}
-
-
-FAR = 1e5  # numbers beyond it are far from each other in the cases of a softmax
-
-
-@dataclass(frozen=True)
-class Strided:
-    """A tensor argument: `values` laid out in memory with `row_stride` elements from row to row.
-
-    The gaps between rows are not part of the tensor: an access to them is out of bounds.
-    """
-
-    values: torch.Tensor
-    row_stride: int | None = None
-
-    @property
-    def stride(self) -> tuple[int, ...]:
-        contiguous = torch.empty(self.values.shape, device="meta").stride()
-        if self.row_stride is None:
-            return tuple(contiguous)
-        return (self.row_stride, *contiguous[1:])
-
-
-@dataclass(frozen=True)
-class Large:
-    """A tensor argument that is too large to hold: see judge/large.py. row_stride: as in Strided."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype = torch.float32
-    row_stride: int | None = None
-
-    @property
-    def stride(self) -> tuple[int, ...]:
-        return Strided(torch.empty(self.shape, device="meta"), self.row_stride).stride
-
-
-@dataclass(frozen=True)
-class Varying:
-    """An integer that differs between the calls of one case, such as a seed. Under jax.jit it is traced."""
-
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Cotangent:
-    """Not an argument: the weights of the output in the gradient of a JAX function, an array of the output's shape."""
-
-    values: torch.Tensor
-
-
-Argument = Strided | Large | Varying | Cotangent | int | float
-
-
-@dataclass(frozen=True)
-class Case:
-    """One call of the learner's function. For a JAX function: the calls that `Exercise.calls` lists.
-
-    `make` draws the arguments from a seeded generator, so that every judgement has new numbers. `about` may be given as
-    text, with blanks between the tags. An unknown tag raises ValueError.
-    """
-
-    name: str
-    make: Callable[[torch.Generator], tuple[Argument, ...]]
-    about: frozenset[Tag] = frozenset()
-    gpu_only: bool = False
-
-    def __post_init__(self):
-        about = self.about.split() if isinstance(self.about, str) else self.about
-        object.__setattr__(self, "about", frozenset(map(Tag, about)))
-
-
-def integer(generator: torch.Generator, low: int, high: int) -> int:
-    """A random integer from `low` to `high`, both included."""
-    return int(torch.randint(low, high + 1, (), generator=generator))
-
-
-def choice(generator: torch.Generator, values: Sequence):
-    return values[integer(generator, 0, len(values) - 1)]
-
-
-def spread(generator: torch.Generator, low: int, high: int, *shape: int) -> torch.Tensor:
-    """Random float32 numbers of both signs. Their sizes are spread evenly over the powers of two, 2^low to 2^high."""
-    exponents = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
-    signs = torch.randint(0, 2, shape, generator=generator) * 2 - 1
-    return (signs * 2.0**exponents).float()
-
-
-def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
-    """What a kernel reads from a contiguous matrix if row r begins at element r: the stride of a row is taken as 1."""
-    return x.flatten().unfold(0, x.shape[1], 1)[: x.shape[0]]
-
-
-def large_sizes(generator: torch.Generator, most: int = 100_000_000) -> tuple[int, ...]:
-    """Three numbers of elements: one of 10⁴ to 10⁶, one beyond 2²⁴, and one between, all of them ragged."""
-    low = 10 ** (4 + 2 * float(torch.rand((), generator=generator)))
-    middle = 10 ** (6 + float(torch.rand((), generator=generator)))
-    return tuple(int(n) | 1 for n in (low, middle, integer(generator, (1 << 24) + 2, most)))
-
-
-def large_rows(generator: torch.Generator) -> tuple[tuple[int, int], ...]:
-    """Shapes of large matrices: many short rows, beyond 2²⁴ elements in rows of some width, and two of long rows."""
-    many, some, most = large_sizes(generator)
-    narrow, usual = integer(generator, 3, 40), integer(generator, 200, 700)
-    long, longer = integer(generator, 17_000, 30_000), integer(generator, 66_000, 131_000)
-    return (
-        (many // narrow + 1, narrow), (most // usual + 1, usual), (some // long + 1, long), (some // longer + 1, longer)
-    )  # fmt: skip
-
-
-def unfilled(*shape: int) -> Strided:
-    """A tensor argument without values, for measuring time."""
-    return Strided(torch.empty(shape, device="meta"))
+from .cases import FAR, Case
+from .design import Inputs
 
 
 @dataclass(frozen=True)
 class Call:
     """One call of a JAX function. `variant` chooses one of the values of each Varying argument.
 
-    grad: compute the gradient of the sum of the output times the Cotangent, with respect to the first argument.
+    grad: compute the value and the gradient of the sum of the output times the Cotangent, with respect to the first
+    argument. Both are judged.
     """
 
     variant: int = 0
@@ -204,14 +62,14 @@ class Bound:
 class Mistake:
     """A known misconception and what it computes. If the output agrees with it, the verdict explains it.
 
-    Many mistakes give NaN. A NaN alone is evidence for this mistake only if `known_by_nan` is set.
+    Many mistakes give nothing but NaN or 0. That is evidence for this mistake only if `known_by_constant` is set.
     """
 
     slug: str
     compute: Callable[..., torch.Tensor]
     explanation: str
     advice: str
-    known_by_nan: bool = False
+    known_by_constant: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,29 +97,28 @@ class Exercise:
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
     kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
                    for a wrong one and None for a right one, and `reference` returns one right answer.
-    kind "jax":    the entry takes and returns JAX arrays; `calls` lists the calls of a case. `judge_calls` finds
-                   what is wrong with them. Without `judge_calls`, each output is compared with the
-                   reference. With it, `nearest` gives for each call of a case the right output that is nearest to what
-                   was returned, and its bound: the map shows where they differ.
+    kind "jax":    the entry takes and returns JAX arrays; `calls` lists the calls of a case. Each output is compared
+                   with the reference. `judge_calls` is given the calls of a case whose outputs are right one by one,
+                   without the gradients, and finds what is wrong with them together. `random`: many outputs are
+                   right. Then the reference takes the output as its last argument, and gives the right output nearest
+                   to it; mistakes take it, too, and those of a gradient the cotangent and the gradient after it.
 
-    A kernel exercise may have rules about its subject. `rules` explain one wrong case and are tried before the general
-    patterns. `last_rules` are tried after them. `summaries` explain the whole answer. A rule is given an Observation. A
-    summary is given all cases, as pairs of an Observation and a Finding or None, and then the Observation and the
-    Finding that rank first. Each returns a Finding, or None if it does not apply.
+    programs_at_least: from the arguments of a case, how many programs an answer must launch. None asks for no number.
+    fill: what the starter fills its output with: an element that still has this value was never written.
 
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
     judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program.
 
-    remark: of a right answer of kind "kernel", from its source and its traces: one sentence about it, or "".
+    remark: of a right answer of kind "kernel", from its traces: one sentence about it, or "".
     explain: of a wrong number that fits no mistake: what it means and what to try, from the arguments, the key (None if
     the answer is no dict), the number and the expected number. untold: the expected numbers are not shown.
 
     rests_on: the exercise whose answer this one takes. Where that is not solved, the learner is sent there.
 
-    `drawn` makes more cases, other ones in every judgement, so that no table of the public cases passes.
-
-    `large` draws cases of up to 10⁸ elements, with Large arguments. Each row of the output must follow from one row of
-    each tensor, because only some are compared.
+    inputs: what the arguments may be. The cases follow from it, other ones in every judgement (design.py), and so do
+    cases of up to 10⁸ elements. `cases` are those that it cannot say: all cases of a JAX exercise, or of one without
+    arguments. If `inputs.large`, each row of the output follows from one row of each tensor: only some are compared.
+    large: draws the large cases of an exercise without `inputs`.
 
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
@@ -269,31 +126,41 @@ class Exercise:
     lesson: Lesson
     entry: str
     signature: str
-    cases: tuple[Case, ...]
     reference: Callable[..., object]
+    cases: tuple[Case, ...] = ()
+    inputs: Inputs | None = None
+    large: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
     kind: str = "kernel"
     bounds: dict[torch.dtype, Bound] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
-    rules: tuple[Callable[..., Finding | None], ...] = ()
-    last_rules: tuple[Callable[..., Finding | None], ...] = ()
-    summaries: tuple[Callable[..., Finding | None], ...] = ()
+    programs_at_least: Callable[..., int] | None = None
+    in_one_launch: bool = False  # programs_at_least is about the largest launch, not about all together
+    fill: float | None = None
     accept: Callable[[object], Finding | None] | None = None
-    remark: Callable[[str, list[dict]], str] = lambda source, traces: ""
+    remark: Callable[[list[dict]], str] = lambda traces: ""
     explain: Callable[[tuple, str | None, float, float], tuple[str, str]] | None = None
     untold: bool = False
     calls: Callable[[Case], tuple[Call, ...]] = lambda case: (Call(), Call(jit=True))
-    judge_calls: Callable[..., Finding | None] | None = None
-    nearest: Callable[[list], list[tuple[torch.Tensor, Bound]]] | None = None
+    judge_calls: Callable[[list], Finding | None] | None = None
+    random: bool = False
     rests_on: str = ""
-    drawn: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
-    large: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
     blanks: Blanks | None = None
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous
     reads_per_element: int | None = None
     compiles: bool = False  # judging it compiles kernels for other GPUs
     output_dtype: torch.dtype | None = None
+    computes: bool = False  # the host may compute with one number for each row, such as the mean of a loss
+    same_bits: bool = False  # each call must give the same bits: no atomic addition in floating point
     limit_seconds: float = 10.0  # of computing, for all cases together
+
+    def cases_of(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
+        """All cases of one judgement."""
+        return self.cases + (self.inputs.cases(generator, on_gpu) if self.inputs else ())
+
+    def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
+        """Cases of 10⁴ to 10⁸ elements, with Large arguments."""
+        return self.inputs.large_cases(generator) if self.inputs else self.large(generator)
 
     @property
     def name(self) -> str:

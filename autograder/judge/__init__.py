@@ -6,7 +6,6 @@ judge reads traces, bytes and short reports only after the process that made the
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 import secrets
@@ -16,6 +15,7 @@ from dataclasses import replace
 import torch
 
 from workshop.backend import interpreting
+from workshop.threads import one_thread
 
 from ..answer import is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded
@@ -113,7 +113,7 @@ class Judge:
         """As `judge`, but without a proof, and `exercise` may be one that is not in the course."""
         self.seconds_left, self.launchers = ANSWER_LIMITS * exercise.limit_seconds, ()
         try:
-            with _one_thread():
+            with one_thread():
                 return self._judge(exercise, source, seed)
         except (BoxError, JaxMissing):
             raise
@@ -185,17 +185,6 @@ class Judge:
         return Verdict(exercise.name, False, 0, exercise.points, self.backend, finding, (), blanks)
 
 
-@contextlib.contextmanager
-def _one_thread():
-    """torch computes on this thread alone: with tensors of this size, threads mostly wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def unfinished(verdict: Verdict, exercise: Exercise, source: str) -> Verdict:
     """The verdict, with another name if the answer that fails is still the starter, or has `...` in it."""
     finding = verdict.finding
@@ -243,6 +232,5 @@ _STAGES = {
     "plan": "recording your host function's launches",
     "replay": "running your kernels",
     "jax-plan": "tracing your function",
-    "jax-replay": "running your kernels",
 }
 _KINDS = {"kernel": KernelJudgement, "value": ValueJudgement, "jax": JaxJudgement}

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..diagnosis import Observation, diagnose
-from ..exercises.spec import Blanks, Tag
+from ..exercises.cases import Tag
+from ..exercises.spec import Blanks
 from ..verdict import Finding, Slug
 from .spliced import Restructured, spliced
 from .trials import Trials, traces_of
 
 # Blanks are judged on the cases that tell them apart. Precision and extreme values are judged on the whole kernel.
 TELLING = {Tag.RAGGED, Tag.ASCENDING, Tag.DESCENDING, Tag.NEGATIVE, Tag.STRIDED}
-REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.FAR, Tag.DRAWN, Tag.AGAIN}
+REPEATING = {Tag.HALF, Tag.SHORT, Tag.HUGE, Tag.MANY, Tag.MASKED, Tag.FAR, Tag.SPECIAL, Tag.AGAIN}
 _NOT_TRIED = Finding("timeout", "This blank was not tried: the others used up the time of the answer.")
 
 
@@ -23,21 +24,23 @@ def wrong_blanks(trials: Trials) -> dict[str, Finding] | None:
         modules = spliced(trials.source, blanks)
     except Restructured:
         return None
-    telling = [drawn for drawn in trials.cases if tells(drawn.case.about)]
-    keys = [(name, i) for name in blanks.names for i in range(len(telling))]
-    order = [modules[name] for name in blanks.names]
-    plans = trials.plan(order, [telling[i] for _, i in keys], [blanks.names.index(name) for name, _ in keys])
+    telling, names = [drawn for drawn in trials.cases if tells(drawn.case.about)], list(modules)
+    keys = [(name, i) for name in names for i in range(len(telling))]
+    if not keys:
+        return {}
+    order = list(modules.values())
+    plans = trials.plan(order, [telling[i] for _, i in keys], [names.index(name) for name, _ in keys])
     traces = traces_of(plans)
     seen: dict[tuple[str, int], Observation] = {
         keys[n]: trials.unplanned(telling[keys[n][1]], plan, True) for n, plan in plans.items() if n not in traces
     }
     cases = {keys[n]: (telling[keys[n][1]], trace) for n, trace in traces.items()}
     # a fault ends a GPU's context: there each blank has a process of its own
-    groups = [[name] for name in blanks.names] if trials.on_gpu else [list(blanks.names)]
-    for names in groups:
-        seen |= trials.replay_blanks({key: case for key, case in cases.items() if key[0] in names})
+    groups = [[name] for name in names] if trials.on_gpu else [names]
+    for group in groups:
+        seen |= trials.replay_blanks({key: case for key, case in cases.items() if key[0] in group})
     wrong: dict[str, Finding] = {}
-    for name in blanks.names:
+    for name in names:
         found = [diagnose(seen[name, i]) for i in range(len(telling)) if (name, i) in seen]
         finding = next((f for f in found if f), None if len(found) == len(telling) else _NOT_TRIED)
         if finding:

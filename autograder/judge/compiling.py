@@ -19,11 +19,11 @@ from ..box.wire import Report, Trouble
 from ..box.wire.requests import CompileCase, CompileRequest
 from ..diagnosis import refused, too_much_shared_memory
 from ..verdict import Finding
-from .launched import constants_of, launches
+from .launched import MAX_CONFIGURATIONS, constants_of, launches
 
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
-MAX_COMPILED = 6  # programs of an answer
+MAX_COMPILED = 6  # programs of an answer, and more if it has a space of configurations: all of them must compile
 LARGE = 1 << 15  # product of constants: what is larger compiles for long
 MAX_REMEMBERED = 1024
 ATTEMPTS = 4  # jobs of an answer; a case that ends its process costs one
@@ -40,7 +40,9 @@ def refusal(judge, exercise, source: str, programs: dict[str, str], traces: list
     asked = _Asked(judge, exercise, source, programs)
     chosen = _chosen([step for trace in traces for step in launches(trace)], programs)
     groups = [[_case(launch, target) for target in TARGETS] for launch in chosen]
-    asked.compile([case for group in groups for case in group])
+    asked.compile([group[0] for group in groups])
+    # one compiler that accepts a program is enough
+    asked.compile([case for group in groups if asked.refuses(group[0]) for case in group[1:]])
     return next(filter(None, map(asked.finding, groups)), None)
 
 
@@ -80,6 +82,10 @@ class _Asked:
             while len(_remembered) > MAX_REMEMBERED:
                 del _remembered[next(iter(_remembered))]
 
+    def refuses(self, case: CompileCase) -> bool:
+        """Whether there is no program for this target."""
+        return type(self.said.get(_key(case))) is not int
+
     def finding(self, cases: list[CompileCase]) -> Finding | None:
         """About one program for each target. All must fail: one alone may be Triton's own fault.
 
@@ -103,7 +109,10 @@ def _case(launch: dict, target: str) -> CompileCase:
 
 
 def _chosen(steps: list[dict], programs: dict[str, str]) -> list[dict]:
-    """One launch of each kernel and its options: that with the largest blocks that still compile soon."""
+    """One launch of each kernel and its options: that with the largest blocks that still compile soon.
+
+    Of an autotuned kernel, one launch of each configuration.
+    """
     found: dict[str, dict] = {}
     for step in steps:
         options = step.get("options")
@@ -111,10 +120,12 @@ def _chosen(steps: list[dict], programs: dict[str, str]) -> list[dict]:
             continue
         if not isinstance(options, dict) or not all(type(n) is int for n in options.values()):
             continue
-        key = json.dumps([str(step.get("kernel")), sorted(options.items())])
+        own = constants_of(step) if step.get("tuned") else {}
+        key = json.dumps([str(step.get("kernel")), sorted(options.items()), own], sort_keys=True)
         if key not in found or _rank(step) > _rank(found[key]):
             found[key] = step
-    return list(found.values())[:MAX_COMPILED]
+    tuned = [step for step in found.values() if step.get("tuned")][:MAX_CONFIGURATIONS]
+    return tuned + [step for step in found.values() if not step.get("tuned")][:MAX_COMPILED]
 
 
 def _rank(step: dict) -> float:

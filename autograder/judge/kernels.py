@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ..diagnosis import diagnose, error_map, overall
+from ..diagnosis import Observation, diagnose, error_map, overall
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling, large
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
+from .consistency import inconsistency, only_for_cards
 from .launched import types
 from .trials import Trials
 from .tuned_constants import about_the_constants
@@ -17,56 +18,87 @@ AROUND_THEM = "All blanks are right: the mistake is in a line around them, in th
 
 
 class KernelJudgement:
-    """One answer to an exercise of kind "kernel"."""
+    """One answer to an exercise of kind "kernel". `finding` asks STEPS in their order, until one finds something."""
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         self.trials = Trials(judge, exercise, source, seed)
+        self.observations: list[Observation] = []
+        self.findings: list[Finding | None] = []  # of the cases
+
+    # -- the steps: each returns what is wrong, or None ----------------------------------------------------
+
+    def in_the_cases(self) -> Finding | None:
+        """The exercise's cases: planned, replayed on the executor or the GPU, compared with the reference."""
+        self.observations = self.trials.observe()
+        self.findings = [diagnose(o) for o in self.observations]
+        self.judge.launchers = types(self.trials.traces.values())
+        return only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
+
+    def on_other_machines(self) -> Finding | None:
+        """The same calls on stand-ins for other machines, and after many other calls."""
+        return None if self.trials.on_gpu else inconsistency(self.trials)
+
+    def in_the_compilers(self) -> Finding | None:
+        """The later stages of the compilers, for everything that was launched on any machine."""
+        traces = [*self.trials.traces.values(), *self.trials.elsewhere]
+        return compiling.refusal(self.judge, self.exercise, self.source, self.trials.programs, traces)
+
+    def at_large_sizes(self) -> Finding | None:
+        return large.finding(self.judge, self.exercise, self.source, self.trials.seed)
+
+    def in_the_space(self) -> Finding | None:
+        """Of an exercise about autotuning: the space of configurations."""
+        if not self.exercise.timing_cases:
+            return None
+        return about_autotuning(self.trials) or about_the_constants(self.trials)
+
+    STEPS = (in_the_cases, on_other_machines, in_the_compilers, at_large_sizes, in_the_space)
+
+    # -- the verdict ---------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
-        observations = self.trials.observe()
-        findings = [diagnose(o) for o in observations]
-        traces = list(self.trials.traces.values())
-        self.judge.launchers = types(traces)
-        finding = overall(observations, findings) or compiling.refusal(
-            self.judge, self.exercise, self.source, self.trials.programs, traces
-        )
-        finding = finding or large.finding(self.judge, self.exercise, self.source, self.trials.seed)
-        if self.exercise.timing_cases and finding:
-            finding = about_the_grid(self.trials, finding)
-        elif self.exercise.timing_cases:
-            finding = about_autotuning(self.trials) or about_the_constants(self.trials)
-        refused = {o.trouble.kernel for o in observations if o.trouble}
-        blank_findings = None if finding is None else self._wrong_blanks(refused)
-        if blank_findings is not None:
-            finding = with_blanks(finding, self.exercise.blanks, blank_findings)
-        note = ""
-        if finding is None:
-            note = self.exercise.remark(self.source, traces)
-            note = note or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
-        elif self.exercise.blanks and blank_findings is None:
-            note = NOT_ONE_BY_ONE
-        elif blank_findings == {} and any(f and tells(o.case.about) for o, f in zip(observations, findings)):
-            note = AROUND_THEM
+        finding = next(filter(None, (step(self) for step in self.STEPS)), None)
+        wrong_blanks = self._wrong_blanks() if finding else None
+        finding = self._explained(finding, wrong_blanks) if finding else None
         return Verdict(
             exercise=self.exercise.name,
             passed=finding is None,
-            score=self._score(finding, blank_findings),
+            score=self._score(finding, wrong_blanks),
             points=self.exercise.points,
             backend=self.judge.backend,
             finding=quoted(finding, self.source),
             cases=tuple(
                 CaseResult(o.case.name, quoted(f, self.source), error_map(o) if f else None)
-                for o, f in zip(observations, findings)
+                for o, f in zip(self.observations, self.findings)
             ),
-            blanks=self._blanks(finding, blank_findings),
-            blank_findings=blank_findings or {},
-            note=note,
+            blanks=self._blanks(finding, wrong_blanks),
+            blank_findings=wrong_blanks or {},
+            note=self._note(wrong_blanks) if finding else self._remark(),
         )
 
-    def _wrong_blanks(self, refused: set[str]) -> dict[str, Finding] | None:
-        """The blanks that are wrong; None if they cannot be judged one by one. refused: kernels whose launch failed."""
+    def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
+        """The finding, in the words of what the exercise asks for: a space of configurations, or blanks."""
+        if self.exercise.timing_cases:
+            finding = about_the_grid(self.trials, finding)
+        return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
+
+    def _remark(self) -> str:
+        """About a right answer."""
+        remark = self.exercise.remark(list(self.trials.traces.values()))
+        return remark or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
+
+    def _note(self, wrong_blanks: dict[str, Finding] | None) -> str:
+        """About the blanks of a wrong answer."""
+        if self.exercise.blanks and wrong_blanks is None:
+            return NOT_ONE_BY_ONE
+        told = any(f and tells(o.case.about) for o, f in zip(self.observations, self.findings))
+        return AROUND_THEM if wrong_blanks == {} and told else ""
+
+    def _wrong_blanks(self) -> dict[str, Finding] | None:
+        """The blanks that are wrong; None if they cannot be judged one by one."""
         blanks = self.exercise.blanks
+        refused = {o.trouble.kernel for o in self.observations if o.trouble}  # kernels whose launch failed
         if not blanks or blanks.kernel not in self.trials.launched | refused:
             return None
         return wrong_blanks(self.trials)

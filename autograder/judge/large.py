@@ -1,5 +1,7 @@
 """Sizes that no case can hold: what passes is run at drawn sizes between 10⁴ and 10⁸ elements, others each time.
 
+`Inputs.large_cases` draws them.
+
 The host function is planned with tensors of that size. Then the addresses of all programs are checked and counted, and
 some programs compute (box/inside/large.py). The rows that they wrote are compared with the reference.
 """
@@ -15,10 +17,22 @@ import torch
 from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import MOST_FOUND, Decoy, LargeCase, LargeRequest, LargeTensor, PlanCase, PlanRequest, Scalar
+from ..box.wire.requests import (
+    MOST_FOUND,
+    Decoy,
+    JaxCase,
+    JaxPlanRequest,
+    LargeCase,
+    LargeRequest,
+    LargeTensor,
+    PlanCase,
+    PlanRequest,
+    Scalar,
+)
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Case, Exercise, Large, Strided
+from ..exercises.cases import Case, Large, Strided
+from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding
 from .launched import digests
@@ -42,6 +56,8 @@ class _Drawn:
     case: Case
     arguments: tuple
     seed: int
+    shape: tuple[int, ...]  # of the output
+    by_element: bool = False  # each element of the output follows from one of each tensor
 
     @property
     def tensors(self) -> list[Large]:
@@ -50,24 +66,19 @@ class _Drawn:
     @property
     def size(self) -> tuple[int, int]:
         """Elements of the output, and how many of them a row has."""
-        if not self.tensors:
-            return self.arguments[0], 1
-        shape = self.tensors[0].shape
-        return math.prod(shape), math.prod(shape[1:])
+        return math.prod(self.shape), 1 if self.by_element else math.prod(self.shape[1:])
 
-    def rows(self, exercise: Exercise, rows: torch.Tensor) -> tuple[tuple, torch.Tensor]:
-        """The arguments with these rows only, as the box has made them, and the expected output."""
-        if not self.tensors:
-            return self.arguments, exercise.reference(*self.arguments).double()[rows]
+    def rows(self, rows: torch.Tensor) -> tuple:
+        """The arguments with these rows only, as the box has made them."""
         few = []
         for argument in self.arguments:
             if isinstance(argument, Large):
-                at = rows * argument.stride[0]
-                at = at[:, None] + torch.arange(argument.shape[1]) if argument.shape[1:] else at
+                at = torch.arange(argument.shape[0]) if argument.whole else rows
+                if not self.by_element and argument.shape[1:]:
+                    at = at[:, None] * argument.stride[0] + torch.arange(argument.shape[1])
                 argument = Strided(seeded(self.seed + len(few), at, argument.dtype))
             few.append(argument)
-        values = [a.values if isinstance(a, Strided) else a for a in few]
-        return tuple(few), exercise.reference(*values).double()
+        return tuple(few)
 
     def described(self) -> tuple[Decoy | Scalar, ...]:
         return tuple(
@@ -78,17 +89,35 @@ class _Drawn:
 def finding(judge, exercise: Exercise, source: str, seed: int) -> Finding | None:
     """What is wrong with an answer at large sizes; None if nothing is, or if we cannot tell."""
     generator = torch.Generator().manual_seed(seed)
-    cases = [_Drawn(case, case.make(generator), seed + 97 * i) for i, case in enumerate(exercise.large(generator))]
+    by_element = exercise.inputs is not None and exercise.inputs.any_rank
+    made = exercise.large_cases(generator)
+    drawn = [case.make(generator) for case in made]
+    cases = [
+        _Drawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments), by_element)
+        for i, (case, arguments) in enumerate(zip(made, drawn))
+    ]
     if not cases:
         return None
-    described = tuple(PlanCase(drawn.described()) for drawn in cases)
-    plans = judge.run(exercise, PlanRequest((source,), exercise.entry, described)).by_case(len(cases))
+    plans = judge.run(exercise, _plan(exercise, source, cases)).by_case(len(cases))
     for i, plan in plans.items():
         if isinstance(plan, Report) and plan.error and _blames(plan.error):
             return _about(exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
     programs = {k: v for plan in plans.values() if isinstance(plan, Report) for k, v in plan.programs.items()}
     return _run(judge, exercise, source, [cases[i] for i in traces], list(traces.values()), programs)
+
+
+def _output_shape(exercise: Exercise, arguments: tuple) -> tuple[int, ...]:
+    tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
+    if exercise.random:  # the reference takes the output
+        return tuple(tensors[0].shape)
+    return tuple(exercise.reference(*tensors).shape)
+
+
+def _plan(exercise: Exercise, source: str, cases: list[_Drawn]) -> PlanRequest | JaxPlanRequest:
+    if exercise.kind == "jax":
+        return JaxPlanRequest(source, exercise.entry, tuple(JaxCase(drawn.described()) for drawn in cases))
+    return PlanRequest((source,), exercise.entry, tuple(PlanCase(drawn.described()) for drawn in cases))
 
 
 def _run(judge, exercise: Exercise, source: str, cases: list[_Drawn], traces: list[dict], programs) -> Finding | None:
@@ -117,7 +146,8 @@ def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, o
     elements, columns = drawn.size
     if value["stored"] < elements:
         share = f"store {value['stored']:,} of {elements:,} elements" if value["stored"] else "leave elements out"
-        return Finding("unwritten-output", f"All programs together {share} ({drawn.case.name}).", TOO_FEW, ADVICE)
+        happened = f"All programs together {share} ({drawn.case.name})."
+        return Finding("unwritten-output", happened, TOO_FEW, ADVICE, case=drawn.case.name)
     count = min(value["found"], MOST_FOUND)
     at = read_result(asked.places, output, torch.int64, (MOST_FOUND,))[:count]
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]
@@ -125,10 +155,17 @@ def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, o
         return None
     rows, row = torch.unique(torch.div(at, columns, rounding_mode="floor"), return_inverse=True)
     rows = rows[: max(8, MOST_COMPARED // columns)]
-    arguments, expected = drawn.rows(exercise, rows)
-    known = row < len(rows)
-    output = expected.to(dtype)  # what no chosen program wrote counts as right
-    output.reshape(-1)[(row * columns + at % columns)[known]] = got[known]
+    arguments, known = drawn.rows(rows), row < len(rows)
+    place = (row * columns + at % columns)[known]
+    if exercise.random:  # what no chosen program wrote counts as dropped
+        output = torch.zeros(arguments[0].values.shape, dtype=dtype)
+        output.reshape(-1)[place] = got[known]
+        arguments = *arguments, Strided(output)
+    expected = exercise.reference(*(a.values if isinstance(a, Strided) else a for a in arguments)).double()
+    expected = expected if drawn.tensors else expected[rows]
+    if not exercise.random:  # what no chosen program wrote counts as right
+        output = expected.to(dtype)
+        output.reshape(-1)[place] = got[known]
     bound = replace(exercise.bounds[dtype], row_sum=None)  # which is for long rows: errors do not average out in a few
     comparison = Comparison(output, expected, bound)
     return None if comparison.right else _about(exercise, replace(drawn, arguments=arguments), comparison=comparison)

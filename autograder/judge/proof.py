@@ -21,7 +21,8 @@ import torch
 from workshop.syllabus import Lesson
 
 from ..box import BoxError
-from ..exercises.spec import Bound, Case, Exercise, Mistake, Strided
+from ..exercises.cases import Case, Strided
+from ..exercises.spec import Bound, Exercise, Mistake
 from . import compiling
 
 PACKAGES = {  # a verdict depends on their versions; with the distributions that may contain them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 
 from ..exercises.spec import Blanks
@@ -16,13 +17,20 @@ class Restructured(Exception):
 def spliced(source: str, blanks: Blanks) -> dict[str, str]:
     """By the name of a blank: the template's module with the learner's expression in this one place.
 
+    A blank in which the learner writes what the template has is left out: it is right.
+
     A blank is the right-hand side of the first assignment to its name in the template's kernel that is more than a
     constant; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the assignment at the same
     position among the assignments to that name. Constants of the learner's module are replaced by their numbers.
     """
-    learner, template = _Module(source, blanks.kernel), _Module(blanks.template, blanks.kernel)
-    found = {}
-    for name in blanks.names:
+    return dict(_spliced(source, blanks.template, blanks.kernel, blanks.names))
+
+
+@functools.lru_cache(256)
+def _spliced(source: str, text: str, kernel: str, names: tuple[str, ...]) -> dict[str, str]:
+    learner, template = _Module(source, kernel), _Module(text, kernel)
+    found, right = {}, template.text()
+    for name in names:
         theirs, ours = learner.places(name), template.places(name)
         position = next(i for i, each in enumerate(ours) if name == "store" or not template.is_constant(each.value))
         if name != "store" and len(theirs) != len(ours) or len(theirs) <= position:
@@ -32,7 +40,7 @@ def spliced(source: str, blanks: Blanks) -> dict[str, str]:
         if unknown := (_loaded(expression) - template.known(before=ours[position])) & learner.defined():
             raise Restructured(f"`{name}` uses `{min(unknown)}`, which the starter's kernel does not define before it")
         found[name] = template.with_value(ours[position], expression)
-    return found
+    return {name: module for name, module in found.items() if module != right}
 
 
 class _Module:
@@ -94,9 +102,12 @@ class _Module:
 
     def with_value(self, place: ast.stmt, expression: ast.expr) -> str:
         before, place.value = place.value, expression
-        text = ast.unparse(ast.fix_missing_locations(self.tree))
+        text = self.text()
         place.value = before
-        return text + "\n"
+        return text
+
+    def text(self) -> str:
+        return ast.unparse(ast.fix_missing_locations(self.tree)) + "\n"
 
 
 def _target(node: ast.stmt) -> ast.expr | None:

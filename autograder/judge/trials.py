@@ -12,10 +12,10 @@ from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
-from ..exercises.spec import Case, Exercise, Strided, Tag
+from ..exercises.cases import Case, Cotangent, Strided, Tag
+from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, tuned_launches
-from .repeats import calls_again
 
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
@@ -30,6 +30,7 @@ class Drawn:
     expected: torch.Tensor | None
     poison: str = "nan"
     configuration: int | None = None  # of autotuned kernels, see PlanCase
+    computes: int = 0  # the most elements of a tensor that the host function may compute with
 
     @property
     def tensors(self) -> list[Strided]:
@@ -42,6 +43,11 @@ class Drawn:
             for a in self.arguments
         )
 
+    def planned(self, configuration: int | None = None, source: int = 0, **where) -> PlanCase:
+        """A plan for the box. where: the other fields of PlanCase."""
+        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
+        return PlanCase(self.described(), configuration, source, **asked, **where)
+
 
 class Trials:
     """What an answer does with the cases of its exercise. `traces` are those that could be planned, by case.
@@ -53,18 +59,24 @@ class Trials:
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
+        self.elsewhere: list[dict] = []  # traces of calls that launch other work on another machine
+        self.seconds_of_a_plan = 0.0
         self.programs: dict[str, str] = {}
         self.seed = seed
-        # A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those.
-        cases = [c for c in exercise.cases if (Tag.FAR not in c.about if self.on_gpu else not c.gpu_only)]
+        cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
-        self.cases += [self._draw(case, seed + 400 + i) for i, case in enumerate(calls_again(exercise, self.cases))]
+
+    def drawn(self, case: Case, number: int) -> Drawn:
+        """Another case, with arguments. number: another one for each case."""
+        return self._draw(case, self.seed + number)
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
         generator = torch.Generator().manual_seed(seed)
-        arguments = case.make(generator)
-        values = [a.values if isinstance(a, Strided) else a for a in arguments]
-        return Drawn(case, arguments, self.exercise.reference(*values), **how)
+        arguments = tuple(Strided(a.values) if isinstance(a, Cotangent) else a for a in case.make(generator))
+        values = _values(arguments)
+        rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
+        expected = _expected(self.exercise, case, values)
+        return Drawn(case, arguments, expected, computes=max(rows, default=0), **how)
 
     @property
     def launched(self) -> set[str]:
@@ -95,9 +107,14 @@ class Trials:
         of: for each case, the number of the source that it calls.
         """
         numbers = of or [0] * len(cases)
-        described = tuple(PlanCase(d.described(), d.configuration, n) for d, n in zip(cases, numbers, strict=True))
-        outcome = self.judge.run(self.exercise, PlanRequest(tuple(sources), self.exercise.entry, described))
-        plans = outcome.by_case(len(cases))
+        described = tuple(d.planned(d.configuration, n) for d, n in zip(cases, numbers, strict=True))
+        return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described), len(cases))
+
+    def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
+        """As `plan`, for any request of this kind with so many cases."""
+        outcome = self.judge.run(self.exercise, request)
+        self.seconds_of_a_plan = self.seconds_of_a_plan or outcome.seconds / max(count, 1)
+        plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
         return plans
@@ -181,6 +198,7 @@ class Trials:
                 inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
                 slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
                 poison=drawn.poison,
+                computes=drawn.computes,
             )
             for drawn, trace in cases
         )
@@ -192,7 +210,7 @@ class Trials:
         return {name: self.programs[name] for name in digests(traces) if name in self.programs}
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        launched = {"constants": constants(trace), "block": block(trace), "programs": sum(programs(trace))}
+        launched = {"constants": constants(trace), "block": block(trace), "programs": tuple(programs(trace))}
         if isinstance(report, Outcome):
             return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
@@ -211,17 +229,17 @@ class Trials:
         dtype = self._output_dtype(drawn)
         expected = drawn.expected.double()
         got = read_result(slot, output, dtype, expected.shape)
-        finite = [a.values[torch.isfinite(a.values)].abs() for a in drawn.tensors]
+        numbers = [a.values for a in drawn.tensors if a.values.is_floating_point()]
+        finite = [values[torch.isfinite(values)].abs() for values in numbers]
         largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
-        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest))
+        flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
+        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest), flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
-        others = {i: self._draw(drawn.case, self.seed + 1000 + i, poison="large") for i, (drawn, _) in cases.items()}
         again = {
-            (i, "again"): (others[i], trace)
+            (i, "again"): (self._draw(drawn.case, self.seed + 1000 + i, poison="large"), trace)
             for i, (drawn, trace) in cases.items()
-            if others[i].described() == drawn.described()  # some cases draw their shape, too
         }
         seen = self.replay(cases | again)
         first = {i: seen[i] for i in cases if i in seen}
@@ -239,10 +257,39 @@ class Trials:
         return {}
 
     def _output_dtype(self, drawn: Drawn) -> torch.dtype:
+        if drawn.case.gradient is not None:
+            return drawn.arguments[drawn.case.gradient].values.dtype
         return self.exercise.output_dtype or drawn.tensors[0].values.dtype
 
     def _observation(self, drawn: Drawn, **seen) -> Observation:
         return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
+
+
+def _values(arguments: tuple) -> list:
+    return [a.values if isinstance(a, Strided) else a for a in arguments]
+
+
+def _expected(exercise: Exercise, case: Case, values: list) -> torch.Tensor:
+    """What a right answer gives in a case: an output, or the gradient of one argument, in float64."""
+    if case.gradient is not None:
+        *values, incoming = values
+        argument = values[case.gradient] = values[case.gradient].double().requires_grad_()
+    expected = exercise.reference(*values)
+    expected = expected if case.pick is None else expected[case.pick]
+    if case.gradient is None:
+        return expected if expected.dtype != torch.float64 else _overflowed(exercise, expected, values)
+    return torch.autograd.grad(expected, argument, incoming.double().reshape(expected.shape))[0]
+
+
+def _overflowed(exercise: Exercise, expected: torch.Tensor, values: list) -> torch.Tensor:
+    """The expected numbers, infinite where the dtype of the output has none so large."""
+    tensors = [value for value in values if isinstance(value, torch.Tensor)]
+    dtype = exercise.output_dtype or (tensors[0].dtype if tensors else torch.float32)
+    if not dtype.is_floating_point:
+        return expected
+    about = torch.finfo(dtype)
+    most = about.max * (1 + about.eps / 4)  # halfway to the next power of two: from there on, it is rounded to infinity
+    return torch.where(expected.abs() >= most, torch.inf * expected.sign(), expected)
 
 
 def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:

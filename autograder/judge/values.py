@@ -28,7 +28,7 @@ class ValueJudgement:
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         generator = torch.Generator().manual_seed(seed)
-        self.cases = (*exercise.cases, *exercise.drawn(generator))
+        self.cases = exercise.cases_of(generator)
         self.arguments = [case.make(generator) for case in self.cases]
         self.values = {}  # what the function returned, by the index of the case
 

@@ -24,9 +24,7 @@ WORD = 16  # bytes: the most that one load instruction of a thread fetches
 
 
 @triton.jit
-def rows_kernel(
-    x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr
-):
+def rows_kernel(x_ptr, y_ptr, x_stride, y_stride, n_rows, n_cols, ROWS: tl.constexpr, BLOCK_SIZE: tl.constexpr):
     """Softmax of ROWS rows per program: (n_rows, n_cols) to (n_rows, n_cols). BLOCK_SIZE >= n_cols."""
     rows = (tl.program_id(0) * ROWS + tl.arange(0, ROWS)).to(tl.int64)[:, None]
     cols = tl.arange(0, BLOCK_SIZE)[None, :]
@@ -189,61 +187,49 @@ def from_all_lanes(wide, VECTOR: tl.constexpr):
     return tl.max(wide.reshape(wide.shape[0], wide.shape[1] // VECTOR, VECTOR), axis=2)
 
 
-@triton.jit(do_not_specialize=["x_stride", "y_stride", "n_rows", "n_cols"])
-def stripes_kernel(
-    x_ptr,
-    y_ptr,
-    x_stride,
-    y_stride,
-    n_rows,
-    n_cols,
-    ROWS: tl.constexpr,
-    PROGRAMS: tl.constexpr,
-    STRIPE: tl.constexpr,
-    STRIPES: tl.constexpr,
-    FULL: tl.constexpr,
-    VECTOR: tl.constexpr,
-    RAGGED: tl.constexpr,
-    AGAIN: tl.constexpr,
-    PACKED: tl.constexpr,
-    FAST: tl.constexpr,
-):
-    """Softmax of ROWS rows per program, or of one row per cluster of PROGRAMS: (n_rows, n_cols) to (n_rows, n_cols).
+@triton.jit
+def places(row, stride, n_cols, VECTOR: tl.constexpr):
+    """(first whole word of a row, as an offset; columns before it; columns in whole words) for rows `stride` apart.
 
-    A row is cut into stripes. In each of them a program has STRIPE columns, and a thread one word of VECTOR columns,
-    which it loads at once. STRIPES stripes stay in registers. The first FULL of them need no mask. AGAIN > 0: the
-    columns beyond them are read twice, AGAIN stripes at a time, and nothing limits the length of a row.
-
-    RAGGED: rows begin anywhere, but x and y at the same place within a word. Then the stripes begin at the row's
-    first whole word, and the columns before it and after the last whole word, up to 2 * VECTOR - 2, go by themselves.
-
-    A cluster: launch with num_ctas=PROGRAMS. Triton gives line p of a (PROGRAMS, STRIPE) tile to program p, so that
-    all loads, reductions and stores stay inside one program. Only `combine` reaches the others.
+    Division and multiplication tell the compiler that every word begins at a multiple of VECTOR.
     """
-    lines = tl.arange(0, ROWS * PROGRAMS)[:, None]
+    words = (row * stride + VECTOR - 1) // VECTOR * VECTOR
+    head = (words - row * stride).to(tl.int32)  # 0 unless rows begin within a word
+    return words, head, (n_cols - head) // VECTOR * VECTOR
+
+
+@triton.jit
+def places_of_ends(lines, head, in_words, n_cols, ROWS: tl.constexpr, STRIPE: tl.constexpr, VECTOR: tl.constexpr):
+    """(columns, whether they are there) of what lies outside of whole words; a thread takes at most one of them."""
+    end = lines * 0 + tl.arange(0, STRIPE // VECTOR)[None, :]
+    in_ends = (end < 2 * VECTOR) & (lines < ROWS)
+    is_head = end < VECTOR
+    end = tl.where(is_head, end, in_words + head - VECTOR + end)
+    return end, in_ends & (end < tl.where(is_head, head, n_cols))
+
+
+@triton.jit
+def stripes(
+    x_ptr, y_ptr, x_stride, y_stride, row, lines, factor, n_cols,
+    ROWS: tl.constexpr, PROGRAMS: tl.constexpr, STRIPE: tl.constexpr, STRIPES: tl.constexpr, FULL: tl.constexpr,
+    VECTOR: tl.constexpr, RAGGED: tl.constexpr, AGAIN: tl.constexpr, PACKED: tl.constexpr, FAST: tl.constexpr,
+):  # fmt: skip
+    """Stores softmax(x) * factor of `row`, and returns the row's maximum and its sum of exp(x - maximum).
+
+    row, factor: numbers, or (ROWS, 1). lines: (ROWS * PROGRAMS, 1). The constants are those of `stripes_kernel`.
+    """
     cols = tl.arange(0, STRIPE)[None, :]
-    row = tl.program_id(0).to(tl.int64)
-    if ROWS > 1:  # the last program computes the last row several times, which needs no mask
-        row = tl.minimum(tl.program_id(0) * ROWS + lines, n_rows - 1).to(tl.int64)
     if PROGRAMS > 1:
         cols = lines * STRIPE + cols
         mailbox = open_mailbox(PROGRAMS)
-    x_row, y_row = row * x_stride, row * y_stride
-    # Division and multiplication tell the compiler that every word begins at a multiple of VECTOR.
-    x_words = (x_row + VECTOR - 1) // VECTOR * VECTOR
-    y_words = (y_row + VECTOR - 1) // VECTOR * VECTOR
-    head = (x_words - x_row).to(tl.int32)  # 0 unless RAGGED
-    in_words = (n_cols - head) // VECTOR * VECTOR
+    x_words, head, in_words = places(row, x_stride, n_cols, VECTOR)
+    y_words, _, _ = places(row, y_stride, n_cols, VECTOR)
     x_words, y_words = x_ptr + x_words, y_ptr + y_words
 
     # All loads come before the first reduction, because a reduction waits for all threads of the program.
-    if RAGGED:  # a thread takes at most one of these columns
-        end = lines * 0 + tl.arange(0, STRIPE // VECTOR)[None, :]
-        in_ends = (end < 2 * VECTOR) & (lines < ROWS)
-        is_head = end < VECTOR
-        end = tl.where(is_head, end, in_words + head - VECTOR + end)
-        in_ends = in_ends & (end < tl.where(is_head, head, n_cols))
-        x_ends = tl.load(x_ptr + x_row + end, mask=in_ends, other=-float("inf")).to(tl.float32)
+    if RAGGED:
+        end, in_ends = places_of_ends(lines, head, in_words, n_cols, ROWS, STRIPE, VECTOR)
+        x_ends = tl.load(x_ptr + row * x_stride + end, mask=in_ends, other=-float("inf")).to(tl.float32)
         x_ends = in_all_lanes(x_ends, VECTOR)  # like a stripe, so that they meet the other columns in their thread
     kept = ()
     for k in tl.static_range(STRIPES):
@@ -300,7 +286,7 @@ def stripes_kernel(
         row_max, row_sum = combine(mailbox, part_max, row_sum, PROGRAMS)
         row_max = row_max[:, None]
     row_sum = row_sum[:, None]
-    scale = 1.0 / row_sum
+    scale = factor / row_sum
     zero = row_sum.to(tl.int32, bitcast=True) >> 31  # a sum is not negative
 
     if AGAIN:  # backwards: what was read last is still in the cache
@@ -321,8 +307,50 @@ def stripes_kernel(
         else:
             tl.store(y_words + place, y, mask=place < in_words)
     if RAGGED:
-        y = from_all_lanes(exp(x_ends - row_max, FAST) / row_sum, VECTOR)
-        tl.store(y_ptr + y_row + end, y, mask=in_ends)
+        y = from_all_lanes(exp(x_ends - row_max, FAST) * (factor / row_sum), VECTOR)
+        tl.store(y_ptr + row * y_stride + end, y, mask=in_ends)
+    return row_max, row_sum
+
+
+@triton.jit(do_not_specialize=["x_stride", "y_stride", "n_rows", "n_cols"])
+def stripes_kernel(
+    x_ptr,
+    y_ptr,
+    x_stride,
+    y_stride,
+    n_rows,
+    n_cols,
+    ROWS: tl.constexpr,
+    PROGRAMS: tl.constexpr,
+    STRIPE: tl.constexpr,
+    STRIPES: tl.constexpr,
+    FULL: tl.constexpr,
+    VECTOR: tl.constexpr,
+    RAGGED: tl.constexpr,
+    AGAIN: tl.constexpr,
+    PACKED: tl.constexpr,
+    FAST: tl.constexpr,
+):
+    """Softmax of ROWS rows per program, or of one row per cluster of PROGRAMS: (n_rows, n_cols) to (n_rows, n_cols).
+
+    A row is cut into stripes. In each of them a program has STRIPE columns, and a thread one word of VECTOR columns,
+    which it loads at once. STRIPES stripes stay in registers. The first FULL of them need no mask. AGAIN > 0: the
+    columns beyond them are read twice, AGAIN stripes at a time, and nothing limits the length of a row.
+
+    RAGGED: rows begin anywhere, but x and y at the same place within a word. Then the stripes begin at the row's
+    first whole word, and the columns before it and after the last whole word, up to 2 * VECTOR - 2, go by themselves.
+
+    A cluster: launch with num_ctas=PROGRAMS. Triton gives line p of a (PROGRAMS, STRIPE) tile to program p, so that
+    all loads, reductions and stores stay inside one program. Only `combine` reaches the others.
+    """
+    lines = tl.arange(0, ROWS * PROGRAMS)[:, None]
+    row = tl.program_id(0).to(tl.int64)
+    if ROWS > 1:  # the last program computes the last row several times, which needs no mask
+        row = tl.minimum(tl.program_id(0) * ROWS + lines, n_rows - 1).to(tl.int64)
+    stripes(
+        x_ptr, y_ptr, x_stride, y_stride, row, lines, 1.0, n_cols,
+        ROWS, PROGRAMS, STRIPE, STRIPES, FULL, VECTOR, RAGGED, AGAIN, PACKED, FAST,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -412,7 +440,8 @@ RAGGED_CLUSTERS = tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 6)  
 SHORT_ROW = 2048  # bytes that a program should read at least
 NARROW_ROW = 512  # bytes below which a ragged row gets words of half the width
 WORDS = 6  # of 16 bytes of a row in a thread: more take registers, fewer leave too little under way
-MOST_WORDS = {1: 22, 2: 16}  # by the programs that share a row, two or more, where there are no more threads
+MOST_WORDS = 22  # in a thread, where there are no more threads
+MOST_IN_CLUSTER = {4: 33, 2: 25}  # the same in clusters, by the size of a number
 LANES = (128, 256, 512)  # threads of a program: below, too many programs share a row; above, too few fit
 ROWS_AT_ONCE = {4: 1, 2: 2}  # on a multiprocessor; half precision computes longer for as many bytes
 
@@ -424,45 +453,65 @@ def choose(dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: 
     vector, ragged: as `words` says. backend: "cuda", "hip" or "interpreter". capability: of an NVIDIA GPU, such as
     90; 0 elsewhere.
     """
+    chosen = kept(dtype, n_cols, vector, ragged, backend, capability)
+    if chosen is None:
+        chosen = {"lanes": LANES[-1], "stripes": 8, "again": 2}
+        if in_clusters(ragged, backend, capability):
+            chosen |= {"programs": 16, "registers": limit(LANES[-1], 8, False)}
+    return stripes_launch(dtype, n_cols, vector, ragged, backend, **chosen)
+
+
+def in_clusters(ragged: bool, backend: str, capability: int) -> bool:
+    """Whether a cluster can share such a row here."""
+    return backend == "cuda" and capability >= 90 and (RAGGED_CLUSTERS or not ragged)
+
+
+def kept(
+    dtype: torch.dtype, n_cols: int, vector: int, ragged: bool, backend: str, capability: int, arrays: int = 1
+) -> dict | None:
+    """What `stripes_launch` needs to keep a whole row on the chip, of each of `arrays` matrices; None if none can."""
     size, need = dtype.itemsize, n_cols // vector  # whole words
-    given = (dtype, n_cols, vector, ragged, backend)
-    lanes = max(-(-n_cols * size // (WORDS * WORD)), -(-need // MOST_WORDS[1]), 2 * vector if ragged else 1)
-    lanes = min(LANES[-1], triton.next_power_of_2(lanes))
-    stripes = -(-need // lanes)
-    if stripes <= MOST_WORDS[1] and at_once(lanes, stripes, ragged) >= ROWS_AT_ONCE[size]:
-        rows = triton.next_power_of_2(-(-SHORT_ROW // (n_cols * size)))
+    lanes = max(-(-arrays * n_cols * size // (WORDS * WORD)), -(-arrays * need // MOST_WORDS))
+    lanes = min(LANES[-1], triton.next_power_of_2(max(lanes, 2 * vector if ragged else 1)))
+    held, never_spill = arrays * -(-need // lanes), size == 2 and arrays > 1
+    if held <= MOST_WORDS and at_once(lanes, held, ragged, never_spill) >= ROWS_AT_ONCE[size]:
+        rows = triton.next_power_of_2(-(-SHORT_ROW // (arrays * n_cols * size)))
         rows = max(min(rows, 1024 // lanes), 64 // lanes if backend == "hip" else 32 // lanes, 1)
-        return stripes_launch(*given, lanes, rows, registers=limit(lanes * rows, stripes, ragged))
-    if backend != "cuda" or capability < 90 or (ragged and not RAGGED_CLUSTERS):
-        return stripes_launch(*given, LANES[-1], stripes=8, again=2)
+        return {"lanes": lanes, "rows": rows, "registers": limit(lanes * rows, held, ragged, never_spill)}
+    if not in_clusters(ragged, backend, capability):
+        return None
     found = []
     for programs in (2, 4, 8, 16):
         for lanes in LANES:
-            stripes = -(-need // (lanes * programs))
-            fit = at_once(lanes, stripes, ragged)
-            if 2 <= stripes <= MOST_WORDS[2] and fit >= 2:
-                found.append((fit * lanes * stripes, -lanes, programs, stripes))
+            held = arrays * -(-need // (lanes * programs))
+            fit = at_once(lanes, held, ragged, size == 2)
+            if 2 <= held <= MOST_IN_CLUSTER[size] and fit >= 2:
+                # Most words on the chip, where two of a thread's words pay for the meeting. Of equals, no cluster of
+                # 16, which finds room on few multiprocessors, and then the smallest programs.
+                found.append((fit * lanes * (held - 2), programs < 16, -lanes, -programs, held))
     if not found:
-        return stripes_launch(*given, LANES[-1], programs=16, stripes=8, again=2, registers=limit(LANES[-1], 8, False))
-    _, lanes, programs, stripes = max(found)  # most words on the chip; of equals, the smallest programs
-    return stripes_launch(*given, -lanes, programs=programs, registers=limit(-lanes, stripes, ragged))
+        return None
+    _, _, lanes, programs, held = max(found)
+    return {"lanes": -lanes, "programs": -programs, "registers": limit(-lanes, held, ragged, size == 2)}
 
 
-def at_once(threads: int, stripes: int, ragged: bool) -> int:
+def at_once(threads: int, held: int, ragged: bool, never_spill: bool = False) -> int:
     """How many programs of so many threads fit a multiprocessor when a thread holds so many words; 0 if none.
 
-    A ragged row would like a few registers more. It gets them where they cost at most an eighth of the programs.
+    A ragged row would like a few registers more. It gets them where they cost at most an eighth of the programs, or
+    always.
     """
     fits = []
     for overhead in (OVERHEAD, OVERHEAD + RAGGED_OVERHEAD * ragged):
-        registers = -(-(stripes * WORD // 4 + overhead) // 8) * 8  # they are dealt out by eights
+        registers = -(-(held * WORD // 4 + overhead) // 8) * 8  # they are dealt out by eights
         fits.append(min(PROGRAMS, THREADS // threads, REGISTERS // (threads * registers)))
-    return fits[1] if 8 * fits[1] >= 7 * fits[0] else fits[0]
+    return fits[1] if never_spill or 8 * fits[1] >= 7 * fits[0] else fits[0]
 
 
-def limit(threads: int, stripes: int, ragged: bool) -> int:
+def limit(threads: int, held: int, ragged: bool, never_spill: bool = False) -> int:
     """The most registers of a thread with which `at_once` programs fit; a thread can have 255."""
-    return min(255, REGISTERS // (threads * max(1, at_once(threads, stripes, ragged))) // 8 * 8)
+    fit = max(1, at_once(threads, held, ragged, never_spill))
+    return min(255, REGISTERS // (threads * fit) // 8 * 8)
 
 
 def words(dtype: torch.dtype, n_cols: int, x_stride: int, address: int) -> tuple[int, bool]:

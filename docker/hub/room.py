@@ -92,7 +92,7 @@ class Guesses:
 
     @contextlib.contextmanager
     def one(self, whose: object) -> Iterator[Callable[[], None]]:
-        """A guess; what is yielded says that it was right. HTTPError 429 where there were too many."""
+        """A guess; what is yielded says that it was right. HTTPError 429 if there were too many."""
         now = time.monotonic()
         young = {key: [t for t in times if now - t < WITHIN] for key, times in self._times.items()}
         self._times = {key: times for key, times in young.items() if times}

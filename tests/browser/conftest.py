@@ -17,11 +17,13 @@ import pytest
 from chromium import free_port
 
 from workshop.install import HIDDEN
+from workshop.install import SETTINGS as LEARNERS
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-# All cells stay in the page.
-SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}}
+NOTEBOOKS = "@jupyterlab/notebook-extension:tracker"
+# As a learner has it, but all cells stay in the page.
+SETTINGS = LEARNERS | {NOTEBOOKS: LEARNERS[NOTEBOOKS] | {"windowingMode": "none"}}
 # JupyterLab shows a traceback as a coloured text of stderr.
 ERROR = '[data-mime-type="application/vnd.jupyter.stderr"]:has(.ansi-red-fg)'
 IDLE = '.jp-Notebook-ExecutionIndicator[data-status="idle"]'

@@ -27,7 +27,7 @@ FAULTS = """() => {
     return faults;
 }"""
 
-# Boxes that are light in the dark theme, and what leaves a narrow page: [cell, what, its beginning]. Code, tables and
+# Boxes that are light in the dark theme, and what leaves a narrow page: [cell, what, its beginning]. Tables and
 # formulas may scroll.
 BOXES = """() => {
     const faults = [];
@@ -46,6 +46,9 @@ BOXES = """() => {
         for (const box of cell.querySelectorAll('.jp-OutputArea-output, .jp-MarkdownOutput'))
             if (box.clientWidth && box.scrollWidth > box.clientWidth + 1 && !box.querySelector('table, mjx-container'))
                 faults.push([number, 'scrolls sideways', box.innerText.slice(0, 120)]);
+        for (const code of cell.querySelectorAll('.cm-scroller'))
+            if (code.scrollWidth > code.clientWidth + 1)
+                faults.push([number, 'code is cut', code.innerText.slice(0, 120)]);
     });
     return faults;
 }"""

@@ -22,7 +22,7 @@ from .products import dot, dot_scaled, fma, umulhi
 from .program import Enum, Type
 
 __all__ = ["ATOMICS", "ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction",
-           "torch_dtype"]  # fmt: skip
+           "torch_dtype", "WHOLE"]  # fmt: skip
 
 # --- integers ----------------------------------------------------------------------------------------------
 
@@ -284,3 +284,10 @@ def gather(source: Tensor, index: Tensor, axis: int) -> Tensor:
     if source.dtype.itemsize == 1:  # torch gathers no float8
         return torch.gather(bits(source), dim, index).view(source.dtype)
     return torch.gather(source, dim, index)
+
+
+# Operations on blocks that are written out: of the operands, and the type of the result.
+WHOLE: dict[str, Callable] = {
+    "gather": lambda source, index, axis, type: gather(source, index, axis), "dot": dot, "dot_scaled": dot_scaled,
+    "histogram": lambda x, bins, *mask_and_type: histogram(x, bins, *mask_and_type[:-1]),
+}  # fmt: skip

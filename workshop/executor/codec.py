@@ -14,7 +14,7 @@ import math
 import re
 from functools import partial
 
-from .front_end import BOOL, CONSTANTS, OPERATIONS, REGIONS, TERMINATORS, TYPES, results
+from .operations import BOOL, CONSTANTS, OPERATIONS, TERMINATORS, TYPES, inside, results
 from .program import ENUMERATIONS, NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
 from .program import values as values_of
 
@@ -270,12 +270,23 @@ class _Reader:
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")
             made.attributes[key] = [method, *map(_number, numbers)]
-        inside = _inside(made)
-        _need(len(regions) == len(inside), "regions")
-        for rows, expected in zip(regions, inside):
+        self.check_operands(made)
+        expected_inside = inside(made)
+        _need(len(regions) == len(expected_inside), "regions")
+        for rows, expected in zip(regions, expected_inside):
             made.regions.append(self.region(rows, depth + 1, *expected))
         self.values += made.results
         return made
+
+    def check_operands(self, operation: Operation):
+        """What the rules for the results do not look at."""
+        name, args = operation.name, operation.args
+        if name == "if_op":
+            _same(args[:1], [BOOL])
+        elif name == "for_op":
+            _same(args[:3], [args[0].type] * 3)
+        elif name in ("reduce", "scan", "map_elementwise"):
+            _number(args[1], 0, 64)
 
     def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
         region, before = Region(), len(self.values)
@@ -306,23 +317,3 @@ def _types(values: list[Value]) -> list[Type]:
 
 def _same(values: list[Value], types):
     _need(_types(values) == list(types), "values of other types")
-
-
-def _inside(operation: Operation) -> list[tuple[list[Type], str, list[Type]]]:
-    """Of each region: the types of its arguments, the name of its last operation, the types that this hands on."""
-    name, args, given = operation.name, operation.args, _types(operation.results)
-    if name == "if_op":
-        _same(args[:1], [BOOL])
-        return [([], "yield_op", given)] * 2
-    if name == "for_op":
-        _same(args[:3], [args[0].type] * 3)
-        return [([args[0].type, *given], "yield_op", given)]
-    if name == "while_op":
-        return [(given, "condition_op", [BOOL, *given]), (given, "yield_op", given)]
-    if name not in REGIONS:
-        return []
-    inputs, pack = [each.type.scalar for each in args[0]], _number(args[1], 0, 64)
-    if name == "map_elementwise":
-        outputs = [each.scalar for each in given]
-        return [([t for t in inputs for _ in range(pack)], name + "_ret", [t for t in outputs for _ in range(pack)])]
-    return [(inputs * 2, name + "_ret", inputs)]

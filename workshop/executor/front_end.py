@@ -6,6 +6,7 @@ CompilationError. Nothing native is needed.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import os
 import re
@@ -20,19 +21,13 @@ from triton.compiler import ASTSource, CompilationError, code_generator, make_ba
 from triton.language import core, semantic
 
 from . import program as ir
-from .program import NOWHERE, Location, Type
+from .operations import BOOL, CONSTANTS, REGIONS, TERMINATORS, TYPES, inside, results
+from .program import NOWHERE, Location, Type, Unsupported
 
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
 _LIBRARY = os.path.dirname(triton.__file__) + os.sep
+SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
 _one_at_a_time = threading.Lock()
-
-
-class Unsupported(NotImplementedError):
-    """Only hardware can do it, such as inline assembly, or this executor cannot. `construct` is its name."""
-
-    def __init__(self, construct: str):
-        super().__init__(f"{construct} cannot be run without a GPU")
-        self.construct = construct
 
 
 def lower(kernel, signature: dict, constants: dict, attributes: dict | None = None, options: dict | None = None,
@@ -85,6 +80,14 @@ def message(error: BaseException) -> tuple[str, int | None, int | None]:
     return (quoted[2] if quoted else text) or type(error).__name__, line, column
 
 
+def construct(error: BaseException) -> str:
+    """What Triton refuses: the function of a call, as it is called there, or "[…]" for an index; "" for other code."""
+    while isinstance(error.__cause__, CompilationError):
+        error = error.__cause__
+    node = getattr(error, "node", None)
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else "[…]" if isinstance(node, ast.Subscript) else ""
+
+
 @contextlib.contextmanager
 def _python_builder(target: GPUTarget) -> Iterator[None]:
     """Triton's front end builds with `Builder`, and asks no driver what the target is."""
@@ -120,149 +123,6 @@ def _convert(value, type, fp_downcast_rounding=None, _semantic=None):
     """To or from a float8 that no GPU converts, in place of the inline assembly of Triton's library."""
     builder = _semantic.builder
     return core.tensor(builder.create_fp_to_fp(value.handle, type.to_ir(builder), fp_downcast_rounding), type)
-
-
-# --- what each operation takes and gives -------------------------------------------------------------------
-
-FLOATS = {"half": "f16", "bf16": "bf16", "float": "f32", "double": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2",
-          "fp8e4b8": "f8E4M3FNUZ", "fp8e5b16": "f8E5M2FNUZ", "fp8e4b15": "f8E4M3B11FNUZ"}  # fmt: skip
-# The simple types, and those of the constants, by the methods of the builder.
-TYPES = {f"get_int{bits}_ty": Type("int", f"i{bits}") for bits in (1, 8, 16, 32, 64)}
-BOOL, INT32 = TYPES["get_int1_ty"], TYPES["get_int32_ty"]
-CONSTANTS = {f"get_{sign}int{type.bits}": type for type in TYPES.values() for sign in ("", "u")}
-CONSTANTS |= {f"get_{name}": Type("float", name.replace("fp", "f")) for name in ("fp16", "fp32", "fp64", "bf16")}
-TYPES |= {f"get_{name}_ty": Type("float", mlir) for name, mlir in FLOATS.items()} | {"get_void_ty": Type("void")}
-SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
-TERMINATORS = {"ret", "yield_op", "condition_op", "branch", "cond_branch", "reduce_ret", "scan_ret",
-               "map_elementwise_ret"}  # fmt: skip
-REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
-_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
-
-
-def _like(position: int) -> Callable:
-    return lambda *args: [args[position].type]
-
-
-def _given(position: int) -> Callable:
-    return lambda *args: [args[position]]
-
-
-def _nothing(*args):
-    return []
-
-
-def _alike(first, *others):
-    """All operands are of one type, and so is the result."""
-    if any(each.type != first.type for each in others if isinstance(each, ir.Value)):
-        raise TypeError("operands of unlike types")
-    return [first.type]
-
-
-def _compared(x, y):
-    return [_alike(x, y)[0].with_element(BOOL)]
-
-
-def _expand_dims(x, axis):
-    return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
-
-
-def _reduced(operands, axis):
-    shape = operands[0].type.shape
-    return [each.type.with_shape(shape[:axis] + shape[axis + 1 :]) for each in operands]
-
-
-def _loaded(pointer, *_):
-    return [pointer.type.with_element(pointer.type.scalar.element)]
-
-
-def _block(element: Type, shape) -> list[Type]:
-    return [Type("block", element=element, shape=tuple(shape))]
-
-
-# The operations, their arguments, and the rule for the types of their results; none where the call has these types.
-# A letter for each argument: Value, Optional value, Type, Enum or None (x), Block, Number, Yes or no, String. A
-# capital is a list of them: of strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
-_TABLE = (
-    ("add and ashr fadd fdiv fmul frem fsub lshr maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mul or "
-     "approx_divf precise_divf sdiv shl srem sub udiv umulhi urem xor", "vv", _alike),
-    ("ceil cos erf exp exp2 fabs floor fneg iabs log log2 precise_sqrt rsqrt sin sqrt", "v", _alike),
-    ("fma", "vvv", _alike),
-    ("clampf", "vvvx", _alike),
-    ("icmpEQ icmpNE icmpSGE icmpSGT icmpSLE icmpSLT icmpUGE icmpUGT icmpULE icmpULT", "vv", _compared),
-    ("fcmpOEQ fcmpOGE fcmpOGT fcmpOLE fcmpOLT fcmpONE fcmpUEQ fcmpUGE fcmpUGT fcmpULE fcmpULT fcmpUNE", "vv",
-     _compared),
-    ("select", "vvv", lambda condition, x, y: _alike(x, y)),
-    ("bitcast fp_ext fp_to_si fp_to_ui fp_trunc int_to_ptr ptr_to_int si_to_fp ui_to_fp", "vt", _given(1)),
-    ("fp_to_fp", "vtx", _given(1)),
-    ("int_cast", "vty", _given(1)),
-    # numbers and shapes
-    ("get_program_id get_num_programs", "n", lambda axis: [INT32]),
-    ("poison", "t", _given(0)),
-    ("make_range", "tnn", _given(0)),
-    ("splat", "tv", _given(0)),
-    ("unsplat", "v", lambda x: [x.type.scalar]),
-    ("expand_dims", "vn", _expand_dims),
-    ("broadcast", "vN", lambda x, shape: [x.type.with_shape(shape)]),
-    ("trans", "vN", lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])]),
-    ("reshape", "vNy", lambda x, shape, reorder: _block(x.type.scalar, shape)),
-    ("join", "vv", lambda x, y: _block(x.type.scalar, (*x.type.shape, 2))),
-    ("split", "v", lambda x: [x.type.with_shape(x.type.shape[:-1])] * 2),
-    ("cat", "vv", lambda x, y: _block(x.type.scalar, (x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))),
-    ("gather", "vvn", lambda source, index, axis: [source.type.with_shape(index.type.shape)]),
-    ("histogram", "vno", lambda x, bins, mask: _block(INT32, [bins])),
-    ("dot", "vvvxn", _like(2)),
-    ("dot_scaled", "voxvoxyyyv", _like(-1)),
-    ("extern_elementwise", "sssVty", _given(4)),
-    # memory
-    ("addptr", "vv", _like(0)),
-    ("load", "vxxy vSy", _loaded),
-    ("masked_load", "vvoxxy vvoSy", _loaded),
-    ("store", "vvxx vvS", _nothing),
-    ("masked_store", "vvvxx vvvS", _nothing),
-    ("atomic_rmw", "xvvvxx", _like(2)),
-    ("atomic_cas", "vvvxx", _like(2)),
-    ("atomic_load", "vvxx", _loaded),
-    ("atomic_store", "vvvxx", _nothing),
-    ("atomic_poll", "vvoxx", lambda pointer, *_: [pointer.type.with_element(BOOL)]),
-    ("make_block_ptr", "vVVVNN", lambda base, shape, strides, offsets, block, order:
-     [Type("pointer", element=_block(base.type.element, block)[0])]),
-    ("advance", "vV", _like(0)),
-    ("tensor_pointer_load", "vNxxxy", lambda pointer, *_: [pointer.type.element]),
-    ("tensor_pointer_store", "vvNxx", _nothing),
-    ("make_tensor_descriptor", "vVVNy vVVNyx", lambda base, shape, strides, block, signed, *_:
-     [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]),
-    ("descriptor_load", "vVxx vVS", lambda descriptor, *_: _block(descriptor.type.element, descriptor.type.shape)),
-    ("descriptor_gather", "vvvt", _given(3)),
-    ("descriptor_store", "vvV", _nothing),
-    ("descriptor_reduce", "xvvV", _nothing),
-    ("descriptor_scatter", "vvvv", _nothing),
-    # control
-    ("for_op", "vvvV", lambda low, high, step, initial: [each.type for each in initial]),
-    ("while_op", "V", lambda initial: [each.type for each in initial]),
-    ("if_op", "vy", None),
-    ("call", "sV", None),
-    ("reduce", "Vn", _reduced),
-    ("scan", "Vny", lambda operands, *_: [each.type for each in operands]),
-    ("map_elementwise", "Vn", None),
-    ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),
-    ("condition_op", "vV", _nothing),
-    ("branch", "bV", _nothing),
-    ("cond_branch", "vbb", _nothing),
-    # what a kernel says
-    ("barrier grid_dependency_wait grid_dependency_launch_dependents", "", _nothing),
-    ("assume", "v", _nothing),
-    ("assert", "vs", _nothing),
-    ("promise", "vsN", _nothing),
-    ("print", "syVY", _nothing),
-)  # fmt: skip
-OPERATIONS = {name: (letters.split(" "), rule) for names, letters, rule in _TABLE for name in names.split()}
-
-
-def results(name: str, args) -> list[Type]:
-    """The types of what the builder's method gives, for all but "call", "if_op" and "map_elementwise"."""
-    if name not in OPERATIONS:
-        raise Unsupported(_ONLY_HARDWARE.get(name, name))
-    return OPERATIONS[name][1](*args)
 
 
 # --- what the front end gets in place of libtriton's classes. The methods have the names of theirs. ---------
@@ -559,16 +419,17 @@ class Builder:
     def ret(self, values):
         return self.record("ret", [values])
 
-    def create_for_op(self, low, high, step, initial):
-        loop = self.record("for_op", [low, high, step, initial])
-        Block(loop.regions[0], [each.type for each in (low, *initial)])
-        return loop
+    def create_for_op(self, *args):
+        return self.with_blocks(self.record("for_op", args))
 
     def create_if_op(self, types, condition, has_else):
-        choice = self.record("if_op", [condition, has_else], types)
-        for region in choice.regions:
-            Block(region)
-        return choice
+        return self.with_blocks(self.record("if_op", [condition, has_else], types))
+
+    def with_blocks(self, operation: Operation) -> Operation:
+        """An operation of which the front end makes no blocks itself."""
+        for region, (inputs, *_) in zip(operation.regions, inside(operation)):
+            Block(region, inputs)
+        return operation
 
     def create_while_op(self, types, initial):
         return self.record("while_op", [initial])
@@ -583,7 +444,7 @@ def _argument(value):
         value = value.value
     if isinstance(value, (ir.Value, ir.Block, Type)) or value is None or type(value) in (bool, int, float, str):
         return value
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, core.tuple)):  # 3.4 gives shapes as its own tuple
         return [_argument(each) for each in value]
     return ir.Enum(type(value).__name__, value.name) if hasattr(value, "name") else value.__index__()
 

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton.language as tl
 
 from . import front_end
-from .arithmetic import torch_dtype
 from .facts import about
-from .machine import Descriptor, Machine
+from .formats import FORMATS, torch_dtype
+from .machine import Machine
 from .memory import Memory, Watch
 from .program import Program, Type
 from .records import Launch, NeverEnds
+from .values import View
 
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
 MOST_AT_ONCE = 1 << 18  # programs, where only their addresses are wanted
 MOST_PROGRAMS = (1 << 31) - 1, 65_535, 65_535  # of a grid's axes, on every card
-TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16", torch.float64: "fp64", torch.int8: "i8",
-         torch.int16: "i16", torch.int32: "i32", torch.int64: "i64", torch.bool: "i1", torch.uint8: "u8",
-         torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64", torch.float8_e4m3fn: "fp8e4nv",
-         torch.float8_e5m2: "fp8e5", torch.float8_e4m3fnuz: "fp8e4b8", torch.float8_e5m2fnuz: "fp8e5b16"}  # fmt: skip
-NUMBERS = {
-    "i1": torch.bool,
-    "fp32": torch.float32,
-    "fp64": torch.float64,
-    "fp16": torch.float16,
-    "bf16": torch.bfloat16,
-}
-
-
+UNSIGNED = {f"u{bits}": (getattr(torch, f"uint{bits}"), getattr(torch, f"int{bits}")) for bits in (8, 16, 32, 64)}
+# How a signature writes the type of a tensor, and the dtype that stands for numbers of a type.
+TYPES = {each.dtype: each.name for each in FORMATS} | {dtype: name for name, (dtype, _) in UNSIGNED.items()}
+NUMBERS = {each.name: each.dtype for each in FORMATS} | {"u1": torch.bool} | {n: d for n, (_, d) in UNSIGNED.items()}
 NOTHING, FINISHED = Watch(), object()
 
 
@@ -45,7 +38,7 @@ class Specialisation:
     constants: dict
     attributes: dict
 
-    @property
+    @functools.cached_property
     def key(self) -> tuple:
         return repr(self.signature), repr(sorted(self.constants.items(), key=repr)), repr(self.attributes)
 
@@ -56,11 +49,14 @@ def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
     options = {name: value for name, value in kwargs.items() if name not in names}
     given = {name: value for name, value in kwargs.items() if name in names}
     try:
-        bound = inspect.signature(kernel.fn).bind(*args, **given)
+        bound = _signature(kernel.fn).bind(*args, **given)
     except TypeError as error:
         raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}") from None
     bound.apply_defaults()
     return {name: _number(value) for name, value in bound.arguments.items()}, options
+
+
+_signature = functools.lru_cache(256)(inspect.signature)
 
 
 def _number(value):
@@ -190,11 +186,10 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     written = {label for number, (label, _) in enumerate(values) if number in facts.written}
     machine = Machine(program, memory, grid, written)
     given = [value for _, value in values]
-    largest = max((math.prod(v.type.shape) for o in program.operations() for v in o.results), default=1)
     if facts.waits and not only_addresses:
         _in_turns(memory, [Machine(program, memory, grid, written) for _ in range(numbers.numel())], given)
         return launch
-    size = MOST_AT_ONCE if only_addresses else max(1, LANES // largest)
+    size = MOST_AT_ONCE if only_addresses else max(1, LANES // facts.largest)
     for first in range(0, numbers.numel(), size):
         batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
         for _ in machine.start(given, batch):
@@ -211,12 +206,12 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
             address = torch.tensor([memory.register(label, value.base)])
             sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
             nan = getattr(value, "padding", "zero") == "nan"
-            found.append((label, Descriptor(address, sizes, strides, tuple(value.block_shape), nan)))
+            found.append((label, View(address, sizes, strides, [], value.block_shape, float("nan") if nan else 0.0)))
             found += [(label, part) for part in sizes + strides]
         elif kind.startswith("*"):
             found.append((label, torch.tensor([memory.register(label, value)])))
         else:
-            dtype = NUMBERS.get(kind) or getattr(torch, f"int{kind[1:]}")
+            dtype = NUMBERS[kind]
             number = value - (1 << 64) if isinstance(value, int) and value >= 1 << 63 else value
             if not dtype.is_floating_point and dtype != torch.bool:
                 bits = dtype.itemsize * 8
@@ -256,18 +251,44 @@ _lowered: dict[tuple, Program] = {}
 
 
 def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda") -> Program:
-    """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed."""
+    """The Program of a kernel for a launch; the same one again while neither it nor its globals have changed.
+
+    The front end reads a kernel once for all that a launch promises of its arguments: they are no part of its text.
+    """
     file = kernel.fn.__code__.co_filename
-    key = (kernel.cache_key, file, special.key, repr(sorted(options.items(), key=repr)), target)
+    key = (kernel.cache_key, file, *special.key, repr(sorted(options.items(), key=repr)), target)
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
-        more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
-        _lowered[key] = front_end.lower(
-            kernel, special.signature, special.constants, special.attributes, more, target
-        )
+        kinds = enumerate(special.signature[name] for name in kernel.arg_names)
+        places = {path: [[_PLACE, path]] for i, kind in kinds for path in _paths(kind, (i,))}
+        if special.attributes != places:
+            told = lowered(kernel, replace(special, attributes=places), options, target)
+            _lowered[key] = _with_promises(told, special.attributes)
+        else:
+            more = {"debug": True, **options}  # without it, Triton leaves tl.device_assert out
+            _lowered[key] = front_end.lower(kernel, special.signature, special.constants, places, more, target)
     check_globals(kernel)
     return _lowered[key]
+
+
+_PLACE = "place"  # the promise that says which argument this is
+
+
+def _paths(kind, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """The places of the arguments that are not constants in one of this type."""
+    if isinstance(kind, tuple):
+        for i, inner in enumerate(kind):
+            yield from _paths(inner, (*path, i))
+    elif kind != "constexpr":
+        yield path
+
+
+def _with_promises(program: Program, attributes: dict) -> Program:
+    """A program whose arguments say their places, with the promises of a launch instead. It shares the operations."""
+    told = {number: attributes.get(each[_PLACE]) for number, each in program.kernel.promises.items()}
+    kernel = replace(program.kernel, promises={number: dict(each) for number, each in told.items() if each})
+    return Program(program.functions | {kernel.name: kernel}, program.files)
 
 
 def check_globals(kernel) -> None:

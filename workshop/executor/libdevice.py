@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from .formats import bits, by_numpy, narrowed, saturated, unsigned, zero_extended
-from .front_end import Unsupported
 from .products import fma, odd_fma, umulhi
+from .program import Unsupported
 
 
 def call(symbol: str, args: list[Tensor], dtype: torch.dtype) -> Tensor:

@@ -1,63 +1,102 @@
 """Runs a Program: all programs of a batch at once, in torch operations.
 
-A value has a leading axis for the programs, or length 1 there if it is the same for all. Where programs take
-different ways (loops, conditions, an early return), those that do not take part are masked, as the lanes of a warp are.
+Where programs take different ways (loops, conditions, an early return), those that do not take part are masked, as
+the lanes of a warp are. A method `do_NAME` is what the operation NAME does, where it is not a function of its operands.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Generator
 
 import torch
 
 from . import arithmetic
-from .facts import ACCESSES, about
-from .front_end import Unsupported
-from .lazy import Affine, BlockPointer, Doubtful, Rect, column, plain
-from .memory import Memory, TooLarge
-from .program import Block, Operation, Program, Type, Value, values
-from .records import DeviceAssert, FalsePromise, NeverEnds
+from .facts import about
+from .memory import Memory
+from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
+from .program import Block, Operation, Program, Unsupported, Value, values
+from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
+from .regions import MOST_LANES, Access
+from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
+from .values import (
+    MOVES,
+    SYMBOLIC,
+    UNKNOWN,
+    Affine,
+    Doubtful,
+    Later,
+    Rect,
+    TooLarge,
+    View,
+    column,
+    doubt,
+    follows,
+    later,
+    merged,
+    now,
+    of,
+    plain,
+    without_doubt,
+)  # fmt: skip
 
 PATIENCE = 4096  # rounds of a loop, between two looks whether it can ever end
-GRANULE = 16  # bytes; a Hopper GPU stores the blocks of tensor descriptors in such units
+GRANULE = 16  # bytes; a Hopper GPU reads and stores the blocks of tensor descriptors in such units
+UNALIGNED = f"a tensor descriptor is read at an inner offset that is no multiple of {GRANULE} bytes"
 MAX_PRINTED = 64
-_TERMINATORS = {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
+PROMISES = {"tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contiguous"}
 
 Steps = Generator[None, None, object]
 
 
-def merged(on: torch.Tensor, new, old):
-    """For each program the new value where `on`, else the old one."""
-    if new is None or old is None:  # where only addresses are wanted
-        return None
-    if isinstance(new, Affine) and isinstance(old, Affine) and (new.steps, new.shape) == (old.steps, old.shape):
-        return Affine(torch.where(on, new.base, old.base), new.steps, new.shape, new.dtype)
-    if isinstance(new, BlockPointer):
-        offsets = [torch.where(on, a, b) for a, b in zip(new.offsets, old.offsets)]
-        return BlockPointer(new.base, new.shape, new.strides, offsets, new.block)
-    if isinstance(new, Descriptor):
-        return new
-    if isinstance(new, Doubtful) or isinstance(old, Doubtful):
-        one, two = merged(on, plain(new), plain(old)), merged(on, _doubt(new), _doubt(old))
-        return Doubtful(one, two)
-    new, old = plain(new), plain(old)
-    axes = max(new.ndim, old.ndim) - 1
-    return torch.where(column(on, axes), new, old)
+class Step:
+    """An operation of a block, with what is known before it runs.
 
+    where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
+    ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. blocks:
+    whether one of these is a block. rule: of values.SYMBOLIC. result: its only one.
+    """
 
-def _doubt(value) -> torch.Tensor:
-    if isinstance(value, Doubtful):
-        return value.undefined
-    return torch.zeros((1,) * plain(value).ndim, dtype=torch.bool)
+    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "rule", "result", "does")
 
+    def __init__(self, operation: Operation):
+        name = operation.name
+        self.operation, self.where = operation, operation.location if operation.location.file >= 0 else None
+        self.control = CONTROL.get(name)
+        self.method = None if self.control else METHODS.get(name)
+        self.ends, self.says = name in TERMINATORS, name in SAYS
+        arguments = operation.args[3] if name == "extern_elementwise" else operation.args
+        self.given = [(each, isinstance(each, Value)) for each in arguments]
+        self.blocks = any(each.type.shape for each in values(arguments))
+        self.rule, self.does = SYMBOLIC.get(name), None
+        self.result = operation.results[0] if len(operation.results) == 1 else None
 
-class Descriptor:
-    """A tensor descriptor: base (programs,), sizes and strides as tensors of one number for each program, the block."""
+    def symbolic(self, given: list):
+        """The result without writing it out; None if that cannot be."""
+        return None if self.rule is None else self.rule(self.operation, *given)
 
-    __slots__ = ("base", "shape", "strides", "block", "nan")
+    def computed(self, given: list):
+        """The result on values that are written out. What follows from undefined lanes is undefined, too."""
+        if self.does is None:
+            self.does = _function(self.operation)
+        for each in given:
+            if isinstance(each, Doubtful):
+                return self._doubtful(given)
+        return self.does(*[each if type(each) is torch.Tensor else plain(each) for each in given])
 
-    def __init__(self, base, shape, strides, block, nan=False):
-        self.base, self.shape, self.strides, self.block, self.nan = base, shape, strides, block, nan
+    def _doubtful(self, given: list):
+        operation, name = self.operation, self.operation.name
+        found = self.does(*map(plain, given))
+        if name in MOVES:
+            also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
+            return without_doubt(found, MOVES[name](operation, *also))
+        return found if name in arithmetic.WHOLE else without_doubt(found, follows(name, given, found))
+
+    def compute(self, given: list):
+        """The result, written out only where that has to be."""
+        found = self.symbolic(given)
+        return self.computed(given) if found is None else found
 
 
 class Machine:
@@ -67,8 +106,9 @@ class Machine:
         self.program, self.memory, self.grid = program, memory, grid
         self.facts = about(program)
         self.written = memory.written = written
-        self.needed = self.facts.addresses if memory.only_addresses else None
+        self.postpones = memory.only_addresses
         self.env: dict[Value, object] = {}
+        self.outside = None  # of rounds at once: the values around the loop, the programs of the rounds, its own
         self.ids: tuple[torch.Tensor, ...] = ()
         self.where = None  # the learner's line that runs
 
@@ -80,56 +120,76 @@ class Machine:
             ids.append((rest % size).to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32))
             rest = torch.div(rest, size, rounding_mode="floor")
         self.ids = tuple(ids)
-        self.env = {}
+        self.env, self.outside = {}, None
         return self.function(self.program.kernel.name, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
 
-    def lazy(self, value: Value):
-        """The value as it is kept: a tensor, or one of `lazy`'s."""
-        if value.constant is not None and value not in self.env:
-            self.env[value] = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
-        return self.env.get(value) if self.needed is not None else self.env[value]
+    def kept(self, value: Value):
+        """The value as it is kept: see `values`."""
+        found = self.env.get(value)
+        if found is None:
+            constants = self.facts.constants
+            if value.constant and value not in constants:
+                constants[value] = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
+            found = constants[value] if value in constants else self._around(value, self.outside)
+            self.env[value] = found
+        return found
+
+    def _is_constant(self, step: Step) -> bool:
+        """Whether the result is the same whenever it runs: nothing but constants goes into it."""
+        return all(each in self.facts.constants for each, is_value in step.given if is_value)
+
+    def _around(self, value: Value, outside):
+        """A value of the programs around a loop, for each of the rounds that run at once."""
+        env, programs, further = outside
+        return of(env[value] if value in env else self._around(value, further), programs)
+
+    def known(self, value: Value):
+        """The value as it is kept, computed if that was left for later."""
+        found = self.kept(value)
+        if isinstance(found, Later):
+            if self.memory.batch.numel() * value.type.elements > MOST_LANES:
+                raise TooLarge
+            found = found.now()
+        return found
 
     def get(self, value: Value) -> torch.Tensor:
-        return plain(self.lazy(value))
+        return plain(self.known(value))
 
     def number(self, value: Value) -> torch.Tensor:
         """A number for each program, (programs,) or (1,)."""
         return self.get(value).reshape(-1)
 
+    def numbers(self, given: list[Value]) -> list[torch.Tensor]:
+        return [self.number(value) for value in given]
+
     def whole(self, value: Value) -> torch.Tensor:
         """The value with all of its block's axes written out."""
-        x = self.get(value)
-        return x.expand(x.shape[:1] + value.type.shape)
+        return _whole(value, self.known(value))
+
+    def flat(self, value: Value) -> torch.Tensor:
+        """The value of each program and lane, one behind the other."""
+        return self.get(value).expand(self.memory.batch.numel(), *value.type.shape).reshape(-1)
 
     # --- functions, blocks, branches --------------------------------------------------------------------
 
     def function(self, name: str, arguments: list, on) -> Steps:
-        """Runs a function. Returns its values."""
+        """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
         blocks = self.program.functions[name].region.blocks
-        last = blocks[0].operations[-1] if blocks[0].operations else None
-        if last is None:
-            return []
-        if last.name not in ("branch", "cond_branch"):
-            return (yield from self.block(blocks[0], arguments, on))[1]
-        return (yield from self._graph(blocks, arguments, on))
-
-    def _graph(self, blocks: list[Block], arguments: list, on) -> Steps:
-        """Blocks with branches between them, as an early return makes them."""
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
         while waiting:
             block = next(each for each in blocks if each in waiting)
             on, arguments = waiting.pop(block)
             end, given = yield from self.block(block, arguments, on)
-            if end.name == "ret":
+            if end is None or end.name not in BRANCHES:
                 results = given if results is None else [merged(on, a, b) for a, b in zip(given, results)]
                 continue
             if end.name == "branch":
-                ways = [(end.args[0], on, [self.lazy(v) for v in end.args[1]])]
+                ways = [(end.args[0], on, given)]
             else:
-                choice = self._condition(self.lazy(end.args[0]), on)
+                choice = self._condition(given[0], on)
                 ways = [(end.args[1], _both(choice, on), []), (end.args[2], _both(~choice, on), [])]
             for target, mask, given in ways:
                 if mask is not None and not mask.any():
@@ -143,69 +203,64 @@ class Machine:
 
     def block(self, block: Block, arguments: list, on) -> Steps:
         """Runs the operations. Returns the last one and the values that it hands on."""
-        env = self.env
-        for name, value in zip(block.arguments, arguments):
-            env[name] = value
-        for operation in block.operations:
-            name = operation.name
-            if operation.location.file >= 0:
-                self.where = operation.location
-            if name in _TERMINATORS:
-                handed = [v for arg in operation.args for v in values(arg)]
-                return operation, [self.lazy(v) for v in handed]
-            if name in ("branch", "cond_branch"):
-                return operation, []
-            if self.needed is not None and not self._matters(operation):
+        env, kept, facts = self.env, self.kept, self.facts
+        env.update(zip(block.arguments, arguments))
+        if block not in facts.steps:
+            facts.steps[block] = [Step(operation) for operation in block.operations]
+        for step in facts.steps[block]:
+            operation = step.operation
+            if step.where is not None:
+                self.where = step.where
+            if step.ends:
+                return operation, [kept(value) for value in values(operation.args)]
+            if step.control is not None:
+                found = yield from self._control(step, on)
+            elif step.method is not None:
+                if self.postpones and step.says:
+                    continue
+                found = step.method(self, operation, on)
+            elif step.result in facts.constants:
                 continue
-            if name in _CONTROL:
-                given = yield from _CONTROL[name](self, operation, on)
-                env.update(zip(operation.results, given))
-                continue
-            self._one(operation, name, on)
+            else:
+                found = self.pure(step, [kept(each) if is_value else each for each, is_value in step.given])
+                if step.result is not None and not isinstance(found, Later) and self._is_constant(step):
+                    facts.constants[step.result] = found
+            if step.result is not None and step.control is None:
+                env[step.result] = found
+            elif operation.results:
+                env.update(zip(operation.results, found))
         return None, []
 
-    def _matters(self, operation: Operation) -> bool:
-        """Where only addresses are wanted: whether an operation is an access, holds one, or makes an address."""
-        touches = operation.name in ACCESSES or operation in self.facts.holders
-        return touches or not self.needed.isdisjoint(operation.results)
+    def _control(self, step: Step, on) -> Steps:
+        """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may stay unknown."""
+        operation = step.operation
+        try:
+            return (yield from step.control(self, operation, on))
+        except TooLarge:
+            if not self.postpones or operation in self.facts.holders or operation.name in ACCESSES:
+                raise
+            return [UNKNOWN] * len(operation.results)
 
-    def _one(self, operation: Operation, name: str, on) -> None:
-        special = _SPECIAL.get(name)
-        if special is not None:
-            found = special(self, operation, on)
-        else:
-            function = arithmetic.ELEMENTWISE.get(name)
-            if function is None:
-                raise Unsupported(name)
-            given = [self.lazy(arg) if isinstance(arg, Value) else arg for arg in operation.args]
-            if any(isinstance(each, Doubtful) for each in given):
-                found = self._doubtful(name, function, given)
-            else:
-                found = function(*[plain(each) for each in given])
+    def pure(self, step: Step, given: list):
+        """An operation whose results depend on its operands alone."""
+        found = step.symbolic(given)
+        if found is not None:
+            return found
+        if self.postpones and (step.blocks or any(isinstance(each, Later) for each in given)):
+            return self._postponed(step.operation, given, lambda *given: step.compute(given))
+        return step.computed(given)
+
+    @staticmethod
+    def _postponed(operation: Operation, given: list, compute: Callable):
+        """The result, or a list of several, of which only what an address or a condition needs is computed."""
+        whole = later(given, compute)
         if len(operation.results) == 1:
-            self.env[operation.results[0]] = found
-        elif operation.results:
-            self.env.update(zip(operation.results, found))
-
-    def _doubtful(self, name: str, function: Callable, given: list):
-        """An operation on lanes that nothing defined: its result is undefined there, too, unless it cannot matter."""
-        found = function(*[plain(each) for each in given])
-        doubts = [_doubt(each) for each in given if isinstance(each, (Doubtful, torch.Tensor, Affine, Rect))]
-        if name == "select":
-            choice, one, other = doubts
-            undefined = choice | torch.where(plain(given[0]), one, other)
-        elif name in ("and", "or") and found.dtype == torch.bool:
-            decides = name == "or"  # `False & undefined` is False
-            known = [(plain(each) == decides) & ~doubt for each, doubt in zip(given, doubts)]
-            undefined = (doubts[0] | doubts[1]) & ~(known[0] | known[1])
-        else:
-            undefined = doubts[0]
-            for each in doubts[1:]:
-                undefined = undefined | each
-        return Doubtful(found, undefined) if undefined.any() else found
+            return whole
+        return [later([whole], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
+        value = now(value)
         if isinstance(value, Doubtful):
             self._note_undefined(_both(value.undefined.reshape(-1), on))
         return plain(value).reshape(-1)
@@ -214,144 +269,180 @@ class Machine:
         if lanes.any():
             self.memory.undefined("condition", None, int(lanes.nonzero()[0][0]), self.where)
 
-    def _fail(self, kind: type, words: str, bad: torch.Tensor):
-        """Raise an error of `records` about the first program for which `bad` is true."""
-        program = int(bad.reshape(bad.shape[0], -1).any(dim=1).nonzero()[0])
-        raise kind(words, self.memory.launch.kernel, self.memory.program_at(program), *self.memory.text(self.where))
+    def _fail(self, kind: type, words: str, bad: torch.Tensor, on=None):
+        """Raise an error of `records` about the first running program for which `bad` is true, if there is one."""
+        bad = _both(bad.reshape(len(bad), -1).any(dim=1), on)
+        if bad.any():
+            program = self.memory.program_at(int(bad.nonzero()[0]))
+            raise kind(words, self.memory.launch.kernel, program, *self.memory.text(self.where))
 
     # --- control flow -----------------------------------------------------------------------------------
 
-    def _call(self, operation: Operation, on) -> Steps:
+    def do_call(self, operation: Operation, on) -> Steps:
         where = self.where
-        found = yield from self.function(operation.args[0], [self.lazy(v) for v in operation.args[1]], on)
+        found = yield from self.function(operation.args[0], [self.kept(v) for v in operation.args[1]], on)
         self.where = where
         return found
 
-    def _if(self, operation: Operation, on) -> Steps:
-        choice = self._condition(self.lazy(operation.args[0]), on)
+    def do_if_op(self, operation: Operation, on) -> Steps:
+        choice = self._condition(self.known(operation.args[0]), on)
         yes, no = _both(choice, on), _both(~choice, on)
-        then, other = (region.blocks[0] if region.blocks else None for region in operation.regions)
+        then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
         if not no.any():
             return (yield from self.block(then, [], on))[1]
         if not yes.any():
-            return (yield from self.block(other, [], on))[1] if other else []
+            return (yield from self.block(other, [], on))[1]
         one = (yield from self.block(then, [], yes))[1]
-        two = (yield from self.block(other, [], no))[1] if other else []
+        two = (yield from self.block(other, [], no))[1]
         return [merged(choice, a, b) for a, b in zip(one, two)]
 
-    def _for(self, operation: Operation, on) -> Steps:
-        low, high, step, initial = operation.args
-        index, high, step = self.number(low), self.number(high), self.number(step)
-        carried = [self.lazy(v) for v in initial]
-        if (step == 0).any():
-            self._fail(NeverEnds, "the step of this loop is 0", step == 0)
-        body, where = operation.regions[0].blocks[0], self.where
-        while True:
-            go = _both(torch.where(step > 0, index < high, index > high), on)
-            if not go.any():
-                return carried
-            everybody = on is None and bool(go.all())
-            new = (yield from self.block(body, [index, *carried], None if everybody else go))[1]
-            carried = new if everybody else [merged(go, a, b) for a, b in zip(new, carried)]
+    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor, on) -> Steps:
+        """One round of a loop for the programs that go on. Returns what all carry from here."""
+        if on is None and bool(go.all()):
+            return (yield from self.block(body, given, None))[1]
+        new = (yield from self.block(body, given, go))[1]
+        return [merged(go, a, b) for a, b in zip(new, carried)]
+
+    def do_for_op(self, operation: Operation, on) -> Steps:
+        index, high, step = self.numbers(operation.args[:3])
+        carried = [self.kept(v) for v in operation.args[3]]
+        self._fail(NeverEnds, "the step of this loop is 0", step == 0)
+        body, where, before = operation.regions[0].blocks[0], self.where, None
+        while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
+            first = before is None
+            before, carried = carried, (yield from self._round(body, [index, *carried], carried, go, on))
             index = index + step
             self.where = where
+            if self.postpones and first:
+                found = yield from self._at_once(body, (index, high, step), before, carried, on)
+                if found is not None:
+                    return found
+        return carried
 
-    def _while(self, operation: Operation, on) -> Steps:
-        carried = [self.lazy(v) for v in operation.args[0]]
+    def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
+        """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
+        memory, count = self.memory, self.memory.batch.numel()
+        index, _, step = bounds
+        rounds = left(*bounds, on, count)
+        most, first, everybody = int(rounds.max()), 0, torch.arange(count)
+        if most < 3 or count > MOST_TOGETHER:
+            return None
+        outside, batch, ids, seen = (self.env, self.outside), memory.batch, self.ids, memory.noted()
+        weight = memory.weight
+        pairs = [(index - step, index), *zip(before, carried)]
+
+        def guess(number, programs):
+            return [continued(old, new, number, programs) for old, new in pairs]
+
+        try:
+            while first < most:
+                last = min(first + max(1, MOST_TOGETHER // count), most)
+                number, programs = ahead(rounds, first, last)
+                given = guess(number, programs)
+                if any(each is None for each in given):
+                    return None
+                self.env, self.outside = {}, (outside[0], programs, outside[1])
+                self.ids = tuple(of(each, programs) for each in ids)
+                memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
+                new = (yield from self.block(body, given, None))[1]
+                if not all(map(agrees, guess(number + 1, programs)[1:], new)):
+                    memory.forget(seen)
+                    return None
+                first = last
+        except (TooLarge, Fault, IllegalInstruction):  # one round after the other finds it in the usual order
+            memory.forget(seen)
+            return None
+        finally:
+            (self.env, self.outside), memory.batch, memory.weight, self.ids = outside, batch, weight, ids
+        return guess(rounds, everybody)[1:]
+
+    def do_while_op(self, operation: Operation, on) -> Steps:
+        carried = [self.kept(v) for v in operation.args[0]]
         before, body = (region.blocks[0] for region in operation.regions)
-        waits, where, rounds = operation in self.facts.waits, self.where, 0
-        kept = None
+        waits, where, rounds, last = operation in self.facts.waits, self.where, 0, None
         while True:
-            end, handed = yield from self.block(before, carried, on)
-            go, *given = handed
+            go, *given = (yield from self.block(before, carried, on))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             if rounds:
                 self.where = where
-            everybody = on is None and bool(go.all())
-            new = (yield from self.block(body, given, None if everybody else go))[1]
+            carried = yield from self._round(body, given, given, go, on)
             if waits:
                 yield
-            carried = new if everybody else [merged(go, a, b) for a, b in zip(new, given)]
             rounds += 1
             if not waits and rounds % PATIENCE == 0:
-                now = [*(plain(each).clone() for each in carried), *self.memory.contents()]
-                if kept is not None and _all_equal(now, kept):
+                state = [*(plain(each).clone() for each in carried), *self.memory.contents()]
+                if last is not None and _all_equal(state, last):
                     self.where = where
-                    self._fail(NeverEnds, "this loop never ends: nothing changes from one round to the next", go)
-                kept = now
+                    why = "this loop never ends: nothing changes from one round to the next"
+                    self._fail(NeverEnds, why, go)
+                last = state
 
-    def _reduce(self, operation: Operation, on) -> Steps:
-        operands, axis = operation.args
-        axis += 1
-        lazies = [self.lazy(v) for v in operands]
-        undefined = None
-        if any(isinstance(each, Doubtful) for each in lazies):
-            undefined = torch.zeros((), dtype=torch.bool)
-            for each, operand in zip(lazies, operands):
-                doubt = _doubt(each)
-                undefined = undefined | doubt.expand(doubt.shape[:1] + operand.type.shape).any(dim=axis)
-        parts = [self.whole(v) for v in operands]
-        body = operation.regions[0].blocks[0]
-        known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
+    # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
+
+    def _do_combine(self, operation: Operation, on) -> Steps:
+        how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
+        given = [self.kept(v) for v in operation.args[0]]
+        if not self.postpones:
+            return (yield from how(operation, on, *given))
+        found = later(given, lambda *given: _without_waiting(how(operation, on, *given)))
+        return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
+
+    do_reduce = do_scan = do_map_elementwise = _do_combine
+
+    def _reduce(self, operation: Operation, on, *given) -> Steps:
+        axis, body = operation.args[1] + 1, operation.regions[0].blocks[0]
+        wholes = [_whole(v, each) for v, each in zip(operation.args[0], given)]
+        known = arithmetic.reduction(self.facts.combines[operation]) if len(given) == 1 else None
         if known is not None:
-            found = [known(parts[0], axis)]
-        else:
-            found = [each.squeeze(axis) for each in (yield from self._halved(parts, axis, body, on))]
-        return [Doubtful(each, undefined) for each in found] if undefined is not None and undefined.any() else found
-
-    def _halved(self, parts: list, axis: int, body: Block, on) -> Steps:
-        """Combine neighbours, again and again: the order stays, as an associative function may ask."""
-        while parts[0].shape[axis] > 1:
-            size = parts[0].shape[axis]
-            even, odd = torch.arange(0, size, 2), torch.arange(1, size, 2)
-            pairs = [p.index_select(axis, even) for p in parts] + [p.index_select(axis, odd) for p in parts]
-            parts = yield from self._combined(body, pairs, on)
-        return parts
+            parts = [known(wholes[0], axis)]
+        else:  # neighbours, again and again: the order stays, as an associative function may ask
+            parts = wholes
+            while parts[0].shape[axis] > 1:
+                pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
+                parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
+            parts = [p.squeeze(axis) for p in parts]
+        if not any(isinstance(each, Doubtful) for each in given):
+            return parts
+        undefined = torch.zeros((), dtype=torch.bool)
+        for value, each in zip(operation.args[0], given):
+            undefined = undefined | _whole(value, doubt(each)).any(dim=axis)
+        return [without_doubt(part, undefined) for part in parts]
 
     def _combined(self, body: Block, pairs: list, on) -> Steps:
-        """The combine function of a reduction or scan, which is written for numbers, on blocks."""
+        """The function of a reduction, scan or map, which is written for numbers, on blocks."""
         shape = torch.Size(map(max, *(p.shape for p in pairs)))  # torch.broadcast_shapes would import sympy
-        programs = shape[0]
+        programs, each = shape[0], shape[1:].numel()
         flat = [p.expand(shape).reshape(-1) for p in pairs]
         batch, ids = self.memory.batch, self.ids
-        each = shape[1:].numel()
-        self.memory.batch = (
-            torch.arange(batch.numel()).repeat_interleave(each) if programs > 1 else batch[:1].repeat(each)
-        )
+        whose = torch.arange(batch.numel()) if programs > 1 else batch[:1]
+        self.memory.batch = whose.repeat_interleave(each)
         self.ids = tuple(i.repeat_interleave(each) if i.numel() > 1 else i for i in ids)
-        own = None if on is None else (on.expand(programs).repeat_interleave(each) if programs > 1 else None)
+        own = None if on is None or programs == 1 else on.expand(programs).repeat_interleave(each)
         found = (yield from self.block(body, flat, own))[1]
         self.memory.batch, self.ids = batch, ids
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
-    def _scan(self, operation: Operation, on) -> Steps:
+    def _scan(self, operation: Operation, on, *given) -> Steps:
         operands, axis, reverse = operation.args
         axis += 1
-        parts = [self.whole(v) for v in operands]
+        parts = [_whole(v, each) for v, each in zip(operands, given)]
         parts = [p.flip(axis) for p in parts] if reverse else parts
         body, step, size = operation.regions[0].blocks[0], 1, parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
             early = [p.narrow(axis, 0, size - step) for p in parts]
             late = [p.narrow(axis, step, size - step) for p in parts]
             found = yield from self._combined(body, early + late, on)
-            parts = [
-                torch.cat(
-                    [
-                        p.narrow(axis, 0, step).expand(f.shape[0], *p.shape[1:axis], step, *p.shape[axis + 1 :]),
-                        f.to(p.dtype),
-                    ],
-                    axis,
-                )
-                for p, f in zip(parts, found)
-            ]
+            heads = [p.narrow(axis, 0, step) for p in parts]
+            heads = [h.expand(len(f), *h.shape[1:]) for h, f in zip(heads, found)]
+            parts = [torch.cat([h, f.to(h.dtype)], axis) for h, f in zip(heads, found)]
             step *= 2
         return [p.flip(axis) for p in parts] if reverse else parts
 
-    def _map(self, operation: Operation, on) -> Steps:
+    def _map(self, operation: Operation, on, *given) -> Steps:
         operands, pack = operation.args
-        parts = [self.whole(v) for v in operands]
+        parts = [_whole(v, each) for v, each in zip(operands, given)]
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
         found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
@@ -360,493 +451,295 @@ class Machine:
             found = [f.reshape(*f.shape[:-2], -1) for f in found]
         return found
 
-    # --- shapes and indices -----------------------------------------------------------------------------
+    # --- what a program is -------------------------------------------------------------------------------
 
-    def _splat(self, operation: Operation, on):
-        type, value = operation.args
-        number, axes = self.lazy(value), len(type.shape)
-        if isinstance(number, Doubtful):
-            return Doubtful(column(number.value, axes), column(number.undefined, axes))
-        if type.scalar.kind == "int" and type.scalar.bits in (32, 64) or type.scalar.kind == "pointer":
-            number = plain(number)
-            return Affine(number.reshape(-1).long(), (0,) * axes, tuple(type.shape), number.dtype)
-        return column(plain(number), axes)
+    def do_get_program_id(self, operation: Operation, on):
+        return self.ids[operation.args[0]]
 
-    def _make_range(self, operation: Operation, on):
-        type, start, end = operation.args
-        return Affine(torch.tensor([start]), (1,), (end - start,), torch.int32)
+    def do_get_num_programs(self, operation: Operation, on):
+        return torch.tensor([self.grid[operation.args[0]]], dtype=torch.int32)
 
-    def _add(self, operation: Operation, on):
-        x, y = (self.lazy(v) for v in operation.args)
-        for one, other in ((x, y), (y, x)):
-            if isinstance(one, Affine) and isinstance(other, (Affine, torch.Tensor)):
-                found = one.plus(other)
-                if found is not None:
-                    return found
-        return self._plain(operation, x, y)
-
-    def _sub(self, operation: Operation, on):
-        x, y = (self.lazy(v) for v in operation.args)
-        if isinstance(x, Affine) and isinstance(y, Affine):
-            negative = y.times(-1)
-            if isinstance(negative, Affine) and (found := x.plus(negative)) is not None:
-                return found
-        return self._plain(operation, x, y)
-
-    def _mul(self, operation: Operation, on):
-        x, y = (self.lazy(v) for v in operation.args)
-        for one, other in ((x, y), (y, x)):
-            if isinstance(one, Affine) and isinstance(other, Affine) and not any(other.steps):
-                if other.base.numel() == 1:
-                    found = one.times(int(other.base))
-                elif not any(one.steps):
-                    found = Affine(
-                        one.base * other.base,
-                        one.steps,
-                        one.broadcast(operation.results[0].type.shape).shape,
-                        one.dtype,
-                    ).fits()
-                else:
-                    continue
-                return found.broadcast(operation.results[0].type.shape) if isinstance(found, Affine) else found
-        return self._plain(operation, x, y)
-
-    def _plain(self, operation: Operation, *given):
-        function = arithmetic.ELEMENTWISE[operation.name]
-        if any(isinstance(each, Doubtful) for each in given):
-            return self._doubtful(operation.name, function, list(given))
-        return function(*[plain(each) for each in given])
-
-    def _addptr(self, operation: Operation, on):
-        pointer, offset = (self.lazy(v) for v in operation.args)
-        element = operation.args[0].type.scalar.element
-        size = arithmetic.torch_dtype(element).itemsize
-        if isinstance(offset, Affine):
-            offset = Affine(offset.base, offset.steps, offset.shape, torch.int64).times(size)
-        else:
-            offset = plain(offset).long() * size  # an undefined one lies outside, where a lane uses it
-        for one, other in ((pointer, offset), (offset, pointer)):
-            if isinstance(one, Affine) and (found := one.plus(other)) is not None:
-                return found
-        return plain(pointer) + plain(offset)
-
-    def _compare(self, operation: Operation, on):
-        x, y = (self.lazy(v) for v in operation.args)
-        how = operation.name[4:]
-        if how in ("SGT", "SGE"):
-            x, y, how = y, x, {"SGT": "SLT", "SGE": "SLE"}[how]
-        uniform = isinstance(y, Affine) and not any(y.steps)
-        if isinstance(x, Affine) and uniform and how in ("SLT", "SLE"):
-            shape = operation.results[0].type.shape
-            rect = x.below(y.base + (how == "SLE"))
-            if rect is not None and (rect := rect.broadcast(shape)) is not None:
-                return rect
-        return self._plain(operation, *(self.lazy(v) for v in operation.args))
-
-    def _and(self, operation: Operation, on):
-        x, y = (self.lazy(v) for v in operation.args)
-        if isinstance(x, Rect) and isinstance(y, Rect):
-            return x.both(y)
-        return self._plain(operation, x, y)
-
-    def _int_cast(self, operation: Operation, on):
-        value, type, signed = operation.args
-        x = self.lazy(value)
-        if isinstance(x, Affine) and signed and type.scalar.bits == 64:
-            return Affine(x.base, x.steps, x.shape, torch.int64)
-        if isinstance(x, Doubtful):
-            return self._doubtful(operation.name, arithmetic.ELEMENTWISE["int_cast"], [x, type, signed])
-        return arithmetic.ELEMENTWISE["int_cast"](plain(x), type, signed)
-
-    def _bitcast(self, operation: Operation, on):
-        value, type = operation.args
-        x = self.lazy(value)
-        if type.scalar.kind == "pointer" or isinstance(x, Affine) and arithmetic.torch_dtype(type.scalar) == x.dtype:
-            return x
-        return (
-            self._plain(operation, x, type)
-            if not isinstance(x, Doubtful)
-            else self._doubtful("bitcast", arithmetic.ELEMENTWISE["bitcast"], [x, type])
-        )
-
-    def _reshaping(self, operation: Operation, on):
-        """expand_dims, broadcast, trans, reshape, unsplat: of lazy values too."""
-        x, name = self.lazy(operation.args[0]), operation.name
-        argument = operation.args[1] if len(operation.args) > 1 else None
-        if isinstance(x, Doubtful):
-            shape = operation.args[0].type.shape
-            doubt = x.undefined.expand(x.undefined.shape[:1] + shape) if name == "reshape" else x.undefined
-            return Doubtful(*(self._reshaped(name, each, argument, shape) for each in (x.value, doubt)))
-        if name == "broadcast":
-            if isinstance(x, Rect):
-                return wide if (wide := x.broadcast(tuple(argument))) is not None else x.tensor()
-            return x.broadcast(tuple(argument)) if isinstance(x, Affine) else x
-        if isinstance(x, (Affine, Rect)):
-            if name == "expand_dims":
-                return x.expand_dims(argument)
-            if name == "trans":
-                return x.permute(argument)
-        return self._reshaped(name, plain(x), argument, operation.args[0].type.shape)
-
-    @staticmethod
-    def _reshaped(name: str, x: torch.Tensor, argument, shape) -> torch.Tensor:
-        if name == "expand_dims":
-            return x.unsqueeze(argument + 1)
-        if name == "trans":
-            return x.permute(0, *(i + 1 for i in argument))
-        if name == "unsplat":
-            return x.reshape(-1)
-        if name == "broadcast":
-            return x
-        return x.expand(x.shape[:1] + tuple(shape)).reshape((-1, *argument))
-
-    def _join(self, operation: Operation, on):
-        return torch.stack(torch.broadcast_tensors(*(self.whole(v) for v in operation.args)), dim=-1)
-
-    def _split(self, operation: Operation, on):
-        x = self.whole(operation.args[0])
-        return x[..., 0], x[..., 1]
-
-    def _cat(self, operation: Operation, on):
-        one, two = (self.whole(v) for v in operation.args)
-        count = max(one.shape[0], two.shape[0])
-        return torch.cat([each.expand(count, *each.shape[1:]) for each in (one, two)], dim=1)
-
-    def _gather(self, operation: Operation, on):
-        source, index, axis = operation.args
-        return arithmetic.gather(self.whole(source), self.whole(index), axis)
-
-    def _histogram(self, operation: Operation, on):
-        mask = self.whole(operation.args[2]) if len(operation.args) > 2 and operation.args[2] is not None else None
-        return arithmetic.histogram(self.whole(operation.args[0]), operation.args[1], mask)
-
-    def _poison(self, operation: Operation, on):
+    def do_poison(self, operation: Operation, on):
         type = operation.args[0]
         return torch.zeros((1,) * (1 + len(type.shape)), dtype=arithmetic.torch_dtype(type.scalar))
 
-    def _program_id(self, operation: Operation, on):
-        return self.ids[operation.args[0]]
-
-    def _num_programs(self, operation: Operation, on):
-        return torch.tensor([self.grid[operation.args[0]]], dtype=torch.int32)
-
-    def _dot(self, operation: Operation, on):
-        a, b, c, *rest = operation.args
-        return arithmetic.dot(self.whole(a), self.whole(b), self.whole(c), *rest, operation.results[0].type)
-
-    def _dot_scaled(self, operation: Operation, on):
-        given = [self.whole(arg) if isinstance(arg, Value) else arg for arg in operation.args]
-        return arithmetic.dot_scaled(*given, operation.results[0].type)
-
-    def _extern(self, operation: Operation, on):
-        _, _, symbol, args, type, *_ = operation.args
-        given = [self.lazy(v) for v in args]
-        call = lambda *parts: arithmetic.extern(symbol, list(parts), type)  # noqa: E731
-        if any(isinstance(each, Doubtful) for each in given):
-            return self._doubtful("extern", call, given)
-        return call(*map(plain, given))
-
     # --- memory -----------------------------------------------------------------------------------------
 
-    def _address(self, value: Value):
-        """An address for `memory.regions`: Affine or int64 tensor, and the block's shape."""
-        found = self.lazy(value)
-        found = found.value if isinstance(found, Doubtful) else found
-        if not value.type.shape and isinstance(found, torch.Tensor):
-            found = Affine(found.reshape(-1), (), (), torch.int64)
-        return found, tuple(value.type.shape)
+    def _access(self, kind: str, pointer: Value, mask: Value | None, dtype: torch.dtype, on) -> Access:
+        """An access of a pointer or a block of pointers."""
+        address, shape = self.known(pointer), pointer.type.shape
+        address = plain(address) if isinstance(address, Doubtful) else address
+        if not shape and isinstance(address, torch.Tensor):
+            address = Affine(address.reshape(-1), (), (), torch.int64)
+        if mask is not None:
+            mask = self.known(mask)
+            if isinstance(mask, Doubtful):
+                self._note_undefined(mask.undefined)
+            mask = mask if isinstance(mask, Rect) else plain(mask)
+            if not shape:  # a number: its mask chooses programs
+                on, mask = _both(mask.reshape(-1), on), None
+        return Access(kind, address, shape, mask, on, dtype, self.where)
 
-    def _mask(self, value: Value | None, shape):
-        if value is None:
-            return None
-        found = self.lazy(value)
-        if isinstance(found, Doubtful):
-            self._note_undefined(found.undefined)
-        if not shape:
-            return plain(found)
-        return found if isinstance(found, Rect) else plain(found)
+    def do_load(self, operation: Operation, on):
+        pointer, mask, other = operation.args[0], None, None
+        if operation.name == "masked_load":
+            mask, other = operation.args[1:3]
+        dtype = arithmetic.torch_dtype(operation.results[0].type.scalar)
+        access = self._access("load", pointer, mask, dtype, on)
+        return self._loaded(access, None if other is None else self.kept(other), mask is not None)
 
-    def _load(self, operation: Operation, on):
-        masked = operation.name == "masked_load"
-        address, shape = self._address(operation.args[0])
-        mask = self._mask(operation.args[1], shape) if masked else None
-        other = operation.args[2] if masked else None
-        type = operation.results[0].type
-        filled = None if other is None else self.lazy(other)
-        wanted = self.needed is not None and operation.results[0] in self.needed
-        return self._loaded(address, shape, mask, filled, type, on, wanted)
+    do_masked_load = do_load
 
-    def _loaded(self, address, shape, mask, other, type: Type, on, wanted: bool = False):
+    def _loaded(self, access: Access, other, switched_off: bool):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
-        dtype = arithmetic.torch_dtype(type.scalar)
-        if mask is not None and not shape:  # a number: its mask chooses programs
-            on, mask = _both(mask.reshape(-1), on), None
-            off = ~on
-        else:
-            off = None
-        memory = self.memory
-        regions = memory.regions("load", address, shape, mask, on, dtype, self.where)
-        if memory.only_addresses:
-            if wanted:
-                raise TooLarge  # what an address is, stands in memory
-            return None
+        memory, shape, dtype = self.memory, access.shape, access.dtype
+        regions = memory.regions(access)
+        if self.postpones:
+            return UNKNOWN
         count = memory.batch.numel()
-        if len(regions) == 1 and regions[0].lanes == count * torch.Size(shape).numel():
-            found = memory.load(regions[0], dtype, shape, self.where)
-            whole = found.reshape(count, *shape) if found.ndim != len(shape) + 1 else found
+        active, total = sum(region.lanes for region in regions), count * access.size
+        if len(regions) == 1 and active == total:
+            whole = memory.load(regions[0]).reshape(count, *shape)
             return whole.clone() if regions[0].argument.name in self.written else whole
-        switched_off = off is not None or mask is not None
-        if sum(region.lanes for region in regions) == count * torch.Size(shape).numel():
+        if active == total:
             whole = torch.empty((count, *shape), dtype=dtype)
         elif other is not None:
             whole = plain(other).to(dtype).expand(count, *shape).clone()
         else:
             whole = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
         for region in regions:
-            _put(region, whole, memory.load(region, dtype, shape, self.where))
+            region.put(whole, memory.load(region))
         if isinstance(other, Doubtful):
             return Doubtful(whole, other.undefined)
         if other is None and switched_off:
-            missing = column(off, len(shape)) if off is not None else ~plain(mask)
-            if missing.any():
-                return Doubtful(whole, missing)
+            return without_doubt(whole, ~plain(access.mask) if shape else ~access.on)
         return whole
 
-    def _store(self, operation: Operation, on):
-        address, shape = self._address(operation.args[0])
-        mask = self._mask(operation.args[2], shape) if operation.name == "masked_store" else None
-        if mask is not None and not shape:
-            on, mask = _both(mask.reshape(-1), on), None
-        self._stored(address, shape, mask, self.lazy(operation.args[1]), operation.args[1].type, on)
+    def do_store(self, operation: Operation, on):
+        pointer, value = operation.args[:2]
+        mask = operation.args[2] if operation.name == "masked_store" else None
+        dtype = arithmetic.torch_dtype(value.type.scalar)
+        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value))
 
-    def _stored(self, address, shape, mask, value, type: Type, on) -> None:
-        dtype, memory = arithmetic.torch_dtype(type.scalar), self.memory
+    do_masked_store = do_store
+
+    def _stored(self, access: Access, value) -> None:
+        memory, regions = self.memory, self.memory.regions(access)
+        if self.postpones:
+            return
         number = plain(value)
-        for region in memory.regions("store", address, shape, mask, on, dtype, self.where):
-            if memory.only_addresses:
-                continue
+        for region in regions:
             if isinstance(value, Doubtful):
-                doubt = region.of(value.undefined.expand((value.undefined.shape[0], *shape)))
-                if doubt.any():
-                    program = region.program_of(tuple(doubt.nonzero()[0].tolist()) if doubt.ndim else (0,))
+                lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
+                if lanes.any():
+                    program = region.program_of(tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,))
                     memory.undefined("store", region.argument.name, program, self.where)
-            part = number if number.numel() == 1 else number.expand((number.shape[0], *shape))
-            memory.store(region, dtype, region.of(part), shape, self.where)
+            part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
+            memory.store(region, region.of(part))
 
-    def _atomic(self, operation: Operation, on):
+    # --- atomics ----------------------------------------------------------------------------------------
+
+    def do_atomic_rmw(self, operation: Operation, on):
         how, pointer, value, mask, *_ = operation.args
-        return self._atomic_change(operation, pointer, value, mask, on, arithmetic.ATOMICS[how.name])
+        return self._atomic(operation, pointer, value, mask, on, _changing(how.name))
 
-    def _cas(self, operation: Operation, on):
+    def do_atomic_cas(self, operation: Operation, on):
         pointer, expected, value, *_ = operation.args
-        wanted = self._flat(expected)
-        return self._atomic_change(
-            operation, pointer, value, None, on, lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)
-        )
+        wanted = self.flat(expected)
+        compared = lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)  # noqa: E731
+        return self._atomic(operation, pointer, value, None, on, compared)
 
-    def _atomic_load(self, operation: Operation, on):
+    def do_atomic_load(self, operation: Operation, on):
         pointer, mask, *_ = operation.args
-        return self._atomic_change(operation, pointer, None, mask, on, lambda old, new: old)
+        return self._atomic(operation, pointer, None, mask, on, _unchanged)
 
-    def _atomic_store(self, operation: Operation, on):
+    def do_atomic_store(self, operation: Operation, on):
         pointer, value, mask, *_ = operation.args
-        self._atomic_change(operation, pointer, value, mask, on, arithmetic.ATOMICS["XCHG"])
+        self._atomic(operation, pointer, value, mask, on, _changing("XCHG"))
 
-    def _atomic_poll(self, operation: Operation, on) -> Steps:
+    def do_atomic_poll(self, operation: Operation, on) -> Steps:
         """Waits until each element has its expected value."""
         pointer, expected, *_ = operation.args
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic_change(operation, pointer, None, None, waiting, lambda old, new: old)
-            same = (found == wanted).reshape(found.shape[0], -1).all(dim=1)
+            found = self._atomic(operation, pointer, None, None, waiting, _unchanged)
+            same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _flat(self, value: Value) -> torch.Tensor:
-        return self.get(value).expand(self.memory.batch.numel(), *value.type.shape).reshape(-1)
-
-    def _atomic_change(self, operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
-        """An atomic of each lane. change(old, new) or change(old, new, lanes): what it writes. Gives the old values."""
-        address, shape = self._address(pointer)
-        mask = self._mask(mask, shape)
-        if mask is not None and not shape:
-            on, mask = _both(mask.reshape(-1), on), None
+    def _atomic(self, operation: Operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
+        """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
         dtype = arithmetic.torch_dtype(pointer.type.scalar.element)
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "")
-        new = None if value is None else self._flat(value)
-        return self._atomically(address, shape, mask, new, dtype, on, semantics, change)
+        access = self._access("atomic", pointer, mask, dtype, on)
+        return self._atomically(access, None if value is None else self.flat(value), semantics, change)
 
-    def _atomically(self, address, shape, mask, new, dtype: torch.dtype, on, semantics: str, change):
-        memory = self.memory
-        if memory.only_addresses:
+    def _atomically(self, access: Access, new, semantics: str, change: Callable):
+        if self.postpones:
             raise TooLarge
-        old = torch.zeros(memory.batch.numel() * torch.Size(shape).numel(), dtype=dtype)
-        takes_lanes = change.__code__.co_argcount == 3 if hasattr(change, "__code__") else False
-        for region in memory.regions("atomic", address, shape, mask, on, dtype, self.where):
-            region = region.one_by_one(shape)
-            at = region.programs * region.size + region.lane
+        old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
+        for region in self.memory.regions(access):
+            region = region.one_by_one()
+            at = region.places
 
             def changed(before, chosen, at=at):
                 lanes = at[chosen]
-                given = before if new is None else new[lanes]
-                return change(before, given, lanes) if takes_lanes else change(before, given)
+                return change(before, before if new is None else new[lanes], lanes)
 
-            old[at] = memory.atomic(region, dtype, shape, semantics, self.where, changed)
-        return old.reshape(-1, *shape)
+            old[at] = self.memory.atomic(region, semantics, changed)
+        return old.reshape(-1, *access.shape)
 
-    # --- block pointers and descriptors -----------------------------------------------------------------
+    # --- block pointers and tensor descriptors ------------------------------------------------------------
 
-    def _make_block_pointer(self, operation: Operation, on):
-        base, shape, strides, offsets, block, _ = operation.args
-        parts = ([self.number(v) for v in part] for part in (shape, strides, offsets))
-        return BlockPointer(self.number(base), *parts, tuple(block))
+    def do_make_block_ptr(self, operation: Operation, on):
+        base, sizes, strides, offsets, block, _ = operation.args
+        return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), block)
 
-    def _advance(self, operation: Operation, on):
-        pointer, by = operation.args
-        return self.lazy(pointer).advanced([self.number(v) for v in by])
+    def do_advance(self, operation: Operation, on):
+        view, by = self.known(operation.args[0]), self.numbers(operation.args[1])
+        return view.at([a + b for a, b in zip(view.offsets, by, strict=True)])
 
-    def _block_pointer_access(self, pointer: Value, checked):
-        found, block = self.lazy(pointer), pointer.type.element
-        *places, address = found.places(arithmetic.torch_dtype(block.element).itemsize)
-        mask = None
-        for axis in checked:
-            size = column(found.shape[axis], len(block.shape))
-            inside = (places[axis] >= 0) & (places[axis] < size)
-            mask = inside if mask is None else mask & inside
-        return address, tuple(block.shape), mask, block
+    def do_make_tensor_descriptor(self, operation: Operation, on):
+        base, sizes, strides, block, *rest = operation.args
+        padding = float("nan") if any(getattr(each, "name", "") == "PAD_NAN" for each in rest) else 0.0
+        return View(self.number(base), self.numbers(sizes), self.numbers(strides), [], block, padding)
 
-    def _block_load(self, operation: Operation, on):
+    def _view_access(self, kind: str, view: View, element, checked, on, rows=None, granule: int = 1) -> Access:
+        dtype = arithmetic.torch_dtype(element)
+        address, mask = view.lanes(dtype.itemsize, checked, rows, granule)
+        shape = view.block if rows is None else (rows.shape[1], *view.block[1:])
+        return Access(kind, address, shape, mask, on, dtype, self.where)
+
+    def do_tensor_pointer_load(self, operation: Operation, on):
         pointer, checked, padding, *_ = operation.args
-        address, shape, mask, type = self._block_pointer_access(pointer, checked)
-        other = None
-        if mask is not None and padding is not None:
-            nan = getattr(padding, "name", "") == "PAD_NAN"
-            dtype = arithmetic.torch_dtype(type.scalar)
-            other = torch.full((1,) * (len(shape) + 1), float("nan") if nan else 0).to(dtype)
-        return self._loaded(address, shape, mask, other, type, on)
+        access = self._view_access("load", self.known(pointer), pointer.type.element.element, checked, on)
+        fills = None if padding is None else float("nan") if padding.name == "PAD_NAN" else 0.0
+        return self._view_loaded(operation, access, fills)
 
-    def _block_store(self, operation: Operation, on):
+    def do_tensor_pointer_store(self, operation: Operation, on):
         pointer, value, checked, *_ = operation.args
-        address, shape, mask, type = self._block_pointer_access(pointer, checked)
-        self._stored(address, shape, mask, self.lazy(value), type, on)
+        access = self._view_access("store", self.known(pointer), value.type.scalar, checked, on)
+        self._stored(access, self.kept(value))
 
-    def _make_descriptor(self, operation: Operation, on):
-        base, shape, strides, block, *rest = operation.args
-        nan = any(getattr(each, "name", "") == "PAD_NAN" for each in rest)
-        sizes, steps = ([self.number(v) for v in part] for part in (shape, strides))
-        return Descriptor(self.number(base), sizes, steps, tuple(block), nan)
+    def _view_loaded(self, operation: Operation, access: Access, fills: float | None):
+        other = None
+        if access.mask is not None and fills is not None:
+            other = torch.full((1,) * (len(access.shape) + 1), fills).to(access.dtype)
+        found, shape = self._loaded(access, other, access.mask is not None), operation.results[0].type.shape
+        if found is UNKNOWN or access.shape == shape:
+            return found
+        return found.expand(len(found), *access.shape).reshape(-1, *shape)
 
-    def _descriptor_access(self, value: Value, indices: list, rows: torch.Tensor | None = None, granule: bool = False):
-        """Addresses and mask of a descriptor's block; with `rows`, of those rows (gather, scatter)."""
-        found = self.lazy(value)
-        size = arithmetic.torch_dtype(value.type.element).itemsize
-        offsets, block = [self.number(v) for v in indices], found.block
+    def _described(self, kind: str, descriptor: Value, indices: list[Value], on, rows: Value | None = None, granule=1):
+        """The access of a tensor descriptor's block that begins at these indices, or of these rows."""
+        view, offsets = self.known(descriptor), self.numbers(indices)
         if rows is not None:
-            offsets, block = [torch.zeros(1, dtype=torch.int64), *offsets], (rows.shape[1], block[-1])
-        pointer = BlockPointer(found.base, found.shape, found.strides, offsets, block)
-        *places, address = pointer.places(size)
-        if rows is not None:
-            moved = rows.long().unsqueeze(-1) - places[0]
-            places[0] = places[0] + moved
-            address = address + moved * column(found.strides[0].long(), 2) * size
-        axes, mask = len(pointer.block), None
-        for axis, place in enumerate(places):
-            whole = column(found.shape[axis].long(), axes)
-            if granule and axis == axes - 1:
-                per = GRANULE // size
-                whole = torch.div(whole + per - 1, per, rounding_mode="floor") * per
-            inside = (place >= 0) & (place < whole)
-            mask = inside if mask is None else mask & inside
-        return address, pointer.block, mask
+            offsets, rows = [torch.zeros(1, dtype=torch.int64), *offsets], self.whole(rows)
+        view = view.at(offsets)
+        return self._view_access(kind, view, descriptor.type.element, range(len(offsets)), on, rows, granule)
 
-    def _descriptor_load(self, operation: Operation, on):
+    def do_descriptor_load(self, operation: Operation, on):
         descriptor, indices = operation.args[:2]
-        return self._descriptor_loaded(operation, on, *self._descriptor_access(descriptor, indices))
+        size = arithmetic.torch_dtype(descriptor.type.element).itemsize
+        apart = self.number(indices[-1]).long() * size % GRANULE != 0
+        self._fail(IllegalInstruction, UNALIGNED, apart, on)
+        access = self._described("load", descriptor, indices, on)
+        return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def _descriptor_gather(self, operation: Operation, on):
+    def do_descriptor_gather(self, operation: Operation, on):
         descriptor, rows, column_offset = operation.args[:3]
-        access = self._descriptor_access(descriptor, [column_offset], self.whole(rows))
-        return self._descriptor_loaded(operation, on, *access)
+        access = self._described("load", descriptor, [column_offset], on, rows)
+        return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def _descriptor_loaded(self, operation: Operation, on, address, shape, mask):
-        type = operation.results[0].type
-        nan = self.lazy(operation.args[0]).nan
-        other = torch.full((1,) * (len(shape) + 1), float("nan") if nan else 0).to(arithmetic.torch_dtype(type.scalar))
-        found = self._loaded(address, shape, mask, other, Type("block", element=type.scalar, shape=shape), on)
-        if found is None:
-            return None
-        return found.expand(found.shape[0], *shape).reshape(-1, *type.shape)
-
-    def _descriptor_store(self, operation: Operation, on):
+    def do_descriptor_store(self, operation: Operation, on):
         descriptor, value, indices = operation.args[:3]
-        address, shape, mask = self._descriptor_access(descriptor, indices)
-        type = Type("block", element=value.type.scalar, shape=shape)
-        if self.memory.only_addresses:
-            self._stored(address, shape, mask, None, type, on)
+        access = self._described("store", descriptor, indices, on)
+        if self.postpones:
+            self._stored(access, None)
             return
-        number = self.whole(value).reshape(-1, *shape)
-        wide = self._descriptor_access(descriptor, indices, granule=True)[2]
-        self._stored(address, shape, wide, torch.where(mask, number, torch.zeros((), dtype=number.dtype)), type, on)
+        wide = self._described("store", descriptor, indices, on, granule=GRANULE // access.dtype.itemsize)
+        number = self.whole(value).reshape(-1, *access.shape)
+        self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
 
-    def _descriptor_scatter(self, operation: Operation, on):
+    def do_descriptor_scatter(self, operation: Operation, on):
         descriptor, value, rows, column_offset = operation.args[:4]
-        address, shape, mask = self._descriptor_access(descriptor, [column_offset], self.whole(rows))
-        self._stored(address, shape, mask, self.lazy(value), value.type, on)
+        self._stored(self._described("store", descriptor, [column_offset], on, rows), self.kept(value))
 
-    def _descriptor_reduce(self, operation: Operation, on):
+    def do_descriptor_reduce(self, operation: Operation, on):
         how, descriptor, value, indices = operation.args[:4]
-        address, shape, mask = self._descriptor_access(descriptor, indices)
-        dtype, new = arithmetic.torch_dtype(value.type.scalar), self._flat(value)
-        name = "FADD" if how.name == "ADD" and dtype.is_floating_point else how.name
-        self._atomically(address, shape, mask, new, dtype, on, "RELAXED", arithmetic.ATOMICS[name])
+        access = self._described("atomic", descriptor, indices, on)
+        name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
+        self._atomically(access, self.flat(value), "RELAXED", _changing(name))
 
-    # --- promises, assertions, prints -------------------------------------------------------------------
+    # --- what a kernel says -------------------------------------------------------------------------------
 
-    def _barrier(self, operation: Operation, on):
+    def do_barrier(self, operation: Operation, on):
         self.memory.synchronise(on)
 
-    def _assume(self, operation: Operation, on):
-        bad = _both(~self.number(operation.args[0]), on)
-        if bad.any():
-            self._fail(FalsePromise, "tl.assume", bad)
+    def do_assume(self, operation: Operation, on):
+        self._fail(FalsePromise, "tl.assume", ~self.number(operation.args[0]), on)
 
-    def _assert(self, operation: Operation, on):
-        condition, message, *rest = operation.args
-        bad = ~self.get(condition)
-        if on is not None:
-            bad = bad & column(on, bad.ndim - 1)
-        if bad.any():
-            self._fail(DeviceAssert, str(message), bad)
+    def do_assert(self, operation: Operation, on):
+        self._fail(DeviceAssert, str(operation.args[1]), ~self.get(operation.args[0]), on)
 
-    def _promise(self, operation: Operation, on):
+    def do_promise(self, operation: Operation, on):
         value, promise, numbers = operation.args
-        found = self.lazy(value)
-        x = plain(found) if not value.type.shape else plain(found).expand(plain(found).shape[:1] + value.type.shape)
         is_pointer = value.type.scalar.kind == "pointer"
         size = arithmetic.torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
-        bad = broken_promise(x, promise, numbers, size)
+        bad = broken_promise(self.whole(value), promise, numbers, size)
         if bad is not None:
-            bad = bad if on is None else bad & column(on, bad.ndim - 1)
-            if bad.any():
-                name = {"tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contiguous"}
-                self._fail(FalsePromise, name.get(promise, "tl.max_constancy"), bad)
+            self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
-    def _print(self, operation: Operation, on):
+    def do_print(self, operation: Operation, on):
         prefix, _, given, *_ = operation.args
         printed = self.memory.launch.printed
         everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
-        for program in (everybody if on is None else everybody & on).nonzero().reshape(-1).tolist():
+        wholes = [self.whole(value) for value in given]
+        for program in _both(everybody, on).nonzero().reshape(-1).tolist():
             if len(printed) >= MAX_PRINTED:
                 return
-            parts = [self.whole(v)[program if self.get(v).shape[0] > 1 else 0] for v in given]
-            text = ", ".join(_printed(part) for part in parts)
+            text = ", ".join(_printed(whole[program if len(whole) > 1 else 0]) for whole in wholes)
             printed.append(f"pid {self.memory.program_at(program)} {prefix}{text}")
             if len(printed) == MAX_PRINTED:
                 printed[-1] += "\n… (what the kernel prints from here on is not shown)"
             if self.memory.watch.tell:
                 self.memory.watch.tell(printed[-1])
+
+
+def _whole(value: Value, kept) -> torch.Tensor:
+    x = plain(kept)
+    return x.expand(x.shape[:1] + value.type.shape)
+
+
+def _function(operation: Operation) -> Callable:
+    """What a pure operation computes, of tensors and of what is no value."""
+    name = operation.name
+    if name in MOVES:
+        return functools.partial(MOVES[name], operation)
+    if name in arithmetic.WHOLE:
+        whole, type = arithmetic.WHOLE[name], operation.results[0].type
+        return lambda *given: whole(
+            *(_whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
+        )
+    if name == "addptr":
+        size = arithmetic.torch_dtype(operation.args[0].type.scalar.element).itemsize
+        return lambda pointer, offset: pointer + offset.long() * size
+    if name == "extern_elementwise":
+        return lambda *given: arithmetic.extern(operation.args[2], list(given), operation.args[4])
+    if name not in arithmetic.ELEMENTWISE:
+        raise Unsupported(name)
+    return arithmetic.ELEMENTWISE[name]
+
+
+def _without_waiting(steps: Steps):
+    """What a generator returns that waits for nobody."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
 
 
 def _printed(x: torch.Tensor) -> str:
@@ -862,8 +755,8 @@ def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int)
     Divisibility is promised of the first element of each run of neighbours, as Triton's axis analysis means it.
     """
     if x.ndim == 1:
-        return x % (numbers[0] * (1 if size == 1 else 1)) != 0 if promise == "tt.divisibility" else None
-    bad = torch.zeros((), dtype=torch.bool)
+        return x % numbers[0] != 0 if promise == "tt.divisibility" else None
+    bad = torch.zeros(x.shape, dtype=torch.bool)
     for axis, number in enumerate(numbers, start=1):
         if number <= 1:
             continue
@@ -872,19 +765,25 @@ def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int)
             first = torch.ones(x.shape, dtype=torch.bool)
             if axis == x.ndim - 1 or len(numbers) == 1:
                 first.narrow(axis, 1, length - 1).copy_(x.diff(dim=axis) != size)
-            bad = bad | first & (x % number != 0)
-            continue
-        if number > length:
-            number = length
-        groups = x.unfold(axis, number, number)
-        wanted = size if promise == "tt.contiguity" else 0
-        wrong = (groups.diff(dim=-1) != wanted).any(dim=-1)
-        bad = bad | wrong.reshape(wrong.shape[0], -1).any(dim=1).reshape(-1, *[1] * (x.ndim - 1))
-    return bad.expand(x.shape)
+            bad |= first & (x % number != 0)
+        else:
+            number = min(number, length)
+            wrong = x.unfold(axis, number, number).diff(dim=-1) != (size if promise == "tt.contiguity" else 0)
+            bad |= column(wrong.reshape(len(x), -1).any(dim=1), x.ndim - 1)
+    return bad
 
 
 def _both(choice: torch.Tensor, on) -> torch.Tensor:
     return choice if on is None else choice & on
+
+
+def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:
+    return old
+
+
+def _changing(name: str) -> Callable:
+    """What an atomic operation leaves in memory, of (the old values, the new ones, their lanes)."""
+    return lambda old, new, at: arithmetic.ATOMICS[name](old, new)
 
 
 def _all_equal(one: list, two: list) -> bool:
@@ -908,33 +807,7 @@ def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:
     return found
 
 
-def _put(region, whole: torch.Tensor, part: torch.Tensor) -> None:
-    """Write what a region gave into a value of the whole batch."""
-    if hasattr(region, "counts"):
-        region.of(whole).copy_(part)
-    else:
-        whole.view(-1)[region.programs * region.size + region.lane] = part
-
-
-_CONTROL = {"call": Machine._call, "if_op": Machine._if, "for_op": Machine._for, "while_op": Machine._while,
-            "reduce": Machine._reduce, "scan": Machine._scan, "map_elementwise": Machine._map,
-            "atomic_poll": Machine._atomic_poll}  # fmt: skip
-_SPECIAL = {
-    "splat": Machine._splat, "make_range": Machine._make_range, "add": Machine._add, "sub": Machine._sub,
-    "mul": Machine._mul, "addptr": Machine._addptr, "and": Machine._and, "int_cast": Machine._int_cast,
-    "bitcast": Machine._bitcast, "join": Machine._join, "split": Machine._split, "cat": Machine._cat,
-    "gather": Machine._gather, "histogram": Machine._histogram, "poison": Machine._poison,
-    "get_program_id": Machine._program_id, "get_num_programs": Machine._num_programs, "dot": Machine._dot,
-    "dot_scaled": Machine._dot_scaled, "extern_elementwise": Machine._extern, "load": Machine._load,
-    "masked_load": Machine._load, "store": Machine._store, "masked_store": Machine._store,
-    "atomic_rmw": Machine._atomic, "atomic_cas": Machine._cas, "atomic_load": Machine._atomic_load,
-    "atomic_store": Machine._atomic_store, "make_block_ptr": Machine._make_block_pointer,
-    "advance": Machine._advance, "tensor_pointer_load": Machine._block_load,
-    "tensor_pointer_store": Machine._block_store, "make_tensor_descriptor": Machine._make_descriptor,
-    "descriptor_load": Machine._descriptor_load, "descriptor_gather": Machine._descriptor_gather,
-    "descriptor_store": Machine._descriptor_store, "descriptor_scatter": Machine._descriptor_scatter,
-    "descriptor_reduce": Machine._descriptor_reduce, "barrier": Machine._barrier, "assume": Machine._assume,
-    "assert": Machine._assert, "promise": Machine._promise, "print": Machine._print,
-    **dict.fromkeys(("expand_dims", "broadcast", "trans", "reshape", "unsplat"), Machine._reshaping),
-    **dict.fromkeys(("icmpSLT", "icmpSLE", "icmpSGT", "icmpSGE"), Machine._compare),
-}  # fmt: skip
+METHODS: dict[str, Callable] = {
+    name: getattr(Machine, f"do_{name}") for name in OPERATIONS if hasattr(Machine, f"do_{name}")
+}
+CONTROL = {name: method for name, method in METHODS.items() if inspect.isgeneratorfunction(method)}

@@ -7,20 +7,20 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import linecache
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from .lazy import Affine, Rect, column, plain
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Box, Lanes, Region, Spans, only, outside, runs
+from .regions import MOST_LANES, Access, Box, Lanes, Region, Spans, outside, runs
+from .values import Affine, Rect, TooLarge, of, plain, row_major
 from .vast import Pages, Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
+_COUNTED = "accesses", "loads", "stores", "atomics", "masked_lanes", "bytes_loaded", "bytes_stored"
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -41,10 +41,6 @@ class Watch:
     most: int = 0
 
 
-class TooLarge(Exception):
-    """The addresses of a large launch are not a few numbers for each program, or it takes more than Watch.most."""
-
-
 class Memory:
     """All accesses of one launch. `programs`: the numbers of the programs that run, int64."""
 
@@ -56,6 +52,7 @@ class Memory:
         self.storages: dict[int, Storage] = {}
         self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
         self.accesses = 0  # all programs of a batch together are one
+        self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
@@ -88,75 +85,83 @@ class Memory:
             return [torch.tensor(self.changes)]
         return [each.clone() for each in flat]
 
+    def noted(self) -> tuple:
+        """What was counted, where only addresses are wanted: for `forget`."""
+        counts = [(about, [getattr(about, name) for name in _COUNTED if hasattr(about, name)])
+                  for about in (self, self.launch, *self.windows)]  # fmt: skip
+        return counts, {name: len(spans) for name, spans in self.spans.items()}
+
+    def forget(self, noted: tuple) -> None:
+        """Counts nothing of what came after `noted`."""
+        counts, spans = noted
+        for about, numbers in counts:
+            for name, number in zip((name for name in _COUNTED if hasattr(about, name)), numbers):
+                setattr(about, name, number)
+        for name, each in self.spans.items():
+            del each[spans.get(name, 0) :]
+
     # --- where an access goes ---------------------------------------------------------------------------
 
-    def regions(self, kind: str, address, shape, mask, on, dtype: torch.dtype, where) -> list[Region]:
-        """The lanes of an access, checked. address: Affine or int64 tensor. mask: Rect, tensor or None. on: bool tensor
-        of the programs that take part, or None. Raises Fault before anything is touched."""
+    def regions(self, access: Access) -> list[Region]:
+        """The lanes of an access, checked. Raises Fault before anything is touched."""
         found = None
-        if isinstance(address, Affine) and (mask is None or isinstance(mask, Rect)):
-            found = self._boxes(kind, address, shape, mask, on, dtype, where)
+        if isinstance(access.address, Affine) and (access.mask is None or isinstance(access.mask, Rect)):
+            found = self._boxes(access)
         if found is None:
-            found = self._lanes(kind, address, shape, mask, on, dtype, where)
-        self.accesses += 1
+            found = self._lanes(access)
+        self._count(access, found)
+        return found
+
+    def _count(self, access: Access, found: list[Region]) -> None:
+        self.accesses += self.weight
         if self.watch.most and self.accesses > self.watch.most:
             raise TooLarge
-        launch, total = self.launch, self.batch.numel() if on is None else int(on.sum())
+        launch, kind = self.launch, access.kind
+        total = self.batch.numel() if access.on is None else int(access.on.sum())
         launch.loads += total * (kind == "load")
         launch.stores += total * (kind == "store")
         launch.atomics += total * (kind == "atomic")
-        active = sum(region.lanes for region in found)
-        launch.masked_lanes += total * torch.Size(shape).numel() - active
+        launch.masked_lanes += total * access.size - sum(region.lanes for region in found)
         for region in found:
-            size = region.lanes * dtype.itemsize
-            if kind != "store":
-                launch.bytes_loaded += size
-                region.argument.bytes_loaded += size
-            if kind != "load":
-                launch.bytes_stored += size
-                region.argument.bytes_stored += size
+            size = region.lanes * access.dtype.itemsize
+            for about in (launch, region.argument):
+                about.bytes_loaded += size * (kind != "store")
+                about.bytes_stored += size * (kind != "load")
             if self.only_addresses and kind == "store":
                 self.spans.setdefault(region.argument.name, []).append(region.spans())
             if self.watch.counts:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
-        return found
 
-    def _boxes(self, kind, address: Affine, shape, mask: Rect | None, on, dtype, where) -> list[Region] | None:
-        size, count = dtype.itemsize, self.batch.numel()
-        steps = address._steps_in(tuple(shape)) if address.shape != tuple(shape) else address.steps
+    def _boxes(self, access: Access) -> list[Region] | None:
+        """The access as boxes; None if it is none, or if lanes one by one are faster."""
+        size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
+        steps = access.address.broadcast(shape).steps
         if any(step % size or step < 0 for step in steps):
             return None
-        live = torch.arange(count) if on is None else on.expand(count).nonzero().reshape(-1)
-        base = address.base.expand(count)[live]
+        live = access.live(count)
+        base = access.address.base.expand(count)[live]
         limits = torch.empty((live.numel(), len(shape)), dtype=torch.int64)
         for axis, whole in enumerate(shape):
             given = mask.counts[axis] if mask else None
             limits[:, axis] = whole if given is None else given.expand(count)[live]
-        if mask is not None:
-            some = (limits > 0).all(dim=1)
-            if not some.all():
-                live, base, limits = live[some], base[some], limits[some]
-        if not live.numel():
-            return []
+        some = (limits > 0).all(dim=1)
+        if mask is not None and not some.all():
+            live, base, limits = live[some], base[some], limits[some]
         found = []
-        for begin, end in runs(live, base, limits, shape):
-            counts = tuple(int(n) for n in limits[begin])
-            box = self._box(live[begin:end], base[begin:end], counts, steps, size)
-            if isinstance(box, int):
-                self._alone(kind, address, shape, mask, box, dtype, where)
-                return None
-            if box is None or kind != "load" and not box.distinct:
+        for begin, end in runs(live, base, limits) if live.numel() else ():
+            box = self._box(access, live[begin:end], base[begin:end], tuple(limits[begin].tolist()), steps)
+            if box is None or access.kind != "load" and not box.distinct:
                 return None
             found.append(box)
             if len(found) > 64 and sum(each.lanes for each in found) < WORTH_A_BOX * len(found):
                 return None
-        if len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found):
-            return None
-        return found
+        few = len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found)
+        return None if few else found
 
-    def _box(self, live, base, counts, steps, size: int) -> Box | int | None:
-        """The Box of programs in a row, or the number of the first that reaches outside; None if it cannot be one."""
+    def _box(self, access: Access, live, base, counts, steps) -> Box | None:
+        """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
+        size = access.dtype.itemsize
         step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
         if step % size or step < 0 or argument is None:
             return None
@@ -166,39 +171,33 @@ class Memory:
         if bad is None:
             return None
         if bad.any():
-            return int(live[bad.nonzero()[0]])
+            self._lanes(access, live[bad.nonzero()[0]])  # says which lane it is, and raises Fault
+            return None
         start = (int(base[0]) - argument.address + argument.offset) // size
-        return Box(argument, int(live[0]), live.numel(), counts, start, (step // size, *(s // size for s in steps)))
+        steps = (step // size, *(s // size for s in steps))
+        return Box(access, argument, int(live[0]), live.numel(), counts, start, steps)
 
-    def _alone(self, kind, address: Affine, shape, mask: Rect | None, program: int, dtype, where) -> None:
-        """Look at one program of the batch lane by lane. Raises Fault if a lane is outside."""
-        batch, self.batch = self.batch, self.batch[program : program + 1]
-        alone = Affine(only(address.base, program), address.steps, address.shape, address.dtype)
-        own = mask and Rect(tuple(c if c is None else only(c, program) for c in mask.counts), mask.shape)
-        self._lanes(kind, alone, shape, own, None, dtype, where)
-        self.batch = batch
-
-    def _lanes(self, kind, address, shape, mask, on, dtype, where) -> list[Region]:
-        count, size, block = self.batch.numel(), dtype.itemsize, torch.Size(shape)
-        whole = (count, *block)
-        if self.only_addresses and math.prod(whole) > MOST_LANES:
+    def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
+        """The access lane by lane. live: of these programs of the batch only."""
+        address, mask, count, size = access.address, access.mask, self.batch.numel(), access.dtype.itemsize
+        if live is None and access.on is None:
+            live = torch.arange(count)
+        else:
+            live = access.live(count) if live is None else live
+            address, mask = of(address, live), None if mask is None else of(mask, live)
+        if self.only_addresses and live.numel() * access.size > MOST_LANES:
             raise TooLarge
-        address, active = plain(address).expand(whole).reshape(-1), None
-        if mask is not None:
-            active = plain(mask).expand(whole)
-        if on is not None:
-            part = column(on.expand(count), len(block))
-            active = part.expand(whole) if active is None else active & part
-        if active is None:
+        whole = (live.numel(), *access.shape)
+        address = plain(address).expand(whole).reshape(-1)
+        if mask is None:
             flat = torch.arange(address.numel())
         else:
-            flat = active.reshape(-1).nonzero().reshape(-1)
+            flat = plain(mask).expand(whole).reshape(-1).nonzero().reshape(-1)
             address = address[flat]
         if not flat.numel():
             return []
-        per = max(block.numel(), 1)
-        programs = torch.div(flat, per, rounding_mode="floor")
-        lane = flat - programs * per
+        row = torch.div(flat, access.size, rounding_mode="floor")
+        lane, programs = flat - row * access.size, live[row]
         window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         low, high = int(window.min()), int(window.max())
         found = []
@@ -209,11 +208,11 @@ class Memory:
             offset = wanted - (argument.address if argument else 0)
             good = self._inside(argument, offset, size)
             if not good.all():
-                self._fail(kind, argument, offset, good, who, which, block, where)
+                self._fail(access, argument, offset, ~good, who, which)
             at = torch.div(offset + argument.offset, size, rounding_mode="floor")
             if isinstance(argument.storage, Pages):
                 at = argument.storage.place(at)
-            found.append(Lanes(argument, who, which, at, per))
+            found.append(Lanes(access, argument, who, which, at))
         return found
 
     def _inside(self, argument: Argument | None, offset: torch.Tensor, size: int) -> torch.Tensor:
@@ -230,18 +229,14 @@ class Memory:
         number = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         return self.windows[number] if 0 <= number < len(self.windows) else None
 
-    def _fail(self, kind, argument, offset, good, programs, lanes, block, where):
-        bad = (~good).nonzero().reshape(-1)
-        first = int(bad[0])
-        program = int(programs[first])
-        lane, place = int(lanes[first]), []
-        for size in reversed(block):
-            lane, rest = divmod(lane, size)
-            place.append(rest)
-        line, code = self.text(where)
+    def _fail(self, access: Access, argument, offset, bad, programs, lanes):
+        first = int(bad.nonzero()[0])
+        program, lane, place = int(programs[first]), int(lanes[first]), []
+        for step, size in zip(row_major(access.shape), access.shape):
+            place.append(lane // step % size)
         about = argument.locate(int(offset[first])) if argument else {}
-        raise Fault(kind, self.launch.kernel, self.program_at(program), tuple(block), tuple(reversed(place)),
-                    int((programs[bad] == program).sum()), line, code, **about)  # fmt: skip
+        raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
+                    int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 
     # --- words for what was found -----------------------------------------------------------------------
 
@@ -265,192 +260,54 @@ class Memory:
 
     # --- accesses ---------------------------------------------------------------------------------------
 
-    def load(self, region: Region, dtype: torch.dtype, shape, where) -> torch.Tensor:
+    def load(self, region: Region) -> torch.Tensor:
         """The elements of a region, in its own shape. What a Box gives is a view of memory."""
-        storage = region.argument.storage
-        if storage.defined is not None:
-            self._check_defined(region, dtype, where)
-        if self.watch.counts or self.watch.races:
-            self._note_load(region, dtype, shape, where)
-        return region.get(storage.typed(dtype))
+        self._check_defined(region)
+        if self.watch.counts:
+            self._count_reads(region)
+        if self.watch.races:
+            self._find_races("load", region)
+            if region.argument.name in self.written:
+                self._note_readers(region if region.distinct else region.one_by_one())
+        return region.read()
 
-    def store(self, region: Region, dtype: torch.dtype, values: torch.Tensor, shape, where) -> None:
+    def store(self, region: Region, values: torch.Tensor) -> None:
         """Store `values`, in the shape of the region."""
-        storage = region.argument.storage
-        flat, scale = storage.typed(dtype), dtype.itemsize // storage.unit
+        storage, marks = region.storage, None
+        if self.watch.counts:
+            _add_one(region, storage.writes)
+        if self.watch.races:
+            marks = self._marks(region) if self.marks else None
+            self._find_races("store", region, values, marks)
         if self.watch.counts or self.watch.races:
-            self._note_store(region, dtype, values, shape, where)
+            self._note_writers(region, region.numbers(self.batch), marks)
+            if self.watch.races and not region.distinct:
+                self._several_lanes(region, values)
         if storage.defined is not None:
-            region.set(storage.defined, True, scale)
-        region.set(flat, values)
+            region.note(storage.defined, True)
+        region.write(values)
         self.changes += 1
 
-    def _check_defined(self, region: Region, dtype, where) -> None:
-        storage = region.argument.storage
-        good = region.get(storage.defined, dtype.itemsize // storage.unit)
-        if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
-            place = tuple((~good).nonzero()[0].tolist())
-            self.undefined("read", region.argument.name, region.program_of(place), where)
-
-    def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
-        if len(self.launch.undefined) < MAX_UNDEFINED:
-            about = Undefined(kind, self.launch.kernel, argument, self.program_at(program), *self.text(where))
-            if not any(
-                (u.kind, u.line, u.argument) == (about.kind, about.line, about.argument) for u in self.launch.undefined
-            ):
-                self.launch.undefined.append(about)
-
-    def _once(self, region: Region, shape) -> Region:
-        """The region with each element once for each program: lanes of one load that share an element count once."""
-        if isinstance(region, Box):
-            counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
-            box = Box(region.argument, region.first, region.count, counts, region.start, region.steps)
-            inner = Box(box.argument, 0, 1, counts, 0, (0, *box.steps[1:]))
-            if inner.distinct:
-                return box
-            region = region.one_by_one(shape)
-        units = region.argument.storage.units
-        keys = (region.programs * units + region.at).unique()
-        programs = torch.div(keys, units, rounding_mode="floor")
-        return Lanes(region.argument, programs, programs, keys - programs * units, region.size)
-
-    @staticmethod
-    def _add_one(region: Region, counts: torch.Tensor, scale: int) -> None:
-        if region.distinct:
-            region.view(counts, scale).add_(1)
-            return
-        one = (
-            Box(region.argument, 0, 1, region.counts, region.start, (0, *region.steps[1:]))
-            if isinstance(region, Box)
-            else region
-        )
-        if one.distinct and region.steps[0] == 0:  # every program the same elements
-            one.view(counts, scale).add_(region.count)
-        else:
-            at = region.elements().expand(region.get(counts, scale).shape).reshape(-1)
-            counts.index_add_(0, at * scale, torch.ones(at.numel(), dtype=counts.dtype))
-
-    def _note_load(self, region: Region, dtype, shape, where) -> None:
-        storage, scale = region.argument.storage, dtype.itemsize // region.argument.storage.unit
-        once = self._once(region, shape) if self.watch.counts else region
-        if self.watch.counts:
-            self._add_one(region, storage.reads, scale)
-            line = where.line if where else None
-            if line not in storage.passes:
-                storage.passes[line] = torch.zeros(storage.units, dtype=torch.int32)
-            if storage.written:
-                fresh = once.get(storage.writer, scale) == NOBODY
-                if not fresh.all():
-                    lanes = once.one_by_one(shape) if isinstance(once, Box) else once
-                    keep = fresh.reshape(-1).nonzero().reshape(-1)
-                    once = Lanes(lanes.argument, lanes.programs[keep], lanes.lane[keep], lanes.at[keep], lanes.size)
-            self._add_one(once, storage.passes[line], scale)
-        if not self.watch.races:
-            return
-        who = region.numbers(self.batch)
-        if storage.written:
-            authors, before = _authors(region.get(storage.writer, scale)), region.get(storage.mark, scale)
-            clash = (authors != who) & (authors != NOBODY)
-            if clash.any():
-                clash &= ~self._ordered(authors, before, who)
-            if self.marks and (mine := authors == who).any():
-                marks = self._marks(region, shape) if shape else None
-                clash = clash | mine & self._by_another_lane(region, before, marks)
-            self._add_races("write-read", region, clash, authors, who, dtype, where)
-        if region.argument.name in self.written:
-            self._note_readers(region if region.distinct else region.one_by_one(shape), storage, scale)
-
-    def _note_readers(self, region: Region, storage: Storage, scale: int) -> None:
-        who, readers = region.numbers(self.batch), region.get(storage.reader, scale)
-        if self.clock:
-            region.set(storage.array("read_at", torch.int64), torch.tensor(self.clock), scale)
-        region.set(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL), scale)
-        if not region.distinct:
-            several = (region.get(storage.reader, scale) != who).nonzero().reshape(-1)
-            storage.reader[region.at[several] * scale] = SEVERAL
-        storage.read = True
-
-    def _note_store(self, region: Region, dtype, values, shape, where) -> None:
-        storage, scale = region.argument.storage, dtype.itemsize // region.argument.storage.unit
-        who, marks = region.numbers(self.batch), None
-        if self.watch.counts:
-            self._add_one(region, storage.writes, scale)
-        if self.watch.races:
-            marks = self._marks(region, shape) if self.marks else None
-            clash = self._races_with_writers(region, dtype, values, marks, who, scale, where)
-            if storage.read:
-                self._races_with_readers(region, clash, who, dtype, scale, where)
-        region.set(storage.writer, who.expand(region.get(storage.writer, scale).shape), scale)
-        if marks is not None:
-            region.set(storage.mark, marks.expand(region.get(storage.mark, scale).shape), scale)
-        storage.written = True
-        if self.watch.races and not region.distinct:
-            self._several_lanes(region, dtype, values, who, scale, where)
-
-    def _races_with_writers(self, region: Region, dtype, values, marks, who, scale, where) -> torch.Tensor:
-        """Where another program has written what is written now."""
-        storage = region.argument.storage
-        if not storage.written:
-            return torch.zeros((), dtype=torch.bool)
-        authors, before = _authors(region.get(storage.writer, scale)), region.get(storage.mark, scale)
-        clash = (authors != who) & (authors != NOBODY)
-        if clash.any():
-            clash &= ~self._ordered(authors, before, who)
-        mine = (authors == who) & self._by_another_lane(region, before, marks) if self.marks else None
-        if clash.any() or mine is not None and mine.any():
-            same = _same_bits(region.get(storage.typed(dtype)), values)
-            wrong = clash if mine is None else clash | mine & ~same
-            self._add_races("write-write", region, wrong, authors, who, dtype, where, same)
-        return clash
-
-    def _races_with_readers(self, region: Region, clash, who, dtype, scale, where) -> None:
-        """Where another program has read what is written now. clash: where one has written it, which is said."""
-        storage = region.argument.storage
-        readers = region.get(storage.reader, scale)
-        when = region.get(storage.array("read_at", torch.int64), scale) if self.released else None
-        read = (readers != who) & (readers != NOBODY) & ~clash
-        if read.any():
-            read &= ~self._ordered_reads(readers, when, who)
-            self._add_races("read-write", region, read, readers, who, dtype, where)
-
-    def _several_lanes(self, region: Lanes, dtype, values, who, scale, where) -> None:
-        """Lanes of one store that share an element: of several programs, or of one program with other values."""
-        _, place, times = region.at.unique(return_inverse=True, return_counts=True)
-        if times.numel() == region.at.numel():
-            return
-        values = values.expand(region.at.shape)
-        last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
-        authors = who[last]
-        same = _same_bits(values[last], values)
-        lost = (authors != who) | ~same
-        if lost.any():
-            self._add_races("write-write", region, lost, who, authors, dtype, where, same)
-
-    # --- atomics ----------------------------------------------------------------------------------------
-
-    def atomic(self, region: Region, dtype, shape, semantics: str, where, change: Callable) -> torch.Tensor:
+    def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.
 
         change(old, chosen): the new values of those lanes.
         """
-        region = region.one_by_one(shape)
-        storage = region.argument.storage
-        flat, scale = storage.typed(dtype), dtype.itemsize // storage.unit
-        if storage.defined is not None:
-            self._check_defined(region, dtype, where)
+        self._check_defined(region)
         if self.watch.counts:
-            self._add_one(region, storage.reads, scale)
-            self._add_one(region, storage.writes, scale)
+            _add_one(region, region.storage.reads)
+            _add_one(region, region.storage.writes)
         if self.watch.races:
-            self._note_atomic(region, dtype, shape, where, scale)
-        self._synchronise_by_atomic(region, semantics)
+            self._note_atomic(region)
+            self._synchronise_by_atomic(region, semantics)
         order = torch.argsort(region.at, stable=True)
         at = region.at[order]
         starts = torch.ones(at.shape, dtype=torch.bool)
         starts[1:] = at[1:] != at[:-1]
         begin = starts.nonzero().reshape(-1)
         turn = torch.arange(at.numel()) - begin[torch.cumsum(starts, 0) - 1]
-        old = torch.empty(at.shape, dtype=dtype)
+        flat = region.storage.typed(region.access.dtype)
+        old = torch.empty(at.shape, dtype=flat.dtype)
         for now in range(int(turn.max()) + 1):
             chosen = order[turn == now]
             before = flat[region.at[chosen]]
@@ -460,37 +317,122 @@ class Memory:
             flat[region.at[chosen]] = after
         return old
 
-    def _note_atomic(self, region: Lanes, dtype, shape, where, scale) -> None:
-        storage, who = region.argument.storage, region.numbers(self.batch)
-        author, marks = _atomic(who), self._marks(region, shape) if self.marks else None
+    def _check_defined(self, region: Region) -> None:
+        if region.storage.defined is None:
+            return
+        good = region.noted(region.storage.defined)
+        if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
+            place = tuple((~good).nonzero()[0].tolist())
+            self.undefined("read", region.argument.name, region.program_of(place), region.access.where)
+
+    def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
+        found = self.launch.undefined
+        about = Undefined(kind, self.launch.kernel, argument, self.program_at(program), *self.text(where))
+        known = {(each.kind, each.line, each.argument) for each in found}
+        if len(found) < MAX_UNDEFINED and (about.kind, about.line, about.argument) not in known:
+            found.append(about)
+
+    # --- how often ----------------------------------------------------------------------------------------
+
+    def _count_reads(self, region: Region) -> None:
+        """All reads, and by line those of elements that this launch has not written: lanes of a program count once."""
+        storage, line = region.storage, region.access.where.line if region.access.where else None
+        _add_one(region, storage.reads)
+        if line not in storage.passes:
+            storage.passes[line] = torch.zeros(storage.units, dtype=torch.int32)
+        once = _once(region)
         if storage.written:
-            found, before = region.get(storage.writer, scale), region.get(storage.mark, scale)
+            fresh = once.noted(storage.writer) == NOBODY
+            if not fresh.all():
+                lanes, keep = once.one_by_one(), fresh.reshape(-1).nonzero().reshape(-1)
+                kept = (part[keep] for part in (lanes.programs, lanes.lane, lanes.at))
+                once = Lanes(region.access, region.argument, *kept)
+        _add_one(once, storage.passes[line])
+
+    # --- races --------------------------------------------------------------------------------------------
+
+    def _note_readers(self, region: Region) -> None:
+        storage, who = region.storage, region.numbers(self.batch)
+        readers = region.noted(storage.reader)
+        if self.clock:
+            region.note(storage.array("read_at", torch.int64), torch.tensor(self.clock))
+        region.note(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL))
+        if not region.distinct:
+            several = (region.noted(storage.reader) != who).nonzero().reshape(-1)
+            storage.reader[region.at[several] * region.scale] = SEVERAL
+        storage.read = True
+
+    def _note_writers(self, region: Region, writers: torch.Tensor, marks) -> None:
+        region.note(region.storage.writer, writers)
+        if marks is not None:
+            region.note(region.storage.mark, marks)
+        region.storage.written = True
+
+    def _find_races(self, kind: str, region: Region, values=None, marks=None) -> None:
+        """Elements that other programs, or other lanes of the same one, have touched, and that nothing orders.
+
+        values: what a store writes. marks: of its lanes; for a load they are made here.
+        """
+        storage, who = region.storage, region.numbers(self.batch)
+        clash = torch.zeros((), dtype=torch.bool)
+        if storage.written:
+            found, before = region.noted(storage.writer), region.noted(storage.mark)
             authors = _authors(found)
-            clash = (authors != who) & (found >= 0)
+            clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
             if clash.any():
                 clash &= ~self._ordered(authors, before, who)
-            if self.marks:
-                clash |= (found == who) & self._by_another_lane(region, before, marks)
-            self._add_races("write-read", region, clash, authors, who, dtype, where)
-            author = torch.where(found == who, who, author)  # its own plain store still races with others
-        region.set(storage.writer, author, scale)
-        if self.marks:
+            same = None
+            if self.marks and (mine := (found if kind == "atomic" else authors) == who).any():
+                if kind == "load":
+                    marks = self._marks(region) if region.access.shape else None
+                mine &= self._by_another_lane(region, before, marks)
+            else:
+                mine = torch.zeros((), dtype=torch.bool)
+            if kind == "store" and (clash.any() or mine.any()):
+                same = _same_bits(region.read(), values)
+                mine = mine & ~same
+            what = "write-write" if kind == "store" else "write-read"
+            self._add_races(what, region, clash | mine, authors, who, same)
+        if kind == "store" and storage.read:
+            self._races_with_readers(region, clash, who)
+
+    def _races_with_readers(self, region: Region, clash, who) -> None:
+        """Where another program has read what is written now. clash: where one has written it, which is said."""
+        storage = region.storage
+        readers = region.noted(storage.reader)
+        read = (readers != who) & (readers != NOBODY) & ~clash
+        if read.any():
+            when = region.noted(storage.array("read_at", torch.int64)) if self.released else None
+            self._add_races("read-write", region, read & ~self._ordered_reads(readers, when, who), readers, who)
+
+    def _several_lanes(self, region: Lanes, values) -> None:
+        """Lanes of one store that share an element: of several programs, or of one program with other values."""
+        _, place, times = region.at.unique(return_inverse=True, return_counts=True)
+        if times.numel() == region.at.numel():
+            return
+        values, who = values.expand(region.at.shape), region.numbers(self.batch)
+        last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
+        same = _same_bits(values[last], values)
+        self._add_races("write-write", region, (who[last] != who) | ~same, who, who[last], same)
+
+    def _note_atomic(self, region: Lanes) -> None:
+        storage, who = region.storage, region.numbers(self.batch)
+        author, marks = _atomic(who), self._marks(region) if self.marks else None
+        self._find_races("atomic", region, marks=marks)
+        if storage.written:
+            author = torch.where(region.noted(storage.writer) == who, who, author)  # its own plain store still races
+        if marks is not None:
             _, place, times = region.at.unique(return_inverse=True, return_counts=True)
             marks = torch.where(times[place] > 1, marks | _WHO, marks)  # of several lanes, none can read it back
-            region.set(storage.mark, marks, scale)
-        storage.written = True
+        self._note_writers(region, author, marks)
 
     def _synchronise_by_atomic(self, region: Lanes, semantics: str) -> None:
-        if not self.watch.races or semantics == "RELAXED":
-            return
-        for program in self.batch[region.programs.unique()].tolist():
+        for program in self.batch[region.programs.unique()].tolist() if semantics != "RELAXED" else ():
             self.clock += 1
             if semantics in ("RELEASE", "ACQUIRE_RELEASE"):
                 self.released[program] = self.clock
             if semantics in ("ACQUIRE", "ACQUIRE_RELEASE"):
                 self.acquired[program] = self.clock
-
-    # --- what orders accesses ---------------------------------------------------------------------------
 
     def synchronise(self, on) -> None:
         """The running programs pass a barrier."""
@@ -498,9 +440,9 @@ class Memory:
             self.clock += 1
             self.barrier[(self.batch if on is None else self.batch[on.expand(self.batch.shape)]).long()] = self.clock
 
-    def _marks(self, region: Region, shape) -> torch.Tensor:
-        number = self._shapes.setdefault(tuple(shape), len(self._shapes) % (1 << _CLOCK - _SHAPE))
-        return region.lane_numbers(shape) + (self.clock << _CLOCK | number << _SHAPE)
+    def _marks(self, region: Region) -> torch.Tensor:
+        number = self._shapes.setdefault(region.access.shape, len(self._shapes) % (1 << _CLOCK - _SHAPE))
+        return region.lane_numbers() + (self.clock << _CLOCK | number << _SHAPE)
 
     def _by_another_lane(self, region: Region, before, marks) -> torch.Tensor:
         """Which elements, written by the same program, were written by another lane since its last barrier."""
@@ -520,8 +462,7 @@ class Memory:
         if when is None or not self.acquired:
             return torch.zeros((), dtype=torch.bool)
         released, acquired = self._atomic_times()
-        freed = released[readers.long()]
-        freed = torch.where(readers == SEVERAL, max(self.released.values()), freed)
+        freed = torch.where(readers == SEVERAL, max(self.released.values()), released[readers.long()])
         return (when < freed) & (freed <= acquired[who.long()])
 
     def _atomic_times(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -532,33 +473,48 @@ class Memory:
         acquired[list(self.acquired)] = torch.tensor(list(self.acquired.values()))
         return released, acquired
 
-    def _add_races(self, kind, region: Region, clash, first, second, dtype, where, same=None) -> None:
+    def _add_races(self, kind: str, region: Region, clash, first, second, same=None) -> None:
         if not clash.any():
             return
-        launch, argument = self.launch, region.argument
-        whole = region.get(argument.storage.writer, dtype.itemsize // argument.storage.unit).shape
+        launch, argument, whole = self.launch, region.argument, region.noted(region.storage.writer).shape
         places = clash.expand(whole).nonzero()
         launch.race_count += len(places)
-        line, code = self.text(where)
-        first, second = (each.expand(whole) for each in (first, second))
+        first, second = first.expand(whole), second.expand(whole)
         for place in map(tuple, places[: MAX_RACES - len(launch.races)].tolist()):
             element = region.element_of(place)
             if isinstance(argument.storage, Pages):
                 element = int(argument.storage.origin(torch.tensor(element)))
-            element = (element * dtype.itemsize - argument.offset) // argument.itemsize
-            launch.races.append(
-                Race(
-                    kind,
-                    launch.kernel,
-                    argument.name,
-                    argument.index(element),
-                    self.place(int(first[place])),
-                    self.place(int(second[place])),
-                    bool(same.expand(whole)[place]) if same is not None else None,
-                    line,
-                    code,
-                )  # fmt: skip
-            )
+            element = (element * region.access.dtype.itemsize - argument.offset) // argument.itemsize
+            programs = self.place(int(first[place])), self.place(int(second[place]))
+            equal = None if same is None else bool(same.expand(whole)[place])
+            about = kind, launch.kernel, argument.name, argument.index(element), *programs, equal
+            launch.races.append(Race(*about, *self.text(region.access.where)))
+
+
+def _once(region: Region) -> Region:
+    """The region with each element once for each program: lanes of one load that share an element count once."""
+    if isinstance(region, Box):
+        counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
+        box = region.part(region.count, counts)
+        if box.part(1, box.counts).distinct:
+            return box
+        region = region.one_by_one()
+    units = region.storage.units
+    keys = (region.programs * units + region.at).unique()
+    programs = torch.div(keys, units, rounding_mode="floor")
+    return Lanes(region.access, region.argument, programs, programs, keys - programs * units)
+
+
+def _add_one(region: Region, counts: torch.Tensor) -> None:
+    """Count each lane's element once more."""
+    one = region.part(1, region.counts) if isinstance(region, Box) else region
+    if region.distinct:
+        region.view(counts, region.scale).add_(1)
+    elif one.distinct and region.steps[0] == 0:  # every program the same elements
+        one.view(counts, region.scale).add_(region.count)
+    else:
+        at = region.elements().expand(region.noted(counts).shape).reshape(-1)
+        counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))
 
 
 def _bits(values: torch.Tensor) -> torch.Tensor:

@@ -7,9 +7,18 @@ So the same program can be run by `machine`, sent as JSON, and built again with 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+
+class Unsupported(NotImplementedError):
+    """Only hardware can do it, such as inline assembly, or this executor cannot. `construct` is its name."""
+
+    def __init__(self, construct: str):
+        super().__init__(f"{construct} cannot be run without a GPU")
+        self.construct = construct
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,11 @@ class Type:
     def bits(self) -> int:
         """The width of a number."""
         return int(re.search(r"\d+", self.name)[0])
+
+    @property
+    def elements(self) -> int:
+        """How many elements a block has; 1 for a number."""
+        return math.prod(self.shape)
 
     def with_element(self, element: Type) -> Type:
         """A block of the same shape of other elements, or `element` itself for a number."""

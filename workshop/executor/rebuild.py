@@ -18,8 +18,9 @@ from triton.language import core
 
 from . import program as ir
 from .codec import to_data
-from .front_end import SPACES, TYPES, Unsupported
-from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Value
+from .front_end import SPACES
+from .operations import TYPES
+from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Unsupported, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}

@@ -42,28 +42,39 @@ class Fault(IndexError):
         return f"out-of-bounds {self.kind} in {who}{many}: element {self.element} of {what}, {place}. {where}"
 
 
-class FalsePromise(ValueError):
+class Stopped(Exception):
+    """What a kernel must not do: `words`, which of its programs did, the line and its text."""
+
+    told = "{} in {}, program {}. line {}: {}"
+
+    def __init__(self, words: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
+        self.words, self.kernel, self.program, self.line, self.code = words, kernel, program, line, code
+        super().__init__(self.told.format(words or "the assertion failed", kernel, program, line, code))
+
+
+class FalsePromise(Stopped, ValueError):
     """A promise to the compiler is not true: tl.multiple_of, max_contiguous, max_constancy or assume."""
 
-    def __init__(self, promise: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
-        self.promise, self.kernel, self.program, self.line, self.code = promise, kernel, program, line, code
-        super().__init__(f"{promise} is not true in {kernel}, program {program}. line {line}: {code}")
+    told = "{} is not true in {}, program {}. line {}: {}"
+    promise = property(lambda self: self.words)
 
 
-class NeverEnds(RuntimeError):
+class NeverEnds(Stopped, RuntimeError):
     """A loop, or a wait for another program, that can never end."""
 
-    def __init__(self, why: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
-        self.why, self.kernel, self.program, self.line, self.code = why, kernel, program, line, code
-        super().__init__(f"{why} in {kernel}, program {program}. line {line}: {code}")
+    why = property(lambda self: self.words)
 
 
-class DeviceAssert(AssertionError):
+class DeviceAssert(Stopped, AssertionError):
     """tl.device_assert failed."""
 
-    def __init__(self, message: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
-        self.message, self.kernel, self.program, self.line, self.code = message, kernel, program, line, code
-        super().__init__(f"{message or 'the assertion failed'} in {kernel}, program {program}. line {line}: {code}")
+    message = property(lambda self: self.words)
+
+
+class IllegalInstruction(Stopped, RuntimeError):
+    """A card ends the kernel here with "an illegal instruction was encountered"."""
+
+    told = "illegal instruction: {} in {}, program {}. line {}: {}"
 
 
 @dataclass(frozen=True)
@@ -180,10 +191,7 @@ class Argument:
                 self.solid += (size - 1) * stride
             else:
                 self.levels.insert(0, (stride, size))
-
-    @property
-    def has_gaps(self) -> bool:
-        return bool(self.levels)
+        self.has_gaps = bool(self.levels)
 
     def inside(self, elements: torch.Tensor) -> torch.Tensor:
         """Which elements (distances from the first one) belong to the tensor."""

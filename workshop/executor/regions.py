@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 
-from .lazy import column
-from .records import Argument
+from .program import Location
+from .records import Argument, Storage
+from .values import Affine, Rect, column, lattice, row_major
 from .vast import Pages
 
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
@@ -26,22 +28,79 @@ def covered(spans: list[Spans], begin: int, end: int) -> int:
     return int((reach - torch.maximum(ordered[:, 0], before)).clamp(min=0).sum())
 
 
-class Box:
+@dataclass(frozen=True)
+class Access:
+    """What one operation does to memory, for all programs of a batch.
+
+    kind: "load", "store" or "atomic". address: of each lane, Affine or int64. shape: of the block. mask: of the lanes,
+    Rect, tensor or None. on: bool, the programs that take part; None for all. where: the line.
+    """
+
+    kind: str
+    address: Affine | torch.Tensor
+    shape: tuple[int, ...]
+    mask: Rect | torch.Tensor | None
+    on: torch.Tensor | None
+    dtype: torch.dtype
+    where: Location | None
+
+    @property
+    def size(self) -> int:
+        """Lanes of a program."""
+        return math.prod(self.shape)
+
+    def live(self, count: int) -> torch.Tensor:
+        """The programs of a batch of `count` that take part, by their numbers in it."""
+        return torch.arange(count) if self.on is None else self.on.expand(count).nonzero().reshape(-1)
+
+
+class Region:
+    """Lanes of an access that lie in one tensor.
+
+    `flat` arrays have one number for each element of the access's type, `noted` ones for each unit of the storage.
+    """
+
+    __slots__ = ("access", "argument")
+
+    @property
+    def storage(self) -> Storage:
+        return self.argument.storage
+
+    @property
+    def scale(self) -> int:
+        """Units of an element."""
+        return self.access.dtype.itemsize // self.storage.unit
+
+    def read(self) -> torch.Tensor:
+        """The elements, in the region's own shape. What a Box gives is a view of memory."""
+        return self.get(self.storage.typed(self.access.dtype))
+
+    def write(self, values: torch.Tensor) -> None:
+        self.set(self.storage.typed(self.access.dtype), values)
+
+    def noted(self, array: torch.Tensor) -> torch.Tensor:
+        return self.get(array, self.scale)
+
+    def note(self, array: torch.Tensor, values) -> None:
+        self.set(array, values, self.scale)
+
+
+class Box(Region):
     """Programs first, first + 1, … (numbers in the batch), each with the first `counts` elements of the block's axes.
 
     start: the first element, counted in elements of the access in its storage. steps: to the next program, and along
     each axis.
     """
 
-    __slots__ = ("argument", "first", "count", "counts", "start", "steps")
+    __slots__ = ("first", "count", "counts", "start", "steps")
 
-    def __init__(self, argument, first, count, counts, start, steps):
-        self.argument, self.first, self.count, self.counts = argument, first, count, counts
-        self.start, self.steps = start, steps
+    def __init__(self, access, argument, first, count, counts, start, steps):
+        self.access, self.argument, self.first, self.count = access, argument, first, count
+        self.counts, self.start, self.steps = counts, start, steps
 
     @property
     def lanes(self) -> int:
-        return self.count * torch.Size(self.counts).numel()
+        return self.count * math.prod(self.counts)
 
     @property
     def distinct(self) -> bool:
@@ -53,6 +112,10 @@ class Box:
                     return False
                 reach += (size - 1) * step
         return True
+
+    def part(self, count: int, counts: tuple[int, ...]) -> Box:
+        """The first `count` programs, and the first elements of their axes."""
+        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
 
     def view(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
         steps = [step * scale for step in self.steps]
@@ -73,16 +136,17 @@ class Box:
                 values = values.narrow(axis + 1, 0, count)
         return values
 
+    def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
+        """Write the lanes' part of a value of the whole batch."""
+        self.of(whole).copy_(part)
+
     def numbers(self, batch: torch.Tensor) -> torch.Tensor:
         """One number for each program, in the shape of the lanes."""
         return column(batch.narrow(0, self.first, self.count), len(self.counts))
 
-    def lane_numbers(self, shape: tuple[int, ...]) -> torch.Tensor:
-        number = torch.zeros((1,) * (len(shape) + 1), dtype=torch.int64)
-        for axis, (size, count) in enumerate(zip(shape, self.counts)):
-            line = torch.arange(count).reshape((count,) + (1,) * (len(shape) - axis - 1))
-            number = number * size + line
-        return number
+    def lane_numbers(self) -> torch.Tensor:
+        """Of each lane, its number in the block."""
+        return lattice(torch.zeros(1, dtype=torch.int64), row_major(self.access.shape), self.counts)
 
     def program_of(self, place: tuple[int, ...]) -> int:
         return self.first + place[0]
@@ -91,42 +155,42 @@ class Box:
         return self.start + sum(i * step for i, step in zip(place, self.steps))
 
     def elements(self) -> torch.Tensor:
-        axes = len(self.steps)
-        found = torch.full((1,) * axes, self.start)
-        for axis, (step, size) in enumerate(zip(self.steps, (self.count, *self.counts))):
-            found = found + (torch.arange(size) * step).reshape((size,) + (1,) * (axes - axis - 1))
-        return found
+        """Of each lane, its element; of length 1 along an axis where lanes share one."""
+        return lattice(torch.tensor([self.start]), self.steps, (self.count, *self.counts))[0]
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
         length = self.counts[-1] if self.counts and self.steps[-1] == 1 else 1
-        counts = self.counts if length == 1 else (*self.counts[:-1], 1)
-        begin = Box(self.argument, 0, self.count, counts, self.start, self.steps).elements().reshape(-1)
+        begin = self.part(self.count, self.counts if length == 1 else (*self.counts[:-1], 1)).elements().reshape(-1)
         return torch.stack((begin, begin + length), dim=1)
 
-    def one_by_one(self, shape: tuple[int, ...]) -> Lanes:
+    def one_by_one(self) -> Lanes:
         whole = (self.count, *self.counts)
-        programs = torch.arange(self.first, self.first + self.count).reshape((-1,) + (1,) * len(shape))
-        parts = programs, self.lane_numbers(shape), self.elements()
-        return Lanes(self.argument, *(part.expand(whole).reshape(-1) for part in parts), torch.Size(shape).numel())
+        programs = self.numbers(torch.arange(self.first + self.count))
+        parts = (part.expand(whole).reshape(-1) for part in (programs, self.lane_numbers(), self.elements()))
+        return Lanes(self.access, self.argument, *parts)
 
 
-class Lanes:
+class Lanes(Region):
     """Lanes one by one: int64 of (lanes,) each.
 
-    programs: numbers in the batch. lane: in the block of `size` lanes. at: elements of the access, in its storage.
+    programs: numbers in the batch. lane: in the block. at: elements of the access, in its storage.
     """
 
-    __slots__ = ("argument", "programs", "lane", "at", "size")
-
-    def __init__(self, argument, programs, lane, at, size):
-        self.argument, self.programs, self.lane, self.at, self.size = argument, programs, lane, at, size
-
+    __slots__ = ("programs", "lane", "at")
     distinct = False
+
+    def __init__(self, access, argument, programs, lane, at):
+        self.access, self.argument, self.programs, self.lane, self.at = access, argument, programs, lane, at
 
     @property
     def lanes(self) -> int:
         return self.at.numel()
+
+    @property
+    def places(self) -> torch.Tensor:
+        """Of each lane, its place in a value of the whole batch."""
+        return self.programs * self.access.size + self.lane
 
     def get(self, flat, scale=1):
         return flat[self.at * scale if scale > 1 else self.at]
@@ -137,16 +201,16 @@ class Lanes:
     def of(self, values: torch.Tensor) -> torch.Tensor:
         if values.numel() == 1:
             return values.reshape(())
-        count = int(self.programs[-1]) + 1 if values.shape[0] == 1 else values.shape[0]
-        if values[0].numel() == self.size:
-            whole = values.reshape(values.shape[0], self.size)
-            return whole[self.programs if values.shape[0] > 1 else 0, self.lane]
-        raise ValueError(f"{tuple(values.shape)} is not of {count} programs with {self.size} lanes")
+        whole = values.reshape(values.shape[0], self.access.size)
+        return whole[self.programs if values.shape[0] > 1 else 0, self.lane]
+
+    def put(self, whole, part):
+        whole.view(-1)[self.places] = part
 
     def numbers(self, batch: torch.Tensor) -> torch.Tensor:
         return batch[self.programs]
 
-    def lane_numbers(self, shape):
+    def lane_numbers(self):
         return self.lane
 
     def program_of(self, place):
@@ -158,17 +222,12 @@ class Lanes:
     def elements(self):
         return self.at
 
-    def one_by_one(self, shape):
+    def one_by_one(self):
         return self
 
     def spans(self):
-        at = self.at
-        if isinstance(self.argument.storage, Pages):
-            at = self.argument.storage.origin(at)
+        at = self.storage.origin(self.at) if isinstance(self.storage, Pages) else self.at
         return torch.stack((at, at + 1), dim=1)
-
-
-Region = Box | Lanes
 
 
 def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int) -> torch.Tensor | None:
@@ -181,39 +240,33 @@ def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int)
     first = torch.div(offsets, size, rounding_mode="floor")
     if argument.itemsize != size:
         return None
-    if sum(reach) == (counts[-1] - 1) * size:  # neighbours: outside, or in two rows, if the last one is
-        last = first + counts[-1] - 1
+    lanes = counts[-1] if counts else 1
+    if sum(reach) == (lanes - 1) * size:  # neighbours: outside, or in two rows, if the last one is
+        last = first + lanes - 1
         rows = [torch.div(each, argument.levels[0][0], rounding_mode="floor") for each in (first, last)]
         if len(argument.levels) == 1:
             return bad | ~argument.inside(first) | ~argument.inside(last) | (rows[0] != rows[1])
     if offsets.numel() * math.prod(counts) > MOST_LANES:
         return None
-    elements = column(first, len(counts))
-    for axis, (count, step) in enumerate(zip(counts, steps)):
-        line = torch.arange(count) * (step // size)
-        elements = elements + line.reshape((count,) + (1,) * (len(counts) - axis - 1))
+    elements = lattice(first, [step // size for step in steps], counts)
     return bad | ~argument.inside(elements).reshape(offsets.numel(), -1).all(dim=1)
 
 
-def only(numbers: torch.Tensor, program: int) -> torch.Tensor:
-    return numbers if numbers.numel() == 1 else numbers[program : program + 1]
-
-
-def runs(live, base, limits, shape) -> Iterator[tuple[int, int]]:
+def runs(live, base, limits) -> Iterator[tuple[int, int]]:
     """Programs in a row, with equal counts and equal distances: (begin, end) in `live`."""
     count = live.numel()
     breaks = torch.zeros(count, dtype=torch.bool)
+    changes: list[int] = []  # where the distance to the next one is another than before
     if count > 1:
         breaks[1:] = (live[1:] != live[:-1] + 1) | (limits[1:] != limits[:-1]).any(dim=1)
-    edges = [*breaks.nonzero().reshape(-1).tolist(), count]
-    begin = 0
+    if count > 2:
+        changes = ((base.diff().diff() != 0).nonzero().reshape(-1) + 1).tolist()
+    edges, begin, next_change = [*breaks.nonzero().reshape(-1).tolist(), count], 0, 0
     for edge in edges:
         while begin < edge:
-            end = edge
-            if edge - begin > 2:
-                steps = base[begin + 1 : edge] - base[begin : edge - 1]
-                other = (steps != steps[0]).nonzero()
-                if other.numel():
-                    end = begin + int(other[0]) + 1
+            while next_change < len(changes) and changes[next_change] <= begin:
+                next_change += 1
+            change = changes[next_change] if next_change < len(changes) else count
+            end = change + 1 if change < edge - 1 else edge
             yield begin, end
             begin = end

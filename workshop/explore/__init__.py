@@ -1,7 +1,7 @@
 """Pictures that move: change a number and see what a kernel does with it. One picture per file.
 
-Each function here returns something that a notebook shows with sliders. Without ipywidgets or without a
-notebook the same object is a still picture, and prints as text.
+Each function here returns something that a notebook shows with sliders, with or without a kernel. Outside of a notebook
+the same object prints as text.
 """
 
 from workshop.explore.compute_unit import occupancy
@@ -9,7 +9,7 @@ from workshop.explore.difference import difference
 from workshop.explore.grid import launch_grid
 from workshop.explore.multiprocessor import programs
 from workshop.explore.passes import passes
-from workshop.explore.predict import Prediction, predict
+from workshop.explore.predict import Prediction, predict, predict_bytes
 from workshop.explore.softmax_steps import online_softmax, online_softmax_steps
 from workshop.explore.tensors import memory_traffic
 
@@ -23,5 +23,6 @@ __all__ = [
     "online_softmax_steps",
     "passes",
     "predict",
+    "predict_bytes",
     "programs",
 ]

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from workshop.explore.controls import Choice, Explorer, Slider
+from workshop.explore.controls import Control, Explorer, slider
 from workshop.explore.words import count
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS
 from workshop.occupancy import occupancy as waves_per_unit
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
+
+VGPRS = (24, 64, 65, 72, 80, 96, 128, 129, 168, 170, 176, 256, 512)  # 8 waves fit up to 64, 7 up to 72, and so on
+LDS = (0, 8192, 16384, 32768, 65536, 163840)
 
 
 def occupancy(arch: str = "gfx942", vgprs: int = 114, lds_bytes: int = 16, num_warps: int = 4) -> Explorer:
     """How many waves of a kernel one compute unit runs at once, and what limits them."""
     if arch not in COMPUTE_UNITS:
         raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}")
-    unit = COMPUTE_UNITS[arch]
     return Explorer(
         _draw_occupancy,
         {
-            "arch": Choice("architecture", arch, tuple(COMPUTE_UNITS)),
-            "vgprs": Slider("VGPRs", vgprs, 1, unit.vgprs),
-            "lds_bytes": Slider("LDS bytes", lds_bytes, 0, unit.lds, 16),
-            "num_warps": Choice("num_warps", num_warps, (1, 2, 4, 8, 16)),
+            "arch": Control("architecture", arch, tuple(COMPUTE_UNITS)),
+            "vgprs": slider("VGPRs", vgprs, VGPRS),
+            "num_warps": slider("num_warps", num_warps, (1, 2, 4, 8, 16)),
+            "lds_bytes": slider("LDS bytes", lds_bytes, LDS),
         },
-        lambda arch, **others: {"lds_bytes": COMPUTE_UNITS[arch].lds},
     )
 
 
-def _draw_occupancy(arch: str, vgprs: int, lds_bytes: int, num_warps: int) -> Picture:
+def _draw_occupancy(arch: str, vgprs: int, num_warps: int, lds_bytes: int) -> Picture:
     unit = COMPUTE_UNITS[arch]
     result = waves_per_unit(vgprs, lds_bytes, num_warps, arch)
     summary = f"{count(int(result), 'wave')} per execution unit, limited by {result.limiter}."

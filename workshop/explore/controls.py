@@ -1,170 +1,124 @@
-"""A picture with the sliders, switches and buttons that change it."""
+"""A picture with the sliders, switches and buttons that change it; all its frames are in the page.
+
+A widget would be dead as soon as its kernel has ended: JupyterLab then shows "model not found" in its place, although
+the saved output has a picture too. So the output is HTML with a short script, and needs neither kernel nor package.
+A front end that does not run the script (another person's notebook that is not trusted) shows the first frame as an
+image, with its words.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import itertools
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
+from pathlib import Path
 from typing import Any
 
-from workshop.picture import Picture
+from workshop.picture import STYLE, Picture
 
-PLAY_MILLISECONDS = 1400  # from one step to the next
-
-
-@dataclass(frozen=True)
-class Slider:
-    """A whole number the learner can move. `steps` adds buttons: play, one back, one on, and start again."""
-
-    label: str
-    value: int
-    low: int
-    high: int
-    step: int = 1
-    steps: bool = False
+SCRIPT = Path(__file__).with_name("page.js")
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One of a few values, in order."""
+class Control:
+    """One of a few values, in order. `steps` adds buttons: play, one back, one on, and start again.
+
+    kind: "range" is a slider, "checkbox" is off or on.
+    """
 
     label: str
     value: Any
     options: tuple
+    steps: bool = False
+    kind: str = "range"
 
 
-@dataclass(frozen=True)
-class Switch:
-    """On or off."""
+def slider(label: str, value, options, steps: bool = False) -> Control:
+    """A slider over these values; one that is not among them is added at its place."""
+    options = tuple(options)
+    return Control(label, value, options if value in options else tuple(sorted({*options, value})), steps)
 
-    label: str
-    value: bool = False
+
+def switch(label: str) -> Control:
+    return Control(label, False, (False, True), kind="checkbox")
 
 
 class Explorer:
     """A picture and the controls that change it.
 
-    draw: called with one value per control, by name. limits: from those values to the highest value of the
-    sliders whose range depends on them.
+    draw: called with one value per control, by name. It returns None if these values do not go together, such as a
+    program that a launch does not have; the control with `steps` then stays at the last value that does.
     """
 
-    def __init__(
-        self,
-        draw: Callable[..., Picture],
-        controls: dict[str, Slider | Choice | Switch],
-        limits: Callable[..., dict[str, int]] = lambda **values: {},
-    ):
-        self._draw, self._controls, self._limits = draw, controls, limits
-        self._values = {name: control.value for name, control in controls.items()}
+    def __init__(self, draw: Callable[..., Picture | None], controls: dict[str, Control]):
+        self._draw, self.controls = draw, controls
+
+    def at(self, **values) -> Picture | None:
+        """The picture for these values of the controls; a control that is not named has its first value."""
+        return self._draw(**{name: control.value for name, control in self.controls.items()} | values)
 
     @property
     def picture(self) -> Picture:
-        """The picture for the controls' present values."""
-        return self._draw(**self._values)
+        return self.at()
 
     @cached_property
-    def widget(self):
-        """The controls above the picture, as an ipywidgets box."""
-        import ipywidgets
+    def frames(self) -> dict[str, list]:
+        """Every frame as a list of places in `parts`: frames share nearly all of what they draw."""
+        parts: dict[str, int] = {}
+        frames = []
+        for values in itertools.product(*(control.options for control in self.controls.values())):
+            picture = self._draw(*values)
+            found = re.findall(r"<[^<]*", picture.html) if picture else []
+            frames.append([parts.setdefault(part, len(parts)) for part in found])
+        return {"parts": list(parts), "frames": frames}
 
-        rows = [
-            _with_buttons(control) if getattr(self._controls[name], "steps", False) else control
-            for name, control in self.controls.items()
-        ]
-        return ipywidgets.VBox([*rows, self.shown])
+    def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
+        return {"text/plain": self.picture.text, "text/html": self._html()}
 
-    @cached_property
-    def controls(self) -> dict[str, Any]:
-        """The ipywidgets controls by name; setting one's `value` is moving it."""
-        made = {name: _control(control) for name, control in self._controls.items()}
-        for name, control in made.items():
-            control.observe(lambda change, name=name: self._set(name, change["new"]), "value")
-        return made
-
-    @cached_property
-    def shown(self):
-        """The ipywidgets.HTML that holds the picture."""
-        import ipywidgets
-
-        return ipywidgets.HTML(self.picture._repr_html_())
-
-    def _set(self, name: str, value) -> None:
-        self._values[name] = value
-        for limited, high in self._limits(**self._values).items():
-            self._values[limited] = min(self._values[limited], high)
-            self.controls[limited].max = high
-        self.shown.value = self.picture._repr_html_()
-
-    def _repr_mimebundle_(self, **kwargs) -> dict[str, Any]:
-        picture = self.picture
-        still = {"text/plain": picture.text, "text/html": picture._repr_html_()}
-        return view_of(self.widget, **kwargs) | still if has_front_end() else still
+    def _html(self) -> str:
+        packed = gzip.compress(json.dumps(self.frames, separators=(",", ":")).encode(), mtime=0)
+        rows = "".join(_row(control) for control in self.controls.values())
+        return (
+            "<div class='workshop-picture workshop-explorer' data-lm-suppress-shortcuts='true' "  # arrow keys are ours
+            f"data-frames='{base64.b64encode(packed).decode()}'>"
+            f"<style>{STYLE}</style><div class='controls' hidden>{rows}</div>"
+            f"<div class='frame' role='region' aria-label='picture'>{self.picture.still()}</div>"
+            f"{script('explore')}</div>"
+        )
 
     def __repr__(self) -> str:
         return self.picture.text
 
 
-def view_of(widget, **kwargs) -> dict[str, Any]:
-    """The MIME bundle of a widget. ipywidgets 7, which Colab has, makes none by itself."""
-    if hasattr(widget, "_repr_mimebundle_"):
-        return widget._repr_mimebundle_(**kwargs)
-    view = {"version_major": 2, "version_minor": 0, "model_id": widget.model_id}
-    return {"application/vnd.jupyter.widget-view+json": view}
+def script(part: str) -> str:
+    """The page's script, started for the element that holds it."""
+    start = f"workshopPage.{part}(document.currentScript.parentElement)"
+    return f"<script>{SCRIPT.read_text(encoding='utf-8')}\n{start}</script>"
 
 
-def has_front_end() -> bool:
-    """Whether widgets can be shown: ipywidgets is installed and this is a notebook's kernel."""
-    try:
-        import ipywidgets  # noqa: F401
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return hasattr(get_ipython(), "kernel")
-
-
-def _control(control: Slider | Choice | Switch):
-    import ipywidgets
-
-    look = {
-        "description": control.label,
-        "style": {"description_width": "130px"},
-        "layout": ipywidgets.Layout(width="min(100%, 520px)"),
-    }
-    match control:
-        case Slider():
-            return ipywidgets.IntSlider(control.value, control.low, control.high, control.step, **look)
-        case Choice():
-            return ipywidgets.SelectionSlider(options=control.options, value=control.value, **look)
-        case Switch():
-            return ipywidgets.Checkbox(control.value, **look)
-
-
-def _with_buttons(slider):
-    import ipywidgets
-
-    first = slider.value
-
-    def button(words: str, tooltip: str, move: Callable[[int], int]):
-        made = ipywidgets.Button(description=words, tooltip=tooltip, layout=ipywidgets.Layout(width="90px"))
-        made.on_click(
-            lambda _: setattr(slider, "value", min(max(move(slider.value), slider.min), slider.max))
+def _row(control: Control) -> str:
+    at = control.options.index(control.value)
+    words = escape(json.dumps([str(option) for option in control.options]), quote=True)
+    name = escape(control.label)
+    if control.kind == "checkbox":
+        return f"<label class='row'><span>{name}</span><input type='checkbox'></label>"
+    buttons = "".join(
+        f"<button type='button' data-do='{do}' aria-label='{name}: {label}'>{shown}</button>"
+        for do, label, shown in (
+            ("play", "play", "▶ play"),
+            ("back", "one back", "◀ back"),
+            ("next", "one on", "next ▶"),
+            ("reset", "start again", "reset"),
         )
-        return made
-
-    play = ipywidgets.Play(
-        value=slider.value,
-        min=slider.min,
-        max=slider.max,
-        interval=PLAY_MILLISECONDS,
-        show_repeat=False,
-        tooltip=f"{slider.description}: play",
     )
-    ipywidgets.link((play, "value"), (slider, "value"))
-    ipywidgets.link((slider, "max"), (play, "max"))
-    buttons = [
-        play,
-        button("◀ back", f"{slider.description}: one back", lambda value: value - 1),
-        button("next ▶", f"{slider.description}: one on", lambda value: value + 1),
-        button("reset", f"{slider.description}: start again", lambda value: first),
-    ]
-    return ipywidgets.VBox([slider, ipywidgets.HBox(buttons, layout=ipywidgets.Layout(margin="0 0 0 134px"))])
+    return (
+        f"<div class='row'><label><span>{name}</span><input type='range' min='0' max='{len(control.options) - 1}' "
+        f"value='{at}' data-words='{words}'{' data-steps' * control.steps}></label>"
+        f"<output>{escape(str(control.value))}</output>{buttons if control.steps else ''}</div>"
+    )

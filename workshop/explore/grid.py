@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from workshop.explore.controls import Choice, Explorer, Slider
+from workshop.explore.controls import Explorer, slider
 from workshop.explore.words import count
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
 
-MOST_ELEMENTS = 64
-BLOCK_SIZES = (1, 2, 4, 8, 16)
+MOST_ELEMENTS = 32
+BLOCK_SIZES = (2, 4, 8, 16)
 
 
 def launch_grid(n: int = 20, block_size: int = 8) -> Explorer:
-    """Which program touches which of `n` elements (at most 64), and which lanes the mask hides."""
+    """Which program touches which of `n` elements (at most 32), and which lanes the mask hides."""
     if not 1 <= n <= MOST_ELEMENTS:
         raise ValueError(f"n is {n}, but this picture has room for 1 to {MOST_ELEMENTS} elements")
     if block_size not in BLOCK_SIZES:
@@ -23,16 +23,17 @@ def launch_grid(n: int = 20, block_size: int = 8) -> Explorer:
     return Explorer(
         _draw_launch_grid,
         {
-            "n": Slider("N, elements", n, 1, MOST_ELEMENTS),
-            "block_size": Choice("BLOCK_SIZE", block_size, BLOCK_SIZES),
-            "program": Slider("look at program", 0, 0, math.ceil(n / block_size) - 1, steps=True),
+            "n": slider("N, elements", n, range(1, MOST_ELEMENTS + 1)),
+            "block_size": slider("BLOCK_SIZE", block_size, BLOCK_SIZES),
+            "program": slider("look at program", 0, range(MOST_ELEMENTS // BLOCK_SIZES[0]), steps=True),
         },
-        lambda n, block_size, program: {"program": math.ceil(n / block_size) - 1},
     )
 
 
-def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture:
+def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
     programs = math.ceil(n / block_size)
+    if program >= programs:
+        return None
     lanes = programs * block_size
     offsets = range(program * block_size, (program + 1) * block_size)
     hidden = sum(offset >= n for offset in offsets)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workshop.explore.controls import Choice, Explorer, Slider
+from workshop.explore.controls import Control, Explorer, slider
 from workshop.picture import READ, WIDTH, WRITE, Drawing, Picture, code, paragraph
 
 ROW, BLOCK, BYTES = 12, 4, 4  # elements of the row and of a block; bytes of a float32
@@ -63,10 +63,9 @@ def passes(kernel: str = "three passes") -> Explorer:
     return Explorer(
         _draw,
         {
-            "kernel": Choice("kernel", kernel, tuple(WALKS)),
-            "step": Slider("step", 0, 0, WALKS[kernel].steps, steps=True),
+            "kernel": Control("kernel", kernel, tuple(WALKS)),
+            "step": slider("step", 0, range(max(walk.steps for walk in WALKS.values()) + 1), steps=True),
         },
-        lambda kernel, step: {"step": WALKS[kernel].steps},
     )
 
 
@@ -82,8 +81,10 @@ def traffic(kernel: str, step: int) -> tuple[list[int], list[int]]:
     return reads, writes
 
 
-def _draw(kernel: str, step: int) -> Picture:
+def _draw(kernel: str, step: int) -> Picture | None:
     walk = WALKS[kernel]
+    if step > walk.steps:
+        return None
     reads, writes = traffic(kernel, step)
     moved = BYTES * (sum(reads) + sum(writes))
     current = min(max(step - 1, 0) // walk.blocks, len(walk.passes) - 1)

@@ -1,14 +1,21 @@
-"""A question before an answer: buttons or a slider in a notebook, a folded answer elsewhere."""
+"""A question before an answer. Each choice unfolds what is said to it; the first one is kept, and shown again."""
 
 from __future__ import annotations
 
-from functools import cached_property
+import json
+from collections.abc import Callable
 from html import escape
-from typing import Any
+from math import prod
 
-from workshop.explore.controls import has_front_end, view_of
-from workshop.explore.questions import QUESTIONS, Estimate, Question
-from workshop.picture import Picture, paragraph
+import torch
+from torch.utils._pytree import tree_map_only
+
+from workshop import launching
+from workshop.explore import bridge
+from workshop.explore.controls import script
+from workshop.picture import STYLE
+from workshop.progress import progress, record_prediction
+from workshop.questions import QUESTIONS, Estimate, Question, possible
 
 
 def predict(name: str) -> Prediction:
@@ -18,76 +25,106 @@ def predict(name: str) -> Prediction:
     """
     if name not in QUESTIONS:
         raise ValueError(f"there is no question {name!r}; there are: {', '.join(QUESTIONS)}")
-    return Prediction(QUESTIONS[name])
+    return Prediction(name, QUESTIONS[name])
+
+
+def predict_bytes(function: Callable, *args) -> Prediction:
+    """Ask how many bytes a function's kernels move for each element of their largest tensor.
+
+    The answer is counted: the executor runs the function here and now, on copies of `args` where a GPU holds them.
+    Whatever the function raises is raised.
+    """
+    args = tree_map_only(torch.Tensor, lambda each: each.cpu(), args)
+    with launching.installed(), launching.Recording(elements=False) as counted:
+        function(*args)
+    read = sum(launch.bytes_loaded for launch in counted.launches)
+    written = sum(launch.bytes_stored for launch in counted.launches)
+    shapes = [each.shape for launch in counted.launches for each in launch.arguments.values()]
+    largest = max(shapes, key=prod, default=())
+    moved = float(f"{(read + written) / max(1, prod(largest)):.3g}")
+    question = Estimate(
+        f"How many bytes does your kernel move for each element of its largest tensor, {list(largest)}? "
+        "Add what it reads and what it writes.",
+        low=0,
+        high=max(24, 2 * moved),
+        step=1,
+        right=moved,
+        why=f"Counted as {function.__name__} is now: {read:,} bytes read and {written:,} written.",
+    )
+    return Prediction(f"bytes of {function.__name__}", question)
 
 
 class Prediction:
-    """One question. `answer(choice)` says what the notebook shows after a choice."""
+    """One question, with what the learner said to it first, if anything."""
 
-    def __init__(self, question: Question | Estimate):
-        self.question = question
+    def __init__(self, name: str, question: Question | Estimate):
+        self.name, self.question = name, question
+        self._handle = None
 
-    def answer(self, choice) -> str:
+    @property
+    def said(self) -> str:
+        """The learner's first choice; empty if there is none."""
+        return progress().predictions.get(self.name, "")
+
+    def choose(self, choice: str) -> None:
+        """Keep this choice, if it is the first one and one of the question's, and show the output with it."""
+        if possible(self.question, choice):
+            record_prediction(self.name, choice)
+            if self._handle:
+                self._handle.update(self._bundle(), raw=True)
+
+    def answer(self, choice: str) -> str:
         """What is said after a choice, in plain text."""
         question = self.question
         if isinstance(question, Estimate):
-            return f"You said {choice:g}, it is {question.right:g}. {question.why}"
+            return f"You said {float(choice):g}, {_right_estimate(question)}"
         if choice == question.right:
-            return f"✓ Yes: {choice}. {question.options[choice]}"
-        return f"✗ Not {choice}. {question.options[choice]}"
+            return f"✓ You said it: {choice}."
+        return f"✗ You said “{choice}”; it is “{question.right}”."
 
-    @cached_property
-    def widget(self):
-        """The question, its buttons or its slider, and room for the answer, as an ipywidgets box."""
-        import ipywidgets
+    def _bundle(self) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._html()}
 
-        self.shown = ipywidgets.HTML()
-        ask = ipywidgets.HTML(_page(self.question.ask))
-        return ipywidgets.VBox([ask, self.control, self.shown])
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
 
-    @cached_property
-    def control(self):
-        """A slider for an estimate, else a box of buttons, one for each option."""
-        import ipywidgets
+        self._handle = display(self._bundle(), raw=True, display_id=True)
+        bridge.listen(self.name, self.choose)
 
-        if isinstance(self.question, Estimate):
-            q = self.question
-            slider = ipywidgets.FloatSlider(
-                q.low, min=q.low, max=q.high, step=q.step, continuous_update=False, description="your guess"
-            )
-            slider.observe(lambda change: self.choose(change["new"]), "value")
-            return slider
-        buttons = [self._button(option) for option in self.question.options]
-        return ipywidgets.VBox(buttons)
-
-    def _button(self, option: str):
-        import ipywidgets
-
-        button = ipywidgets.Button(description=option, layout=ipywidgets.Layout(width="min(100%, 420px)"))
-        button.on_click(lambda _: self.choose(option))
-        return button
-
-    def choose(self, choice) -> None:
-        """Show the answer to this choice."""
-        self.shown.value = _page(self.answer(choice))
-
-    def _repr_mimebundle_(self, **kwargs) -> dict[str, Any]:
-        still = {"text/plain": repr(self), "text/html": self._folded()}
-        return view_of(self.widget, **kwargs) | still if has_front_end() else still
-
-    def _folded(self) -> str:
-        if isinstance(self.question, Estimate):
-            options, right = "", f"{self.question.right:g}. {self.question.why}"
-        else:
-            options = "".join(f"<li>{escape(option)}</li>" for option in self.question.options)
-            right = f"{self.question.right}. {self.question.options[self.question.right]}"
-        folded = f"<details><summary>Answer</summary><p>{escape(right)}</p></details>"
-        return f"<p>{escape(self.question.ask)}</p><ul>{options}</ul>{folded}"
+    def _html(self) -> str:
+        said, question = self.said, self.question
+        body = _estimate(question) if isinstance(question, Estimate) else _options(question, said)
+        again = f"<p class='said'>{escape(self.answer(said))}</p>" if said else ""
+        return (
+            "<div class='workshop-picture workshop-question' data-lm-suppress-shortcuts='true' "
+            f"data-question='{escape(self.name)}' "
+            f"data-said='{escape(said)}' role='group' aria-label='prediction'><style>{STYLE}</style>"
+            f"<p class='ask'>{escape(question.ask)}</p>{body}{again}{script('ask')}</div>"
+        )
 
     def __repr__(self) -> str:
         options = "" if isinstance(self.question, Estimate) else "".join(f"\n  - {o}" for o in self.question.options)
-        return f"{self.question.ask}{options}"
+        return f"{self.question.ask}{options}" + (f"\n{self.answer(self.said)}" if self.said else "")
 
 
-def _page(words: str) -> str:
-    return Picture(paragraph(words), words)._repr_html_()
+def _right_estimate(question: Estimate) -> str:
+    return f"it is {question.right:g}. {question.why}"
+
+
+def _options(question: Question, said: str) -> str:
+    """One disclosure for each choice: it opens without a script, and a keyboard and a screen reader know it."""
+    return "".join(
+        f"<details data-choice='{escape(option)}'{' open' * (option == said)}><summary>{escape(option)}</summary>"
+        f"<p>{'✓ Yes.' if option == question.right else '✗ No.'} {escape(reason)}</p></details>"
+        for option, reason in question.options.items()
+    )
+
+
+def _estimate(question: Estimate) -> str:
+    why = escape(_right_estimate(question))
+    scale = f"min='{question.low:g}' max='{question.high:g}' step='{question.step:g}' value='{question.low:g}'"
+    return (
+        f"<div class='guess' hidden><label>your guess <input type='range' {scale}></label> "
+        f"<output>{question.low:g}</output></div><p class='answer' role='status' data-why='{why}'></p>"
+        f"<details><summary>Answer</summary><p>{json.dumps(question.right)}: {escape(question.why)}</p></details>"
+    )

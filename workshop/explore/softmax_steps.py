@@ -8,20 +8,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workshop.explore.controls import Explorer, Slider, Switch
+from workshop.explore.controls import Explorer, slider, switch
 from workshop.explore.words import short
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, code, paragraph, plain_table, table
 
 LONGEST_ROW = 16
+# In the lesson's symbols, not in Triton: two of these lines are blanks of the quiz below this picture.
 CODE = [
-    'in_max, in_exp_sum = -float("inf"), 0.0',
-    "for each block:  # pass 1",
-    "    in_max_new = tl.maximum(in_max, tl.max(in_data))",
-    "    in_exp_sum = in_exp_sum * tl.exp(in_max - in_max_new)  # the rescale",
-    "    in_exp_sum = in_exp_sum + tl.sum(tl.exp(in_data - in_max_new))",
-    "    in_max = in_max_new",
-    "for each block:  # pass 2",
-    "    softmax = tl.exp(in_data - in_max) / in_exp_sum",
+    "m, d = −∞, 0",
+    "for each block:      pass 1",
+    "    m′ = the larger one of m and the block's maximum",
+    "    d  = d · e^(m − m′)               the rescale",
+    "    d  = d + the block's sum of e^(x − m′)",
+    "    m  = m′",
+    "for each block:      pass 2",
+    "    result = e^(x − m) / d",
 ]
 RESCALE = 3  # its line
 
@@ -40,10 +41,10 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
         raise ValueError(f"block is {block}, but a block has at least one number")
     blocks = math.ceil(values.size / block)
     return Explorer(
-        lambda step, without_rescale: _draw_online_softmax(values, block, step, not without_rescale),
+        lambda without_rescale, step: _draw_online_softmax(values, block, step, not without_rescale),
         {
-            "step": Slider("step", 0, 0, blocks + 1, steps=True),
-            "without_rescale": Switch("without rescale"),
+            "without_rescale": switch("without rescale"),
+            "step": slider("step", 0, range(blocks + 2), steps=True),
         },
     )
 
@@ -104,7 +105,7 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     legend = "A bar is one term of the sum d." if not dividing else "A bar is one element of the result."
     wrong = dividing and not np.isclose(output.sum(), 1.0)
     lit = {0} if step == 0 else {7} if dividing else {2, 3, 4, 5}
-    left_out = "    # in_exp_sum is not rescaled"
+    left_out = "    (d is not rescaled)"
     listing = [left_out if number == RESCALE and not rescaling else line for number, line in enumerate(CODE)]
     html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
     html += table(header, rows) if rows else ""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import torch
 
+from ...tensors import each_place
+
 NOTHING = -1
 
 
@@ -20,7 +22,7 @@ class Copies:
         # By storage: for each element, 1 + the number of its input, 0 for another number, or NOTHING.
         self._owners: dict[int, torch.Tensor] = {}
         for number, tensor in enumerate(inputs):
-            self._owner(tensor).fill_(1 + number)
+            each_place(self._owner(tensor)).fill_(1 + number)
 
     def _owner(self, tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
@@ -60,11 +62,13 @@ class Copies:
             owners = self._owners.get(storage.start)
             if owners is None or not len(owners):
                 continue
+            units = storage.units // len(owners)  # of an element: another tensor of this launch may have smaller ones
             for loads in storage.passes.values():
+                loads = loads.reshape(-1, units).amax(1)
                 for number in range(len(self._reads)):
                     seen = loads[(owners == 1 + number) & (loads > 0)]
                     self._reads[number] += int(seen.min()) * len(seen) if len(seen) else 0
-            owners[storage.writes > 0] = 0
+            owners[(storage.writes > 0).reshape(-1, units).any(1)] = 0
 
     @property
     def reads(self) -> tuple[float, ...]:

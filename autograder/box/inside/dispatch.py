@@ -7,7 +7,6 @@ compile compile those programs for GPUs that are not here
 tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
 jax-plan    trace a function of JAX arrays
-jax-replay  evaluate what was traced, with the programs of its kernels, on the real inputs
 
 `prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
@@ -18,6 +17,7 @@ import contextlib
 import math
 import mmap
 import os
+import signal
 import sys
 import tempfile
 import traceback
@@ -33,7 +33,9 @@ from triton.runtime import driver
 import workshop
 from workshop import explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
 from workshop.executor import codec, front_end, launch
+from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
+from workshop.executor.records import NeverEnds
 
 from ... import answer, tensors, text, versions
 from .. import lockdown
@@ -41,7 +43,7 @@ from ..wire import Report
 from ..wire.requests import Settings, decode_job
 from . import compiler, large, launchers, memory, plan, replay, trace, tune, value
 from .job import Job
-from .learner import describe, load
+from .learner import describe, find_installed, load
 from .reports import Reporter
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -101,8 +103,6 @@ POLICIES = {
     "value": Policy(strict_on_gpu=True, formulas=False),
     # The learner's Python and JAX run. XLA starts threads, and needs the system's random numbers to start.
     "jax-plan": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
-    # XLA and kernels run. On a GPU both are compiled first.
-    "jax-replay": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
 }
 
 # A spare can run these: it is confined before it knows the kind of its job.
@@ -115,6 +115,7 @@ def prepare(settings: Settings) -> None:
     """Loads everything that is loaded lazily, because a confined child cannot open files."""
     sys.setrecursionlimit(2000)
     torch.set_num_threads(1)
+    find_installed()
     if settings.backend == "interpreter":
         stand_in.install()
         workshop.device()
@@ -190,11 +191,26 @@ def _compile_for(target: GPUTarget) -> None:
 
 def prepare_for(kind: str) -> None:
     """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
-    if kind.startswith("jax"):
-        from . import jax_plan, jax_replay  # noqa: F401
+    if kind == "jax-plan":
+        from . import jax_plan  # noqa: F401
 
 
 # -- the child -------------------------------------------------------------------------------------------
+
+
+def name_endless_loops(seconds: float) -> None:
+    """Stops a kernel just before its job's time is used up. The report then names the line that was running."""
+    signal.signal(signal.SIGPROF, _stop)
+    signal.setitimer(signal.ITIMER_PROF, 0.95 * seconds)
+
+
+def _stop(_, frame) -> None:
+    while frame:
+        machine = frame.f_locals.get("self")
+        if isinstance(machine, Machine):
+            words, memory = "this line was running when the time was used up", machine.memory
+            raise NeverEnds(words, memory.launch.kernel, None, *memory.text(machine.where))
+        frame = frame.f_back
 
 
 def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
@@ -238,10 +254,10 @@ def _use_folder(scratch: str) -> None:
 
 
 def _runner(kind: str):
-    if kind.startswith("jax"):
-        from . import jax_plan, jax_replay
+    if kind == "jax-plan":
+        from . import jax_plan
 
-        return {"jax-plan": jax_plan.run, "jax-replay": jax_replay.run}[kind]
+        return jax_plan.run
     kinds = {"plan": plan, "replay": replay, "large": large, "compile": compiler, "tune": tune, "value": value}
     return kinds[kind].run
 

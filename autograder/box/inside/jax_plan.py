@@ -1,4 +1,8 @@
-"""The job "jax-plan": traces a learner's function of JAX arrays, and reports each program as data.
+"""The job "jax-plan": traces a learner's function of JAX arrays, and records it as host functions of torch are.
+
+JAX traces the function on arrays without values. The equations of that program (a jaxpr) then run once on decoys, in
+torch, under the Recorder: JAX's moves are torch's moves, a kernel launch is a launch, and what is known without the
+inputs is computed by JAX. So a JAX answer gives the same trace as a host function, and the same replay runs it.
 
 Runs in a child of the zygote, beside the learner's Python. No kernel runs, and no array has a value here. A plain call
 is traced as well as a call under jit: in a plain call the seed is a Python number, and under jit it is traced.
@@ -6,322 +10,267 @@ is traced as well as a call under jit: in a plain call the seed is a Python numb
 
 from __future__ import annotations
 
-import operator
+import math
 import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
-from triton.runtime.autotuner import Autotuner, Heuristics
+from torch.utils._python_dispatch import _disable_current_modes
 from triton.runtime.jit import JITFunction
 
 from workshop import jax_cpu
-from workshop.executor import launch as executor
+from workshop.executor.front_end import Unsupported
 
-from ...tensors import DTYPES
+from ...tensors import DTYPES, storage_of
 from ..wire import Report
-from ..wire.programs import MAX_NUMBERS, MAX_STEPS, OPERATIONS, SMALL
-from ..wire.requests import Decoy, JaxProgram, Scalar, Traced
+from ..wire.requests import Decoy, JaxCase, Scalar, Traced
 from .job import Job
-from .launches import check_options
+from .launches import Launches
 from .learner import describe, learner_function
-from .programs import Programs
-from .trace import NotReplayable
+from .memory import decoys
+from .trace import MAX_CONSTANT, HostArithmetic, Recorder
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas")  # of jt.triton_call
-MAX_CONFIGURATIONS = 32  # of an autotuner
 # Their functions run once, in the place of the operation.
 CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}  # what comes out is what went in
+OURS = "jax.lax."  # begins the name of an operation that only we cannot replay
 
 
 def run(job: Job) -> None:
     sys.modules["jax_triton"] = jax_cpu  # on a GPU too: its launches can be traced, and nothing is compiled here
     jax.config.update("jax_traceback_filtering", "off")
-    _watch_options(job.backend)
     jax_cpu.at_once = jax_cpu.later  # a launch on numbers that are known now is a step, too
+    launches = Launches(job.backend)
+    launches.install()
     function = learner_function(job.request.source, job.request.entry)
-    programs = Programs(job.backend)
     for index, case in enumerate(job.request.cases):
+        launches.configuration = case.configuration
         try:
-            trace = {"program": _traced(function, case, job.request.entry, programs)}
-            report = Report(index, trace=trace, programs=programs.unsent(trace["program"]))
+            trace = _trace(function, case, job.request.entry, launches)
+            report = Report(index, trace=trace, programs=launches.programs.unsent(trace))
         except BaseException as error:
             report = Report(index, error=describe(error))
         job.report(report)
 
 
-def _watch_options(backend: str) -> None:
-    """Lets triton_call refuse launch options that no GPU can use."""
-
-    def with_options(*args, **kwargs):
-        for options in (kwargs, *_tuned_options(kwargs.get("kernel"))):
-            check_options({name: options[name] for name in OPTIONS if name in options}, backend)
-        return call(*args, **kwargs)
-
-    call, jax_cpu.triton_call = jax_cpu.triton_call, with_options
-
-
-def _tuned_options(kernel) -> list[dict]:
-    """The launch options of an autotuner's configurations."""
-    tuned = kernel.fn if isinstance(kernel, Heuristics) else kernel
-    return [vars(config) for config in tuned.configs] if isinstance(tuned, Autotuner) else []
-
-
-# -- tracing ---------------------------------------------------------------------------------------------
-
-
-def _traced(function, case: JaxProgram, entry: str, programs: Programs) -> dict:
-    """Calls the function on arrays without values. Returns the program."""
+def _trace(function, case: JaxCase, entry: str, launches: Launches) -> dict:
+    """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
     given = [each for each in case.arguments if not isinstance(each, Scalar)]
+    given += [case.cotangent] if case.part == "gradient" else []
+    program = jax.jit(_traced(function, case, entry)).trace(*map(_stand_in, given)).jaxpr
+    tensors, _ = decoys(tuple(Decoy((), (), "int32") if isinstance(g, Traced) else g for g in given), "cpu")
+    recorder = Recorder(tensors, computes=MAX_CONSTANT)
+    try:
+        with recorder:
+            launches.recorder = recorder
+            (made,) = _Run(recorder).program(program.jaxpr, program.consts, tensors)
+            result = _Run(recorder).tensor(made, program.jaxpr.outvars[0].aval).contiguous()
+            if storage_of(result) in map(storage_of, tensors):
+                result = result.clone()
+        return recorder.finish(result)
+    except HostArithmetic as error:
+        if error.operation.startswith(OURS):
+            raise Unsupported(error.operation) from None
+        raise
+    finally:
+        launches.recorder = None
+
+
+def _traced(function, case: JaxCase, entry: str):
+    """What JAX traces: the function itself, or one part of jax.value_and_grad of it, weighted by the cotangent."""
 
     def plain(*inputs):
         waiting = iter(inputs)
         arguments = (each.scalar if isinstance(each, Scalar) else next(waiting) for each in case.arguments)
-        return _checked(function(*arguments), entry)
+        result = function(*arguments)
+        if result is None:
+            raise NotImplementedError
+        if not isinstance(result, jax.Array):
+            raise TypeError(f"{entry} returned {type(result).__name__[:80]}, not a JAX array")
+        return result
+
+    def value(first, *others):
+        return jax.vjp(lambda x: plain(x, *others), first)[0]
 
     def gradient(first, *others):
         output, backward = jax.vjp(lambda x: plain(x, *others[:-1]), first)
         return backward(others[-1].astype(output.dtype))[0]
 
-    if case.grad:
-        given.append(case.cotangent)
-    # a function of its own for each case: JAX keeps what it traced before
-    program = jax.jit(gradient if case.grad else plain).trace(*map(_stand_in, given)).jaxpr
-    return _Encoder(programs).program(program.jaxpr, program.consts)
+    return {"result": plain, "value": value, "gradient": gradient}[case.part]
 
 
 def _stand_in(given: Decoy | Traced):
     """What jit traces in the place of an argument. A number is one of Python's, whose dtype is weak."""
-    if isinstance(given, Decoy):
-        return jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype))
-    return {"int": 0, "float": 0.0, "bool": False}[given.traced]
+    return jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype)) if isinstance(given, Decoy) else 0
 
 
-def _checked(result, entry: str) -> jax.Array:
-    if result is None:
+# -- the equations in torch ------------------------------------------------------------------------------
+
+
+def _slices(starts, sizes, strides=None) -> tuple[slice, ...]:
+    steps = strides or [1] * len(starts)
+    return tuple(slice(int(a), int(b), int(step)) for a, b, step in zip(starts, sizes, steps, strict=True))
+
+
+def _dynamic_slice(params, made, x, *starts):
+    """JAX moves a slice that reaches outside back inside."""
+    sizes = params["slice_sizes"]
+    starts = [min(max(int(a), 0), n - size) for a, n, size in zip(starts, x.shape, sizes, strict=True)]
+    return x[_slices(starts, [a + size for a, size in zip(starts, sizes, strict=True)])]
+
+
+def _broadcast(params, made, x):
+    placed = [1] * len(made.shape)
+    for axis, size in zip(params["broadcast_dimensions"], x.shape, strict=True):
+        placed[axis] = size
+    return x.reshape(placed).expand(made.shape)
+
+
+def _pad(params, made, x, value):
+    if any(interior for *_, interior in params["padding_config"]):
         raise NotImplementedError
-    if not isinstance(result, jax.Array):
-        raise TypeError(f"{entry} returned {type(result).__name__[:80]}, not a JAX array")
-    return result
+    sides = [side for low, high, _ in reversed(params["padding_config"]) for side in (low, high)]
+    return torch.nn.functional.pad(x, sides, value=np.asarray(value).item())
 
 
-# -- the program as data ---------------------------------------------------------------------------------
+# JAX's operations that move numbers, as functions of its parameters, of what comes out, and of tensors.
+MOVES = {
+    "broadcast_in_dim": _broadcast,
+    "concatenate": lambda params, made, *parts: torch.cat(parts, params["dimension"]),
+    "convert_element_type": lambda params, made, x: x.to(_dtype(made)),
+    "dynamic_slice": _dynamic_slice,
+    "expand_dims": lambda params, made, x: x.reshape(made.shape),
+    "pad": _pad,
+    "reshape": lambda params, made, x: x.reshape(made.shape),
+    "slice": lambda params, made, x: x[_slices(params["start_indices"], params["limit_indices"], params["strides"])],
+    "split": lambda params, made, x: torch.split(x, list(params["sizes"]), params["axis"]),
+    "squeeze": lambda params, made, x: x.reshape(made.shape),
+    "stack": lambda params, made, *parts: torch.stack(parts, params["axis"]),
+    "transpose": lambda params, made, x: x.permute(params["permutation"]),
+}
+KEEP_KNOWN = {"dynamic_slice", "pad"}  # whose later operands are numbers that torch must know
+# Arithmetic, which only a few numbers may do, such as a seed: the Recorder and the Replay look at that.
+ARITHMETIC = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "rem": torch.fmod, "neg": torch.neg,
+    "abs": torch.abs, "sign": torch.sign, "max": torch.maximum, "min": torch.minimum, "and": torch.bitwise_and,
+    "or": torch.bitwise_or, "xor": torch.bitwise_xor, "not": torch.bitwise_not, "shift_left": torch.bitwise_left_shift,
+    "shift_right_arithmetic": torch.bitwise_right_shift, "eq": torch.eq, "ne": torch.ne, "lt": torch.lt,
+    "le": torch.le, "gt": torch.gt, "ge": torch.ge, "select_n": lambda which, no, yes: torch.where(which, yes, no),
+}  # fmt: skip
 
 
-class _Encoder:
-    """Makes the JSON of one program. The functions of calls become steps of the program that calls them."""
+def _dtype(aval) -> torch.dtype:
+    return DTYPES.get(str(aval.dtype), torch.int32)  # of a random key: nobody replays it
 
-    def __init__(self, programs: Programs):
-        self.programs = programs
-        self.forms: list[dict] = []
-        self.steps: list[dict] = []
-        self.room = MAX_NUMBERS  # numbers of arrays that may still be sent
 
-    def program(self, jaxpr, consts) -> dict:
-        values = {var: self.new(var.aval) for var in jaxpr.invars}
-        inputs = list(self.forms)
-        outputs = self.run(jaxpr, consts, values, [True] * len(jaxpr.outvars))
-        return {"inputs": inputs, "steps": self.steps, "outputs": outputs}
+class _Run:
+    """Runs equations of JAX on tensors. What is known without the inputs stays an array of JAX or NumPy."""
 
-    def new(self, aval) -> dict:
-        self.forms.append(_form(aval))
-        return {"v": len(self.forms) - 1}
+    def __init__(self, recorder: Recorder):
+        self.recorder = recorder
 
-    def run(self, jaxpr, consts, values: dict, wanted: list[bool]) -> list:
-        """Adds the steps that the wanted outputs need. Returns all outputs, None for those that nobody wants."""
-        needed = _needed(jaxpr, wanted)
-        constants = zip(jaxpr.constvars, consts, strict=True)
-        values |= {var: self.constant(const, var.aval) for var, const in constants if var in needed}
+    def program(self, jaxpr, consts, inputs: list) -> list:
+        values = dict(zip(jaxpr.constvars, consts, strict=True)) | dict(zip(jaxpr.invars, inputs, strict=True))
 
         def value(atom):
-            return self.constant(atom.val, atom.aval) if _literal(atom) else values[atom]
+            return atom.val if hasattr(atom, "val") else values[atom]
 
         for equation in jaxpr.eqns:
-            if needed.intersection(equation.outvars):
-                made = self.equation(equation, [value(atom) for atom in equation.invars], needed)
-                values |= {var: each for var, each in zip(equation.outvars, made, strict=True) if each}
-        return [value(atom) if want else None for atom, want in zip(jaxpr.outvars, wanted, strict=True)]
+            made = self.equation(equation, [value(atom) for atom in equation.invars])
+            values |= dict(zip(equation.outvars, made, strict=True))
+        return [value(atom) for atom in jaxpr.outvars]
 
-    def constant(self, value, aval) -> dict:
-        constant = _constant(value, aval)
-        count = len(constant.get("values", ()))
-        self.room -= count if count > 1 else 0
-        return constant if self.room >= 0 else {"c": constant["c"], "table": True}
-
-    def equation(self, equation, inputs: list, needed: set) -> list:
+    def equation(self, equation, inputs: list) -> list:
         name, params = equation.primitive.name, equation.params
         if name in SAME:
             return inputs
-        if name in CALLS and (body := _body(params, len(inputs))):
-            jaxpr, consts = body
-            values = dict(zip(jaxpr.invars, inputs, strict=True))
-            return self.run(jaxpr, consts, values, [var in needed for var in equation.outvars])
-        step = {"op": name[:60], "in": inputs, "out": [_form(var.aval) for var in equation.outvars]}
-        if launch := _launch(equation, self.programs):
-            step |= {"op": "launch", "launch": launch}
-        elif inner := _inner(name, params, self.programs):
-            step |= inner
-        elif name in OPERATIONS:
-            step["params"] = {key: _parameter(each) for key, each in params.items()}
-        if len(self.steps) >= MAX_STEPS:
-            raise NotReplayable(f"the function does more than {MAX_STEPS} operations of JAX")
-        self.steps.append(step)
-        return [self.new(var.aval) for var in equation.outvars]
+        if body := self._body(name, params, inputs):
+            return self.program(*body)
+        if launch := _launch(equation):
+            arrays = [self.tensor(each, atom.aval).contiguous() for each, atom in zip(inputs, equation.invars)]
+            return self._launched(launch, arrays)
+        made = [atom.aval for atom in equation.outvars]
+        unknown = any(isinstance(each, torch.Tensor) for each in inputs)
+        if not unknown and sum(math.prod(each.shape) for each in made) <= MAX_CONSTANT:
+            known = equation.primitive.bind(*inputs, **params)
+            return list(known) if equation.primitive.multiple_results else [known]
+        return self._in_torch(name, params, inputs, [atom.aval for atom in equation.invars], made)
 
-
-def _literal(atom) -> bool:
-    return hasattr(atom, "val")
-
-
-def _needed(jaxpr, wanted: list[bool]) -> set:
-    """The variables that the wanted outputs depend on."""
-    needed = {atom for atom, want in zip(jaxpr.outvars, wanted, strict=True) if want and not _literal(atom)}
-    for equation in reversed(jaxpr.eqns):
-        if needed.intersection(equation.outvars):
-            needed.update(atom for atom in equation.invars if not _literal(atom))
-    return needed
-
-
-def _body(params: dict, inputs: int):
-    """The function that a call runs, with its constants."""
-    for each in params.values():
-        jaxpr = getattr(each, "jaxpr", each)
-        if hasattr(jaxpr, "eqns") and len(jaxpr.invars) == inputs:
-            return jaxpr, getattr(each, "consts", ())
-    return None
-
-
-def _inner(name: str, params: dict, programs: Programs) -> dict | None:
-    """The programs of control flow, with those of its parameters that say how often they run and on what."""
-    keys, numbers = {
-        "cond": (["branches"], []),
-        "scan": (["jaxpr"], ["length", "num_carry", "num_consts", "reverse"]),
-        "while": (["cond_jaxpr", "body_jaxpr"], ["cond_nconsts", "body_nconsts"]),
-    }.get(name, ([], []))
-    if not keys:
+    def _body(self, name: str, params: dict, inputs: list):
+        """The function that an operation calls, with its constants and inputs: a call, or a branch that is known."""
+        if name == "cond" and not isinstance(inputs[0], torch.Tensor):
+            branches = params["branches"]
+            branch = branches[min(max(int(inputs[0]), 0), len(branches) - 1)]
+            return branch.jaxpr, branch.consts, inputs[1:]
+        for each in params.values() if name in CALLS else ():
+            jaxpr = getattr(each, "jaxpr", each)
+            if hasattr(jaxpr, "eqns") and len(jaxpr.invars) == len(inputs):
+                return jaxpr, getattr(each, "consts", ()), inputs
         return None
-    if name == "scan" and "ft_in" in params:  # JAX 0.11 and newer
-        constants, carried, _ = params["ft_in"].unpack()
-        params = params | {"num_consts": len(constants), "num_carry": len(carried)}
-    if unknown := {*keys, *numbers} - set(params):
-        raise NotReplayable(f"this version of JAX describes {name} without {min(unknown)}")
-    bodies = params["branches"] if name == "cond" else [params[key] for key in keys]
-    inner = [_Encoder(programs).program(body.jaxpr, body.consts) for body in bodies]
-    return {"inner": inner, "params": {key: int(params[key]) for key in numbers}}
+
+    def _launched(self, launch: jax_cpu.Launch, arrays: list[torch.Tensor]) -> list[torch.Tensor]:
+        options = {key: value for key, value in launch.options.items() if value is not None}
+        if options.get("num_ctas") == 1:  # as nobody gave it
+            del options["num_ctas"]
+        if not isinstance(launch.kernel, JITFunction):  # an autotuner's configurations have their own
+            options = {}
+        return launch.on(arrays, lambda form: torch.empty(form.shape, dtype=_dtype(form)), options)
+
+    def _in_torch(self, name: str, params: dict, inputs: list, given: list, made: list) -> list[torch.Tensor]:
+        """What torch makes of it. What it cannot make is a step that nobody replays."""
+        try:
+            if name in MOVES:
+                known = len(inputs) if name not in KEEP_KNOWN else 1
+                tensors = [self.tensor(each, aval) for each, aval in zip(inputs[:known], given)]
+                moved = MOVES[name](params, made[0], *tensors, *inputs[known:])
+                return [moved] if isinstance(moved, torch.Tensor) else list(moved)
+            if name in ARITHMETIC:
+                tensors = [self.tensor(each, aval) for each, aval in zip(inputs, given)]
+                return [_arithmetic(ARITHMETIC[name], tensors, made[0])]
+        except Exception:
+            return self._opaque(OURS + name, made)
+        launches = any(map(_launches, params.values()))
+        few = all(math.prod(aval.shape) <= MAX_CONSTANT for aval in (*given, *made))
+        return self._opaque(f"{OURS}{name} around a launch" if launches else OURS * few + name, made)
+
+    def _opaque(self, name: str, made: list) -> list[torch.Tensor]:
+        with _disable_current_modes():
+            tensors = [torch.empty(aval.shape, dtype=_dtype(aval)) for aval in made]
+        for tensor in tensors:
+            self.recorder._define(tensor, {"op": name[:60], "opaque": True}, reads=set())
+        return tensors
+
+    def tensor(self, value, aval) -> torch.Tensor:
+        """A tensor of what is known. One number everywhere is filled in. Few numbers are a constant of the trace."""
+        if isinstance(value, torch.Tensor):
+            return value
+        if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
+            return self._opaque("random numbers", [aval])[0]
+        flat = np.asarray(value).ravel()
+        if flat.size > 1 and (flat == flat[0]).all():
+            return torch.full(tuple(aval.shape), flat[0].item(), dtype=_dtype(aval))
+        with _disable_current_modes():
+            return jax_cpu.to_torch(np.asarray(value, aval.dtype)).reshape(aval.shape)
 
 
-def _form(aval) -> dict:
-    return {"shape": [int(n) for n in aval.shape], "dtype": str(aval.dtype)}
+def _arithmetic(function, tensors: list[torch.Tensor], made) -> torch.Tensor:
+    """Arithmetic as JAX does it. Integers become int64, because torch cannot add unsigned ones, and wrap at the end."""
+    whole = all(not each.is_floating_point() and each.dtype != torch.bool for each in tensors)
+    if whole and function is torch.div:
+        return torch.div(*(each.to(torch.int64) for each in tensors), rounding_mode="trunc").to(_dtype(made))
+    return function(*(each.to(torch.int64) if whole else each for each in tensors)).to(_dtype(made))
 
 
-def _constant(value, aval) -> dict:
-    """A constant with its values, or as numbers in a row. The numbers of a table stay here."""
-    constant = {"c": _form(aval)}
-    if jnp.issubdtype(aval.dtype, jax.dtypes.extended):
-        return constant | {"table": True}
-    flat = np.asarray(value, aval.dtype).ravel()
-    flat = flat.astype(flat.dtype if flat.dtype.kind in "biu" else np.float64)
-    if flat.size <= SMALL:
-        return constant | {"values": flat.tolist()}
-    exact = flat.astype(np.float64 if flat.dtype.kind == "f" else np.int64)
-    steps = np.diff(exact)
-    if not (steps == steps[0]).all():
-        return constant | {"table": True}
-    return constant | {"first": exact[0].item(), "step": steps[0].item()}
+def _launch(equation) -> jax_cpu.Launch | None:
+    """The kernel launch that an operation is."""
+    launch = getattr(equation.params.get("callback"), "callback_func", None)
+    return launch if type(launch) is jax_cpu.Launch else None
 
 
-def _parameter(value):
-    """A parameter of an operation. What is no plain value belongs to the machine, such as a sharding: None."""
-    if isinstance(value, bool | str) or value is None:
-        return value
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
-    if isinstance(value, tuple | list):
-        return [_parameter(each) for each in value]
-    if isinstance(value, np.dtype) or isinstance(value, type) and issubclass(value, np.generic):
-        return {"dtype": np.dtype(value).name}
-    return None
-
-
-# -- launches --------------------------------------------------------------------------------------------
-
-
-def _launch(equation, programs: Programs) -> dict | None:
-    """The kernel launch that an operation is, in an autotuner's first configuration."""
-    if equation.primitive.name != "pure_callback":
-        return None
-    launch = getattr(equation.params["callback"], "callback_func", None)
-    if type(launch) is not jax_cpu.Launch:
-        return None
-    arrays = [_decoy(atom.aval) for atom in equation.invars]
-    waiting = iter(arrays)
-    arguments = [each.value if each else next(waiting) for each in launch.scalars]
-    positions = {id(each): ["in", i] for i, each in enumerate(arrays)}
-    outputs = [_decoy(form) for form in launch.outputs]
-    positions |= {id(each): ["out", i] for i, each in enumerate(outputs)}
-    arguments += outputs
-    given = launch.kernel, arguments, launch.metaparams
-    first, *_ = configured = [_configured(*given, choice) for choice in range(_count(launch.kernel))]
-    found = []
-    for kernel, constants, tuned in configured:
-        bound, _ = executor.bind(kernel, tuple(arguments), constants)
-        found.append((bound, programs.of(kernel, bound, _options(launch.options | tuned))))
-    (kernel, constants, tuned), (bound, digests) = first, found[0]
-    leaves = executor.leaves(bound, executor.specialise(kernel, bound), kernel.arg_names)
-    return {
-        "kernel": kernel.fn.__name__[:100],
-        "program": digests["program"],
-        "grid": list(executor.grid_of(_grid(launch), bound)),
-        "given": [[label, positions.get(id(value), value), kind] for label, value, kind in leaves],
-        "options": _options(launch.options | tuned),
-        "zeroed": [int(n) for n in launch.zeroed_outputs()],
-        "aliases": [[_array(launch, int(a)), int(b)] for a, b in launch.aliases.items()],
-    }
-
-
-def _decoy(form) -> torch.Tensor:
-    return torch.zeros(form.shape, dtype=DTYPES.get(str(form.dtype), torch.float32))
-
-
-def _array(launch: jax_cpu.Launch, argument: int) -> int:
-    """The number of an array among the arrays, by its place among the arguments."""
-    return sum(each is None for each in launch.scalars[:argument])
-
-
-def _grid(launch: jax_cpu.Launch):
-    grid = launch.launch_grid()
-    return grid if callable(grid) else tuple(operator.index(n) for n in grid)
-
-
-def _options(given: dict) -> dict[str, int]:
-    return {name: operator.index(given[name]) for name in OPTIONS if given.get(name) is not None}
-
-
-def _count(kernel) -> int:
-    """The number of an autotuner's configurations, up to a limit; 1 without an autotuner."""
-    if isinstance(kernel, Autotuner):
-        return max(min(len(kernel.configs), MAX_CONFIGURATIONS), 1)
-    return _count(kernel.fn) if isinstance(kernel, Heuristics) else 1
-
-
-def _configured(kernel, arguments: list, given: dict, choice: int) -> tuple[JITFunction, dict, dict]:
-    """The function under @triton.jit, with the constants and options of one configuration and of heuristics.
-
-    arguments: numbers, and tensors of the right shapes, whose values mean nothing.
-    """
-    options: dict = {}
-    while not isinstance(kernel, JITFunction):
-        if isinstance(kernel, Autotuner):
-            given = {**given, **kernel.configs[choice].kwargs}
-            options = vars(kernel.configs[choice])
-        elif isinstance(kernel, Heuristics):
-            seen = {**dict(zip(kernel.arg_names, arguments)), **given}
-            given = {**given, **{name: rule(seen) for name, rule in kernel.values.items()}}
-        else:
-            raise TypeError(f"{str(kernel)[:80]} is no kernel: put @triton.jit above it")
-        kernel = kernel.fn
-    return kernel, given, options
+def _launches(parameter) -> bool:
+    """Whether the functions in a parameter of control flow launch a kernel."""
+    bodies = parameter if isinstance(parameter, (tuple, list)) else (parameter,)
+    found = (getattr(getattr(each, "jaxpr", each), "eqns", ()) for each in bodies)
+    return any(_launch(e) or any(map(_launches, e.params.values())) for equations in found for e in equations)

@@ -59,6 +59,7 @@ class _Large:
         self.memory: dict[int, Vast] = {}
         self.launches: list[Launch] = []
         self.uncounted = False
+        self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.generator = torch.Generator().manual_seed(case.seed)
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
@@ -106,7 +107,10 @@ class _Large:
         return tensor
 
     def _moved(self, operation: str, args: list, made: torch.Tensor) -> None:
-        """What torch writes: one number everywhere, or a copy of a tensor."""
+        """What torch writes: one number everywhere, a few constants, or a copy of a tensor."""
+        if operation == "constant":
+            self._add(made, lambda at: made.flatten()[at.clamp(max=made.numel() - 1)])  # whole pages are asked for
+            return
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
         if operation in ("clone", "_to_copy", "copy", "copy_"):
@@ -146,13 +150,14 @@ class _Large:
         program, watch = self.programs[launch.program], Watch(most=MOST_LOOKS)
         arguments = self._arguments(launch)
         seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
+        self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
         for label, value, _ in launch.arguments:
             if label in seen.spans:
                 self.spans.setdefault(storage_of(value), []).extend(seen.spans[label])
 
     def _found(self, result: torch.Tensor) -> int:
         """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
-        if len(self.launches) != 1 or not result.is_contiguous():
+        if len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
             return 0
         launch = self.launches[0]
         total = math.prod(launch.grid)
@@ -161,6 +166,8 @@ class _Large:
             return 0
         programs = self._chosen(total, result.numel(), max(1, WORK // each))
         program, arguments = self.programs[launch.program], self._arguments(launch)
+        if any(each.name.startswith("atomic") for each in program.operations()):
+            return 0  # what the chosen programs leave in an element is a part of it
         watch = Watch(races=True, most=MOST_STEPS)
         try:
             seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)

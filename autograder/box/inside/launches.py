@@ -17,8 +17,9 @@ from types import SimpleNamespace
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from workshop.compiling import compiler_options
 from workshop.executor import launch
-from workshop.launching import Run, compiler_options
+from workshop.launching import Run
 
 from ...versions import LAUNCH_OPTIONS
 from .programs import Programs
@@ -76,12 +77,13 @@ class Launches:
     """Records launches. `configuration` chooses one of the configurations of an autotuned kernel."""
 
     def __init__(self, backend: str):
-        self.backend = backend
+        self.vendor = backend  # whose limits hold for launch options
         self.programs = Programs(backend)
         self.recorder: Recorder | None = None
         self.configuration = 0
         self.tuned: dict | None = None  # of the launch that an autotuner is making
         self.space: list = []  # its configurations
+        self.others: dict[tuple, list] = {}
 
     def install(self):
         launches = self
@@ -103,7 +105,7 @@ class Launches:
             config = candidates[index]
             for each in candidates:
                 options = {k: v for k, v in each.all_kwargs().items() if k not in tuner.arg_names}
-                check_options(options, launches.backend)
+                check_options(options, launches.vendor)
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
             launches.tuned = {
@@ -130,20 +132,26 @@ class Launches:
         bound, options = launch.bind(kernel, args, kwargs)
         if unknown := sorted(set(options) - set(OPTIONS) - COMPILER_OPTIONS):
             raise UnknownOption(name, unknown[0])
-        check_options(options, self.backend)
+        check_options(options, self.vendor)
         shape = launch.grid_of(grid, bound)
         self.recorder.check_devices(name, bound)
         options = {k: int(v) for k, v in options.items() if k in OPTIONS and isinstance(v, int)}
         try:
-            programs = self.programs.of(kernel, bound, options)
-            tuned = self.tuned and self.tuned | {"others": self._others(kernel, bound, options)}
+            special = launch.specialise(kernel, bound)
+            programs = self.programs.of(kernel, special, options)
+            tuned = self.tuned and self.tuned | {"others": self._known_others(kernel, bound, options, special)}
         except Exception as error:
             error.kernel = name
             raise
-        self.recorder.launch(name, shape, bound, self._leaves(kernel, bound), options, programs, tuned)
+        leaves = list(launch.leaves(bound, special, kernel.arg_names))
+        self.recorder.launch(name, shape, bound, leaves, options, programs, tuned)
 
-    def _leaves(self, kernel, bound: dict) -> list[tuple[str, object, str]]:
-        return list(launch.leaves(bound, launch.specialise(kernel, bound), kernel.arg_names))
+    def _known_others(self, kernel, bound: dict, options: dict, special: launch.Specialisation) -> list:
+        """What `_others` gives, found once for all launches that are alike."""
+        key = kernel.cache_key, special.key, repr(options), repr(self.tuned)
+        if key not in self.others:
+            self.others[key] = self._others(kernel, bound, options)
+        return self.others[key]
 
     def _others(self, kernel, bound: dict, options: dict) -> list:
         """Reads the kernel in each configuration. Returns programs with another value of one constant of the space.
@@ -154,7 +162,8 @@ class Launches:
         for config in self.space[:MAX_CONFIGURATIONS]:
             chosen = config.all_kwargs()
             own = {k: int(v) for k, v in chosen.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
-            self.programs.of(kernel, bound | {k: v for k, v in chosen.items() if k in bound}, options | own)
+            with_own = launch.specialise(kernel, bound | {k: v for k, v in chosen.items() if k in bound})
+            self.programs.of(kernel, with_own, options | own)
             for name in chosen.keys() & bound.keys():
                 values.setdefault(name, []).append(chosen[name])
         found = []
@@ -167,7 +176,7 @@ class Launches:
 
     def _with(self, kernel, bound: dict, options: dict) -> str | None:
         try:
-            return self.programs.of(kernel, bound, options)["program"]
+            return self.programs.of(kernel, launch.specialise(kernel, bound), options)["program"]
         except Exception:
             return None
 

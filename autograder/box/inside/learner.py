@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import functools
 import linecache
 import os
+import pkgutil
 import re
 import sys
 import textwrap
@@ -29,6 +31,7 @@ from .job import ANSWER
 from .launches import BadOption, UnknownOption
 from .reports import fault_record
 from .trace import HostArithmetic, NotReplayable, WrongDevice
+from .worlds import NotShown
 
 
 class MissingEntry(Exception):
@@ -43,13 +46,24 @@ def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     module = ModuleType(name)
     sys.modules[name] = module  # dataclasses look up the module of a class
-    exec(compile(source, filename, "exec"), module.__dict__)
+    exec(_code_of(source, filename), module.__dict__)
     return module.__dict__
+
+
+@functools.lru_cache(64)
+def _code_of(source: str, filename: str):
+    return compile(source, filename, "exec")
+
+
+@functools.lru_cache(64)
+def _needed(source: str, entry: str) -> str:
+    """What the function needs of the source."""
+    return from_history([source], [entry]) or source
 
 
 def learner_function(source: str, entry: str):
     """The learner's function. Only the definitions that it needs are executed, not left-over prints or benchmarks."""
-    function = load(from_history([source], [entry]) or source).get(entry)
+    function = load(_needed(source, entry)).get(entry)
     if not callable(function):
         raise MissingEntry(entry)
     return function
@@ -67,6 +81,7 @@ _KINDS = {
     NotReplayable: "not-replayable",
     KeptTensor: "kept",
     WrongDevice: "wrong-device",
+    NotShown: "not-shown",
     BadOption: "launch-option",
     MissingEntry: "missing-entry",
     SyntaxError: "syntax",
@@ -74,6 +89,26 @@ _KINDS = {
     TabError: "syntax",
     MemoryError: "memory",
 }
+
+
+# What torch says if its build has no functions for a card.
+_NO_CARD = re.compile(
+    r"(requires|without|support for|compiled with|linked with)\b.*\b(CUDA|HIP|ROCm)|NVIDIA driver", re.I
+)
+
+
+INSTALLED: set[str] = set(sys.stdlib_module_names)  # the zygote adds the other packages, while it can see them
+
+
+def find_installed() -> None:
+    """Notes which packages are installed: a confined process cannot look for them, nor load them."""
+    INSTALLED.update(each.name for each in pkgutil.iter_modules(sys.path))
+
+
+def _is_here_unloaded(error: BaseException) -> bool:
+    """Whether a module is on this machine, and only cannot be loaded in a confined process."""
+    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+    return isinstance(name, str) and sys.modules.get(name, name) is not None and name.partition(".")[0] in INSTALLED
 
 
 def describe(error: BaseException) -> Trouble:
@@ -89,6 +124,10 @@ def describe(error: BaseException) -> Trouble:
         construct = root.construct if kind == "not-allowed" else root.promise
     elif kind == "never-ends":
         construct = root.why
+    elif kind == "exception" and _is_here_unloaded(root):
+        kind, construct = "not-loaded", str(root.name)
+    elif kind == "exception" and _NO_CARD.search(_message(root)):
+        kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
     return Trouble(
@@ -117,7 +156,7 @@ def _refused(error: CompilationError) -> Trouble:
         message=message[:2000],
         line=line,
         code=_code(line),
-        construct=lacking[:80],
+        construct=(lacking or front_end.construct(error))[:80],
         instead=_meant(message, getattr(error, "src", None) or ""),
         kernel=str(getattr(error, "kernel", ""))[:100],
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 
-from ...tensors import DTYPES, bits, is_poison, poison, span
+from ...tensors import DTYPES, bits, each_place, is_poison, poison, span
 from ..wire.requests import Decoy, Scalar
 
 
@@ -26,9 +26,8 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
             continue
         size = span(argument.shape, argument.stride)
         base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
-        few = torch.randn(min(size, 1 << 14), device=device)  # repeated, because drawing millions takes long
-        if size <= 1 << 20:
-            base.copy_(few.repeat(-(-size // max(len(few), 1)))[:size])
+        few = min(size, 1 << 12)  # the rest holds anything: drawing millions takes long, and nothing looks at them
+        base[:few] = torch.randn(few, device=device)
         tensor = torch.as_strided(base, argument.shape, argument.stride)
         made.append(tensor)
         tensors.append(tensor)
@@ -42,10 +41,10 @@ class Guarded:
         size = span(values.shape, stride) + 2 * guard
         self.buffer = poison(torch.empty(size, dtype=values.dtype, device=device), pattern)
         self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), guard)
-        self.tensor.copy_(values)
+        each_place(self.tensor).copy_(each_place(values, stride))
         self.before = bits(self.buffer).clone()
         inside = torch.zeros(size, dtype=torch.bool, device=device)
-        torch.as_strided(inside, tuple(values.shape), tuple(stride), guard).fill_(True)
+        each_place(torch.as_strided(inside, tuple(values.shape), tuple(stride), guard)).fill_(True)
         self.inside = inside
 
     def damage(self) -> str | None:

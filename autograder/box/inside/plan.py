@@ -5,52 +5,93 @@ Runs in a child of the zygote, beside the learner's Python. No kernel runs, and 
 
 from __future__ import annotations
 
+import contextlib
+import json
+from dataclasses import dataclass
+
 import torch
 
 from ..wire import Report
-from ..wire.requests import Decoy, PlanCase
+from ..wire.requests import Decoy, PlanCase, Scalar
 from .earlier import Earlier
 from .job import Job
 from .launches import Launches
 from .learner import describe, learner_function
 from .memory import decoys
 from .trace import Recorder
+from .worlds import World
 
 
 def run(job: Job) -> None:
     launches = Launches(job.backend)
     launches.install()
-    functions = [_Function(source, job.request.entry) for source in job.request.sources]
-    for index, case in enumerate(job.request.cases):
-        seed = torch.default_generator.manual_seed if job.interpreted else torch.manual_seed  # slow: it asks for GPUs
-        seed(index)
-        launches.configuration = index if case.configuration is None else case.configuration
-        try:
-            trace = functions[case.source].trace(case, launches, job.device)
-            job.report(Report(index, trace=trace, programs=launches.programs.unsent(trace)))
-        except BaseException as error:
-            job.report(Report(index, error=describe(error)))
+    sent: dict[str, int] = {}
+    for number, shown in enumerate(job.request.worlds or (None,)):
+        with World(shown) if shown else _AsItIs(job.device) as world:
+            launches.vendor = shown.device if shown and shown.device != "cpu" else job.backend
+            functions = [_Function(source, job.request.entry, world) for source in job.request.sources]
+            for index, case in enumerate(job.request.cases):
+                if case.world == number:
+                    report = _report(index, case, functions[case.source], launches, job.interpreted)
+                    job.report(_shortened(report, sent))
+
+
+def _report(index: int, case: PlanCase, function: _Function, launches: Launches, interpreted: bool) -> Report:
+    seed = torch.default_generator.manual_seed if interpreted else torch.manual_seed  # slow: it asks for GPUs
+    seed(index)
+    launches.configuration = index if case.configuration is None else case.configuration
+    try:
+        trace = (function.loaded_again() if case.alone else function).trace(case, launches)
+        return Report(index, trace=trace, programs=launches.programs.unsent(trace))
+    except BaseException as error:
+        return Report(index, error=describe(error))
+
+
+def _shortened(report: Report, sent: dict[str, int]) -> Report:
+    """The report, or where an earlier one had the same trace. sent: by the trace as text."""
+    if report.error:
+        return report
+    first = sent.setdefault(json.dumps(report.trace), report.case)
+    return report if first == report.case else Report(report.case, same=first)
+
+
+class _AsItIs(contextlib.nullcontext):
+    """This machine, in the place of a World."""
+
+    def __init__(self, device: torch.device):
+        super().__init__(self)
+        self.device = self.memory = device
+        self.calls, self.placed = contextlib.nullcontext, lambda tensor: tensor
 
 
 class _Function:
     """The function of one module. It is loaded when it is called first."""
 
-    def __init__(self, source: str, entry: str):
-        self.source, self.entry = source, entry
+    def __init__(self, source: str, entry: str, world):
+        self.source, self.entry, self.world = source, entry, world
         self.function = self.failure = None
         self.earlier = Earlier()
-        self.given: dict[tuple, list] = {}  # the arguments of the first call with tensors of this form
+        self.given: dict[tuple, list] = {}  # the arguments of earlier calls with tensors of this form
 
-    def trace(self, case: PlanCase, launches: Launches, device) -> dict:
+    def loaded_again(self) -> _Function:
+        return _Function(self.source, self.entry, self.world)
+
+    def trace(self, case: PlanCase, launches: Launches) -> dict:
+        """The trace of a call. Every other call of a form gets the tensors of the one before, with other numbers.
+
+        So what is kept for an object or an address shows.
+        """
         self._load()
-        arguments, tensors = decoys(case.arguments, device)
         form = tuple(each for each in case.arguments if isinstance(each, Decoy))
-        trace = self._call(arguments, launches, device)
-        if form in self.given:  # what is kept for an object or an address shows
-            self._call(_in_the_same_memory(arguments, self.given[form]), launches, device)
-        elif sum(tensor.numel() for tensor in tensors) <= 1 << 16:
+        known = self.given.pop(form, None)
+        arguments = _again(case.arguments, known) if known else self._decoys(case)
+        if not known and sum(a.numel() for a in arguments if isinstance(a, torch.Tensor)) <= 1 << 16:
             self.given[form] = arguments
-        return trace
+        return self._call(case, arguments, launches)
+
+    def _decoys(self, case: PlanCase) -> list:
+        made, _ = decoys(case.arguments, self.world.memory)
+        return [self.world.placed(each) if isinstance(each, torch.Tensor) else each for each in made]
 
     def _load(self) -> None:
         if self.failure:
@@ -61,13 +102,13 @@ class _Function:
             self.failure = error
             raise
 
-    def _call(self, arguments: list, launches: Launches, device) -> dict:
+    def _call(self, case: PlanCase, arguments: list, launches: Launches) -> dict:
         inputs = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
-        recorder, result = Recorder(inputs, device, self.earlier), None
+        recorder, result = Recorder(inputs, self.world.device, self.earlier, case.computes), None
         try:
-            with recorder:
+            with recorder, self.world.calls():
                 launches.recorder = recorder
-                result = self.function(*arguments)
+                result = _asked_for(case, self.function, arguments)
                 launches.recorder = None
             return _finish(recorder, result)
         finally:
@@ -75,18 +116,44 @@ class _Function:
             self.earlier.remember(recorder.made, result)
 
 
-def _in_the_same_memory(arguments: list, before: list) -> list:
-    """The arguments, with each tensor's numbers in the tensor that stood there in an earlier call."""
-    same = []
+def _asked_for(case: PlanCase, function, arguments: list):
+    """The result of a call; or one of several results; or the gradient of the result in one argument."""
+    if case.gradient is not None:
+        *arguments, incoming = arguments
+        arguments[case.gradient].requires_grad_()
+    result = function(*arguments)
+    if case.pick is not None:
+        several = isinstance(result, (tuple, list)) and case.pick < len(result)
+        result = result[case.pick] if several else _TooFew(result)
+    if case.gradient is None or not isinstance(result, torch.Tensor):
+        return result.detach() if isinstance(result, torch.Tensor) and result.requires_grad else result
+    if not result.requires_grad:
+        raise NotImplementedError("the result has no gradient: it does not come from a torch.autograd.Function")
+    # torch.autograd.grad imports sympy, and a confined process cannot open its files
+    run = torch.autograd.Variable._execution_engine.run_backward
+    (gradient,) = run((result,), (incoming.reshape(result.shape).to(result.dtype),), False, False,
+                      (arguments[case.gradient],), allow_unreachable=True, accumulate_grad=False)  # fmt: skip
+    return gradient
+
+
+@dataclass(frozen=True)
+class _TooFew:
+    """What a function returned that is asked for several results."""
+
+    result: object
+
+
+def _again(arguments: tuple, known: list) -> list:
+    """The arguments of a call, with the tensors of an earlier one."""
     with torch.no_grad():
-        for argument, known in zip(arguments, before, strict=True):
-            tensors = isinstance(argument, torch.Tensor) and isinstance(known, torch.Tensor)
-            fits = tensors and (known.shape, known.stride()) == (argument.shape, argument.stride())
-            same.append(known.copy_(argument) if fits else argument)
-    return same
+        for each in known:
+            if isinstance(each, torch.Tensor) and each.numel():
+                each.detach()[(0,) * each.ndim] = 1
+    return [a.scalar if isinstance(a, Scalar) else tensor for a, tensor in zip(arguments, known, strict=True)]
 
 
 def _finish(recorder: Recorder, result) -> dict:
     if not isinstance(result, torch.Tensor):
+        result = result.result if isinstance(result, _TooFew) else result
         return {"returned": type(result).__name__[:80], "launches": recorder.launches}
     return recorder.finish(result)

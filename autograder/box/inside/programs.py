@@ -25,12 +25,11 @@ class Programs:
         self._digests: dict[int, tuple[Program, str]] = {}  # by id; keeps the program, so that its id stays its own
         self._alike: dict[str, bool] = {}  # by kernel: whether both vendors get the same program
 
-    def of(self, kernel, bound: dict, options: dict) -> dict[str, str]:
+    def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, str]:
         """The digests of a launch's programs: "program", and "hip" where AMD's is another one.
 
         Raises what Triton's front end raises.
         """
-        special = launch.specialise(kernel, bound)
         found = {"program": self._digest(launch.lowered(kernel, special, options, self.targets[0]))}
         for target in self.targets[1:]:
             if self._alike.get(kernel.cache_key):
@@ -56,15 +55,11 @@ class Programs:
 
 
 def _named(trace: dict) -> list[str]:
-    """The programs that a trace names, or a program of JAX."""
+    """The programs that a trace names."""
     found = []
-    steps = trace.get("steps")
-    for step in steps if isinstance(steps, list) else ():
-        for each in step, step.get("launch") or {}:
-            found += [each.get("program"), each.get("hip")]
+    for step in trace.get("steps", ()):
+        found += [step.get("program"), step.get("hip")]
         found += [digest for _, digest in (step.get("tuned") or {}).get("others", ())]
-        for inner in step.get("inner", ()):
-            found += _named(inner)
     return [name for name in found if name]
 
 

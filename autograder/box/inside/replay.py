@@ -51,7 +51,9 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         launcher.copies.allocated(placed)
         return placed
 
-    steps = Replay(tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend)
+    steps = Replay(
+        tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend, case.computes
+    )
     result = steps.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
@@ -61,11 +63,12 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
     output = to_bytes(result)
     idle = False  # whether torch alone makes the same output
     if steps.launched and steps.moves and not damage:
-        alone = Replay(tensors, job.device, allocations.place, lambda launch: None)
+        alone = Replay(tensors, job.device, allocations.place, lambda launch: None, computes=case.computes)
         idle = output == to_bytes(alone.run(case.trace))
     evidence = Evidence(
         idle=idle,
         accumulates=launcher.accumulates,
+        adds_atomically=launcher.adds_atomically,
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races),
         undefined=tuple(launcher.undefined[:8]),
@@ -95,10 +98,12 @@ class _Launcher:
         self.undefined: list = []
         self.empty: list[str] = []
         self.accesses = 0
-        self.accumulates = False
+        self.accumulates = self.adds_atomically = False
 
     def program(self, launch: Launch) -> Program:
         program = self.programs[launch.program]
+        atomics = (each for each in program.operations() if each.name == "atomic_rmw")
+        self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
         if self.limited:
             self.constants += constants(program)
             if self.constants > MAX_CONSTANT:

@@ -30,9 +30,15 @@ MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
 VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
         "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
 REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
+# On few numbers, where a recorder is told how many: under jax.jit a seed is a tensor, and a loss is a mean over rows.
+ARITHMETIC = {"add", "sub", "mul", "div", "fmod", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or",
+              "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "eq", "ne", "lt", "le", "gt",
+              "ge", "sign", "sum", "mean", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
+              "logical_not"}  # fmt: skip
 
 MAX_STEPS = 4096
 MAX_CONSTANT = 64  # constants of the host function that may go into one result
+MAX_COMPUTED = 64  # steps in which the host function computes with numbers
 MAX_ELEMENTS = 1 << 30
 
 
@@ -64,13 +70,16 @@ def replayable(operation: str, overload: str) -> bool:
 class Recorder(TorchDispatchMode):
     """Records tensor operations and launches between `__enter__` and `finish`."""
 
-    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None, earlier: Earlier | None = None):
+    def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None, earlier: Earlier | None = None,
+                 computes: int = 0):  # fmt: skip
         super().__init__()
+        self.computes = computes  # the host function may compute with tensors of at most so many elements
         self.device = device or torch.device("cpu")
         self.earlier = earlier or Earlier()
         self.outside: set[int] = set()  # storages that no call has made
         self.steps: list[dict] = []
         self.numbers: dict[int, int] = {}
+        self.named = -1  # the last number that was given
         self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
         self.reads: list[set[int]] = []
         self.writes: list[set[int]] = []
@@ -136,7 +145,8 @@ class Recorder(TorchDispatchMode):
         reads = {storage_of(t) for t in inputs}
         known = set(self.numbers)
         step: dict = {"op": name}
-        if replayable(name, operator._overloadname):
+        few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
+        if replayable(name, operator._overloadname) or few and name in ARITHMETIC:
             step |= {
                 "overload": operator._overloadname,
                 "args": [self._encode(a) for a in args],
@@ -178,12 +188,15 @@ class Recorder(TorchDispatchMode):
 
     def _name(self, tensor: torch.Tensor) -> int:
         self.kept.append(tensor)
-        self.numbers[id(tensor)] = len(self.numbers)
-        return self.numbers[id(tensor)]
+        self.named += 1
+        self.numbers[id(tensor)] = self.named
+        return self.named
 
     def _number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor. A tensor that was not made in a recorded step is a constant, if it is small."""
         if id(tensor) not in self.numbers:
+            if (known := self._seen_as(tensor)) is not None:
+                return known
             if what := self.earlier.what(storage_of(tensor)):
                 step = {"op": what, "opaque": True, "kept": True}
             elif tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
@@ -195,6 +208,17 @@ class Recorder(TorchDispatchMode):
             self.outside.add(storage_of(tensor))
             self._define(tensor, step, reads=set())
         return self.numbers[id(tensor)]
+
+    def _seen_as(self, tensor: torch.Tensor) -> int | None:
+        """The number of a tensor that autograd gives back as another object: the same memory, in the same form."""
+        form = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
+        for known in self.kept:
+            same = storage_of(known) == storage_of(tensor)
+            if same and (known.data_ptr(), known.shape, known.stride(), known.dtype) == form:
+                self.kept.append(tensor)
+                self.numbers[id(tensor)] = self.numbers[id(known)]
+                return self.numbers[id(tensor)]
+        return None
 
     def _encode(self, value):
         if isinstance(value, torch.Tensor):
@@ -304,10 +328,10 @@ class Replay:
     function: the next call would find it changed.
     """
 
-    def __init__(
-        self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None, target=""
-    ):
+    def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
+                 target="", computes: int = 0):  # fmt: skip
         self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
+        self.computes, self.computed = computes, 0
         self.moved, self.rehearse, self.target = moved, rehearse, target
         self.tensors: dict[int, torch.Tensor] = {}
         self.launched: list[str] = []
@@ -335,7 +359,7 @@ class Replay:
             made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
         elif op == "constant":
             made = self._constant(step)
-        elif replayable(op, _expect(step.get("overload"), str)):
+        elif replayable(op, _expect(step.get("overload"), str)) or op in ARITHMETIC:
             made = self._operation(op, step)
         else:
             raise NotReplayable(f"torch.{op} is not replayed")
@@ -362,6 +386,8 @@ class Replay:
                 raise MemoryError("a tensor of more than 2^30 elements")
         self.moves |= op in FILL | MOVE
         made = getattr(packet, overload)(*args, **kwargs)
+        if op in ARITHMETIC:
+            self._computed(op, [*_tensors(args), made])
         if op in ALLOCATE:
             made = self.fresh(made)
         if op in FILL | MOVE:
@@ -375,6 +401,7 @@ class Replay:
         shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
         tensor = torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
         self.outside.append((tensor, tensor.clone()))
+        self.moved("constant", [], tensor)
         return tensor
 
     def _charge(self, op: str, step: dict):
@@ -387,6 +414,12 @@ class Replay:
             self.constants += op in FILL or op == "constant_pad_nd"
         if self.constants > MAX_CONSTANT:
             raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
+
+    def _computed(self, op: str, tensors: list[torch.Tensor]):
+        """Counts what the host function computes: in few steps, on tensors of few numbers."""
+        self.computed += 1
+        if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
+            raise NotReplayable(f"torch.{op} is not replayed")
 
     def _launch(self, step: dict):
         grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))

@@ -58,6 +58,7 @@ def main(descriptor: int) -> None:
         spare = spares.give(descriptors) if start.kind in dispatch.EARLY else None
         pid = spare.pid if spare else os.fork()
         if pid == 0:
+            dispatch.name_endless_loops(start.seconds)
             child(descriptors)
         for fd in descriptors:
             os.close(fd)

@@ -134,7 +134,7 @@ class Evidence:
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
     nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
     sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
-    kernel reads what it wrote in an earlier run.
+    kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
     """
 
     launched: tuple[str, ...] = ()
@@ -146,6 +146,7 @@ class Evidence:
     accesses: int = 0
     idle: bool = False
     accumulates: bool = False
+    adds_atomically: bool = False
 
 
 @dataclass(frozen=True)
@@ -163,12 +164,14 @@ class Result:
 class Report:
     """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
 
-    programs: those that the trace names and no earlier trace of the job did, by digest.
+    programs: those that the trace names and no earlier trace of the job did, by digest. same: the earlier case whose
+    trace this one has, too.
     """
 
     case: int | None
     done: bool = False
     trace: Trace | None = None
+    same: int | None = None
     programs: dict[str, str] = field(default_factory=dict)
     result: Result | None = None
     evidence: Evidence = Evidence()
@@ -183,6 +186,8 @@ def encode(report: Report) -> bytes:
         message: dict = {"done": True}
     elif report.error:
         message = {"error": report.error}
+    elif report.same is not None:
+        message = {"same": report.same}
     elif report.trace is not None:
         message = {"trace": report.trace, "programs": report.programs}
     elif report.result:
@@ -219,6 +224,8 @@ def _report(message) -> Report:
         return Report(case, error=_trouble(_dict(message["error"])))
     if case is None:
         raise ProtocolError("a report without a case")
+    if "same" in message:
+        return Report(case, same=_integer(message["same"], 0, case))
     if "trace" in message:
         programs = _programs(_dict(message.get("programs", {})))
         return Report(case, trace=_trace(_dict(message["trace"])), programs=programs)
@@ -313,6 +320,7 @@ def _evidence(evidence: dict) -> Evidence:
         accesses=_integer(evidence.get("accesses", 0), -(1 << 63), 1 << 63),
         idle=_flag(evidence.get("idle", False)),
         accumulates=_flag(evidence.get("accumulates", False)),
+        adds_atomically=_flag(evidence.get("adds_atomically", False)),
         reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -31,24 +32,28 @@ def from_json(kind: type, text: str | bytes):
 
 def record(kind: Any, value: Any):
     """Converts a JSON value to the annotated `kind`. A value of another kind, such as a trace, is not changed."""
-    if isinstance(kind, UnionType):
-        return None if value is None else record(_member(kind, value), value)
-    if get_origin(kind) is tuple:
-        return tuple(record(get_args(kind)[0], each) for each in value)
-    if is_dataclass(kind):
-        hints = _hints(kind)
-        return kind(**{name: record(hints[name], each) for name, each in value.items()})
-    return value
-
-
-def _member(union: UnionType, value: Any) -> Any:
-    """The member of a union that fits the value. The records of a union have different fields."""
-    for kind in get_args(union):
-        if is_dataclass(kind) and isinstance(value, dict) and set(value) <= {field.name for field in fields(kind)}:
-            return kind
-    return Any
+    reads = _reader(kind)
+    return value if reads is None else reads(value)
 
 
 @functools.cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _reader(kind: Any) -> Callable[[Any], Any] | None:
+    """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
+    if isinstance(kind, UnionType):
+        readers = {each: _reader(each) for each in get_args(kind)}
+        return (lambda value: _member(readers, value)) if any(readers.values()) else None
+    if get_origin(kind) is tuple:
+        each = _reader(get_args(kind)[0])
+        return tuple if each is None else lambda value: tuple(map(each, value))
+    if is_dataclass(kind):
+        readers = {name: reader for name, hint in get_type_hints(kind).items() if (reader := _reader(hint))}
+        return lambda value: kind(**{n: readers[n](each) if n in readers else each for n, each in value.items()})
+    return None
+
+
+def _member(readers: dict[Any, Callable | None], value: Any):
+    """A value of the member of a union that fits. The records of a union have different fields."""
+    for kind, reads in readers.items():
+        if is_dataclass(kind) and isinstance(value, dict) and value.keys() <= kind.__dataclass_fields__.keys():
+            return reads(value)
+    return value

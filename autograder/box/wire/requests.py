@@ -66,35 +66,62 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A machine that a host function is shown: a device ("cpu", "cuda" or "hip") and whether TRITON_INTERPRET is 1."""
+
+    device: str
+    multiprocessors: int
+    interpret: bool = False
+
+    def __str__(self) -> str:
+        name = {"cpu": "the CPU", "cuda": "an NVIDIA GPU", "hip": "an AMD GPU"}[self.device]
+        return f"{name} with {self.multiprocessors} multiprocessors{', TRITON_INTERPRET=1' * self.interpret}"
+
+
+@dataclass(frozen=True)
 class PlanCase:
     """configuration: of autotuned kernels, by its number; None takes one after the other, case by case.
 
-    source: the number of the module whose function is called.
+    source: the number of the module whose function is called. world: the number of the machine that it is shown.
+    alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
+    if the function returns several. gradient: the number of the argument whose gradient is asked for; then the last
+    argument is the gradient of the output. computes: the host function may compute with tensors of at most so many
+    elements.
     """
 
     arguments: tuple[Decoy | Scalar, ...]
     configuration: int | None = None
     source: int = 0
+    world: int = 0
+    alone: bool = False
+    pick: int | None = None
+    gradient: int | None = None
+    computes: int = 0
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case."""
+    """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case.
+
+    worlds: what the function is shown; none for this machine as it is.
+    """
 
     kind: ClassVar[str] = "plan"
     sources: tuple[str, ...]
     entry: str
     cases: tuple[PlanCase, ...]
+    worlds: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True)
 class ReplayCase:
-    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large"."""
+    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase."""
 
     trace: Trace
     inputs: tuple[TensorSpec, ...]
     slot: Slot
     poison: str = "nan"
+    computes: int = 0
 
 
 @dataclass(frozen=True)
@@ -230,54 +257,33 @@ class Traced:
 
 
 @dataclass(frozen=True)
-class JaxProgram:
-    """One program to trace. Each Scalar is a Python number, and part of the program. Decoys and Traced are its inputs.
+class JaxCase:
+    """One call to trace. Each Scalar is a Python number, and part of the trace. The inputs of the trace are the Decoys
+    and the Traced, in their order, and for a gradient the cotangent after them.
 
-    grad: the program computes the gradient of (entry(*arguments) * cotangent).sum() with respect to the first argument.
-    The cotangent is its last input.
+    part: "result" of the function; "value" or "gradient" of jax.value_and_grad of the sum of its result times the
+    cotangent, with respect to the first argument. configuration: see PlanCase.
     """
 
     arguments: tuple[Decoy | Scalar | Traced, ...]
     cotangent: Decoy | None = None
-
-    @property
-    def grad(self) -> bool:
-        return self.cotangent is not None
+    part: str = "result"
+    configuration: int = 0
 
 
 @dataclass(frozen=True)
 class JaxPlanRequest:
-    """Trace a function of JAX arrays. The trace of a case is a program: see `programs`."""
+    """Trace a function of JAX arrays, and report the trace of each case. A ReplayRequest runs it."""
 
     kind: ClassVar[str] = "jax-plan"
     source: str
     entry: str
-    cases: tuple[JaxProgram, ...]
-
-
-@dataclass(frozen=True)
-class JaxCall:
-    """One evaluation of a program. `program` is its number in the request. The inputs are those of the program."""
-
-    program: int
-    inputs: tuple[TensorSpec | Scalar, ...]
-    slot: Slot
-
-
-@dataclass(frozen=True)
-class JaxReplayRequest:
-    """Evaluate programs of JAX, with those of the kernels by digest, without the learner's Python."""
-
-    kind: ClassVar[str] = "jax-replay"
-    source: str
-    traces: tuple[Trace, ...]
-    cases: tuple[JaxCall, ...]
-    programs: dict[str, str] = field(default_factory=dict)
+    cases: tuple[JaxCase, ...]
 
 
 Request = (
     PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest
-    | JaxPlanRequest | JaxReplayRequest
+    | JaxPlanRequest
 )
 _REQUESTS = {each.kind: each for each in get_args(Request)}
 

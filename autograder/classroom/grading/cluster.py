@@ -178,7 +178,7 @@ def place() -> Place:
 
 
 def prove(new_judge: NewJudge, exercises: list[str]) -> str:
-    """Why known answers get wrong verdicts here; "" where they do not."""
+    """Why known answers get wrong verdicts here; "" if they do not."""
     try:
         with new_judge() as judge:
             for exercise in exercises:
@@ -192,7 +192,7 @@ def prove(new_judge: NewJudge, exercises: list[str]) -> str:
 def judge_there(
     version: str, new_judge: NewJudge, questions: list[Question], cells: list[dict]
 ) -> tuple[float, list[Answer]]:
-    """Seconds and verdicts. Raises RuntimeError where this worker would judge differently."""
+    """Seconds and verdicts. Raises RuntimeError if this worker would judge differently."""
     if judge_version() != version:
         raise RuntimeError("the worker has another version of the judge, of torch or of Triton, or another card")
     if getattr(_mine, "judge", None) is None:

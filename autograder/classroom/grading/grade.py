@@ -21,6 +21,7 @@ from ...exercises import EXERCISES
 from ...judge import Judge, this_backend
 from ...judge.jax import JaxMissing
 from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
+from ...verdict import GRADER_ERROR, Verdict
 from .. import interrupt
 from ..course import Course, CourseError, word
 from ..locks import one_grader, scratch_folder
@@ -28,7 +29,7 @@ from ..submission import exercise_of, grade_id, is_check
 from .cluster import Cluster
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
-from .record import answers_hash, file_hash, graded_by, judge_version, record_of, submitted_notebook
+from .record import graded_by, is_about, judge_version, record_of, submitted_notebook
 from .regrade import Change, changes_of, held, held_of_others, hold, release
 from .regrade import write_changes as write_list
 
@@ -145,8 +146,7 @@ def _graded_before(
         record = record_of(course, *names)
         if names not in there or not isinstance(record.get("by"), dict):
             continue
-        path = submitted_notebook(course, *names)
-        if file_hash(path) == record["submitted"] or (record["answers"] and answers_hash(path) == record["answers"]):
+        if is_about(record, submitted_notebook(course, *names)):
             before[names] = record
     return before
 
@@ -181,8 +181,10 @@ def _judged(
 ) -> Iterator[Row]:
     """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
 
+    known: dict[tuple[str, str], Verdict] = {}
+
     def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
-        return judge_submission(course, *names, judge)
+        return judge_submission(course, *names, _OneVerdict(judge, known))
 
     if not todo:
         return
@@ -200,6 +202,20 @@ def _judged(
     with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
         for _, row in done:
             yield row
+
+
+@dataclass
+class _OneVerdict:
+    """A judge that judges the same text once in a batch: starters, copies. So all who handed it in get one verdict."""
+
+    judge_of_new: SturdyJudge
+    known: dict[tuple[str, str], Verdict]
+
+    def judge(self, exercise: str, source: str) -> Verdict:
+        verdict = self.known.get((exercise, source)) or self.judge_of_new.judge(exercise, source)
+        if verdict.diagnosis != GRADER_ERROR:
+            self.known[exercise, source] = verdict
+        return verdict
 
 
 def _prove(exercises: set[str], confine: bool) -> None:

@@ -177,7 +177,7 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
 
 
 def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
-    """Why a person should look at an answer though it was judged; "" where nothing is strange."""
+    """Why a person should look at an answer though it was judged; "" if nothing is strange."""
     count = submission.cells_of_answers.get(exercise, 1)
     if count == 0 and not source:
         return f"there is no answer cell {exercise}, nor its function in another cell"

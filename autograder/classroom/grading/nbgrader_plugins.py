@@ -23,7 +23,7 @@ from traitlets import Bool
 from ...verdict import GRADER_ERROR
 from ..course import Course
 from ..duedates import Rules
-from ..reports.pages import ExerciseFeedback, page
+from ..reports.pages import ExerciseFeedback, submission_page
 from ..submission import NO_NOTEBOOK, REVIEW, exercise_of, grade_id, is_answer, is_check
 
 
@@ -172,7 +172,7 @@ def student_page(notebook: dict, student: str, assignment: str, marks: Marks, no
             ExerciseFeedback(name, score, points, _panel(cell), "".join(answer["source"]), marks.comments.get(name, ""))
         )
     late = [f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else []
-    return page(
+    return submission_page(
         student=student,
         assignment=assignment,
         title=_title(notebook, assignment),

@@ -9,17 +9,18 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..course import Course
-from ..submission import cells_of, exercise_of, grade_id, is_check, read_bounded
+from ..submission import cells_of, exercise_of, grade_id, is_answer, is_check, read_bounded
 
 NAME = "autograder"  # of the record in the notebook's metadata
-_NOT_THE_JUDGE = ("classroom", "cli.py", "course.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
+_NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
 
 
 def file_hash(path: Path) -> str:
-    """Says whether a submitted file is the same; "" where there is none."""
+    """Says whether a submitted file is the same; "" if there is none."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -28,7 +29,7 @@ def file_hash(path: Path) -> str:
 
 
 def answers_hash(path: Path) -> str:
-    """Says whether the text in a notebook's cells is the same, whatever its outputs are; "" where it is none."""
+    """Says whether the text in a notebook's cells is the same, whatever its outputs are; "" if it is none."""
     try:
         cells = cells_of(read_bounded(path))
     except (ValueError, OSError):
@@ -73,20 +74,70 @@ def exercise_version(name: str) -> str:
     return _hash_files([path for path in modules if path in own or path not in defining])
 
 
-def record_of(course: Course, student: str, assignment: str) -> dict:
-    """What is recorded about the grade of a submission; {} where it was not graded, or not by this judge."""
+@dataclass(frozen=True)
+class Judged:
+    """An exercise of a graded submission. `verdict` is its JSON; `points` are what the judge gave."""
+
+    verdict: dict
+    points: float
+    answer: str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What autograded/ holds of a submission: the record of its grade, and its exercises by name. Empty if not ours."""
+
+    record: dict = field(default_factory=dict)
+    exercises: dict[str, Judged] = field(default_factory=dict)
+
+
+def graded(course: Course, student: str, assignment: str) -> Graded:
+    """What was graded of a submission, by this judge. A file is read once."""
+    path = course.notebook("autograded", student, assignment)
     try:
-        record = json.loads(course.notebook("autograded", student, assignment).read_bytes())["metadata"][NAME]
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return record if isinstance(record, dict) else {}
+        about = path.stat()
+    except OSError:
+        return Graded()
+    return _graded(path, about.st_ino, about.st_size, about.st_mtime_ns)
+
+
+@functools.lru_cache(20_000)
+def _graded(path: Path, *changed: int) -> Graded:
+    """changed: numbers that differ where the file was written anew."""
+    try:
+        notebook = json.loads(path.read_bytes())
+        answers = {grade_id(cell): "".join(cell["source"]) for cell in notebook["cells"] if is_answer(cell)}
+        judged = {
+            (name := exercise_of(grade_id(cell))): Judged(verdict, points_in(cell), answers.get(name, ""))
+            for cell in filter(is_check, notebook["cells"])
+            if isinstance(verdict := cell["metadata"].get("verdict"), dict)
+        }
+        record = notebook["metadata"].get(NAME)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return Graded()
+    return Graded(record if isinstance(record, dict) else {}, judged)
+
+
+def points_in(cell: dict) -> float:
+    """The points that `judging` wrote into a check cell: its last output."""
+    return float("".join(cell["outputs"][-1]["data"]["text/plain"]))
+
+
+def record_of(course: Course, student: str, assignment: str) -> dict:
+    """What is recorded about the grade of a submission; {} if it was not graded, or not by this judge."""
+    return graded(course, student, assignment).record
 
 
 def is_stale(course: Course, student: str, assignment: str) -> bool:
-    """Was something else collected than what was graded? No where nothing is known about either."""
-    record = record_of(course, student, assignment)
-    now = file_hash(submitted_notebook(course, student, assignment))
-    return bool(record.get("submitted") and now and now != record["submitted"])
+    """Whether other answers were collected than those that were graded. False if nothing is known about either."""
+    record, path = record_of(course, student, assignment), submitted_notebook(course, student, assignment)
+    return bool(record.get("submitted")) and path.is_file() and not is_about(record, path)
+
+
+def is_about(record: dict, path: Path) -> bool:
+    """Whether a record is about this file: the same one, or one with the same text in its cells."""
+    answers = record.get("answers")
+    return file_hash(path) == record["submitted"] or bool(answers) and answers_hash(path) == answers
 
 
 def submitted_notebook(course: Course, student: str, assignment: str) -> Path:

@@ -17,7 +17,7 @@ from ..course import HELD, Course, word, write_atomically
 from ..reports.export import write_csv
 from ..submission import exercise_of, grade_id, is_check
 from .judging import Row
-from .record import NAME, record_of
+from .record import NAME, graded, points_in, record_of
 
 CHANGES = "changes.csv"
 
@@ -48,10 +48,10 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
     if row.failed:
         note = row.notes[-1] if row.notes else ""
         return [Change(row.student, row.assignment, "all", record["score"], row.score, note, because)]
-    old = _points(course.notebook("autograded", row.student, row.assignment))
+    old = {name: judged.points for name, judged in graded(course, row.student, row.assignment).exercises.items()}
     changes = []
     for cell in filter(is_check, row.notebook["cells"]):
-        name, after = exercise_of(grade_id(cell)), _earned(cell)
+        name, after = exercise_of(grade_id(cell)), points_in(cell)
         if abs(old.get(name, 0.0) - after) > 1e-9:
             verdict = cell["metadata"]["verdict"]
             reason = "" if verdict["passed"] else f"{verdict['diagnosis']}: {verdict['message']}"
@@ -87,7 +87,7 @@ def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Ch
 
 
 def _read(course: Course, student: str, assignment: str) -> Row | None:
-    """A row that was held back; None where there is none."""
+    """A row that was held back; None if there is none."""
     try:
         notebook = json.loads(course.notebook(HELD, student, assignment).read_bytes())
         row = Row.from_record(student, assignment, notebook["metadata"][NAME])
@@ -114,17 +114,3 @@ def write_changes(course: Course, changes: list[Change]) -> Path | None:
     header = ["student", "assignment", "exercise", "before", "after", "because", "reason"]
     write_csv(path, header, [[getattr(change, column) for column in header] for change in changes])
     return path
-
-
-def _points(path: Path) -> dict[str, float]:
-    try:
-        cells = json.loads(path.read_bytes())["cells"]
-        return {exercise_of(grade_id(cell)): _earned(cell) for cell in filter(is_check, cells)}
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-
-
-def _earned(cell: dict) -> float:
-    """The points that `judging` wrote into a check cell: its last output."""
-    said = cell["outputs"][-1]["data"]["text/plain"]
-    return float("".join(said))

@@ -160,7 +160,7 @@ def _store(
 
 
 def read_timestamp(path: Path) -> datetime | None:
-    """The time in a timestamp.txt or collected.txt, None where there is none."""
+    """The time in a timestamp.txt or collected.txt, None if there is none."""
     try:
         return stamped_time(path.read_text())
     except (ValueError, OverflowError, OSError):

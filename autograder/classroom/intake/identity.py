@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
+import functools
 import os
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from ..course import Course, CourseError
 from ..submission import cells_of, grade_id, is_answer
 from .people import ClassList
 from .roster import Unclear
-from .sources import STAMP, CollectReport, Found, ignored, shown
+from .sources import NOTHING, STAMP, CollectReport, Found, ignored, shown
 from .student_id import student_id
 from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, stamped_time
 
@@ -34,7 +34,7 @@ _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
 _NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
 
 
-Person = tuple[str, str, str]  # a system, and a name and a number in it
+NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this person"
 
 
 @dataclass
@@ -42,7 +42,7 @@ class _Candidate:
     """A file on its way to a student. `rest` is what its name says beside the assignment.
 
     `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
-    cannot be graded; `unclear` why nobody can be said to have handed it in. `other` is a file that is no notebook.
+    cannot be graded; `unclear` why nobody can be said to have handed it in. `other` is a file that is not a notebook.
     """
 
     found: Found
@@ -54,10 +54,14 @@ class _Candidate:
     unclear: str = "nothing says whose"
     other: bool = False
 
+    @property
+    def person(self) -> tuple[str, str, str]:
+        return self.named.system, self.named.student, self.named.number
+
 
 @dataclass
 class Identified:
-    """A file, whose it is ("" where nobody knows), and the assignment, or the problem why it is none.
+    """A file, whose it is ("" if nobody knows), and the assignment, or the problem why it is none.
 
     `named_time`: the system's name or metadata says when it was handed in. `perhaps`: it may be of one of these.
     """
@@ -86,14 +90,15 @@ def identified(
     student: str,
     report: CollectReport,
 ) -> Iterator[Identified]:
-    """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem."""
+    """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem.
+
+    Of a person of whom no notebook came, there is the first other file.
+    """
     candidates, others = _candidates(files, assignments, report)
-    _split_blackboard(candidates, assignments, classlist)
+    _split_blackboard([*candidates, *others], assignments, classlist)
     _take_times_of_worksheet(candidates, classlist)
-    _name_students(candidates, set(assignments), classlist)
-    instead = _in_folders_without_notebook(others, candidates)
-    others = [found for found in others if found.path not in {c.found.path for c in instead}]
-    candidates += instead
+    _name_students(candidates, others, tuple(assignments), classlist)
+    candidates += _instead(candidates, others)
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
     claims = [
         (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
@@ -105,11 +110,11 @@ def identified(
     report.notes += notes
     whose = [student_id(student) if student else ids.get(claim, "") for claim in claims]
     with_notebook = {who for c, who in zip(candidates, whose) if not c.other}
-    others += [c.found for c, who in zip(candidates, whose) if c.other and who in with_notebook]
-    _say_what_is_no_notebook(others, report)
-    for c, who in zip(candidates, whose):
-        if c.other and who in with_notebook:
-            continue
+    # Two names may be one person's, of whom a notebook came after all.
+    told = [(c, who) for c, who in zip(candidates, whose) if not (c.other and who in with_notebook)]
+    used = {c.found.path for c, _ in told}
+    _say_what_is_no_notebook([c.found for c in others if c.found.path not in used], report)
+    for c, who in told:
         expected, perhaps = f"expected {LAYOUTS}; or say it with --student", ()
         if isinstance(who, Unclear):
             perhaps, expected = who.people, "collect it alone and say whose it is with --student"
@@ -121,83 +126,46 @@ def identified(
 
 def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
-) -> tuple[list[_Candidate], list[Found]]:
-    """The candidates, and the files that are no notebooks. One of these is a candidate where a system says whose."""
+) -> tuple[list[_Candidate], list[_Candidate]]:
+    """What may be a notebook, and the other files, each with what a system's name or metadata say."""
     candidates, others, metadata = [], [], []
     stamps: dict[tuple[str, ...], Found] = {}
-    hidden: dict[Person, Found] = {}
     for found in files:
         if found.parts[-1] == STAMP:
             stamps[found.parts[:-1]] = found
-        if any(map(ignored, found.parts)):
-            hidden.setdefault(_person_of(found), found)
-        elif found.parts[-1] == "submission_metadata.yml":
+        if found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
+            found = replace(found, problem="is an archive, but no zip; unpack it first")
+        if found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
-        elif found.path.lower().endswith((".7z", ".rar", ".tar", ".tar.gz", ".tgz")):
-            archive = replace(found, problem="is an archive, but no zip; unpack it first")
-            candidates.append(_candidate(archive, assignments, report))
-        elif found.problem or _might_be_notebook(found, assignments):
+        elif not _hidden(found) and (found.problem or _might_be_notebook(found, assignments)):
             candidates.append(_candidate(found, assignments, report))
         else:
-            others.append(found)
+            others.append(_candidate(replace(found, problem=NO_NOTEBOOK), assignments, report))
+            others[-1].other = True
         if len(candidates) > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
     for c in candidates:
         _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
-    submitters: dict[str, list[Named]] = {}
-    for found in metadata:
-        _read_gradescope(found, candidates, submitters, report)
-    named_there = {_person_of(c.found) for c in candidates}
-    submissions_there = {_submission_of(c.found, submitters) for c in candidates}
-    empty = {folder: Found(folder, datetime.now(UTC), bytes) for folder, people in submitters.items() if people}
-    instead = [
-        *_first_of_each(_person_of, [*sorted(others, key=_is_receipt), *hidden.values()], named_there),
-        *_first_of_each(lambda f: _submission_of(f, submitters), [*others, *empty.values()], submissions_there),
-    ]
-    taken = {found.path for found in instead}
-    others = [found for found in others if found.path not in taken]
-    for found in instead:
-        other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
-        candidates.append(_candidate(other, assignments, report, other=True))
-    return [named for c in candidates for named in _by_gradescope(c, submitters)], others
+    submitters = _submitters(metadata, candidates, report)
+    for folder in filter(submitters.get, submitters):  # of those who handed in nothing at all
+        nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
+        others.append(replace(_candidate(nothing, assignments, report), other=True))
+    named = ([one for c in some for one in _by_gradescope(c, submitters)] for some in (candidates, others))
+    return next(named), next(named)
 
 
-def _person_of(found: Found) -> Person | None:
-    """Whose file it is, as far as a system's name says it."""
-    _, named = name_by_system(_trusted(found.parts))
-    if named.system:
-        return named.system, named.student, named.number
-    users = (user for pair in itertools.pairwise(found.parts[:-1]) if (user := _github_user(*pair)))
-    return next((("GitHub Classroom", user, "") for user in users), None)
+def _hidden(found: Found) -> bool:
+    return any(map(ignored, found.parts))
 
 
-def _in_folders_without_notebook(others: list[Found], candidates: list[_Candidate]) -> list[_Candidate]:
-    """The first document in each folder beside the students' folders: its student handed in nothing else."""
-    named = ((c.found.parts[:-1], c.named.student) for c in candidates if not c.named.system)
-    theirs = {parts[: at + 1] for parts, who in named for at, part in enumerate(parts) if part == who}
-    instead: dict[tuple[str, ...], _Candidate] = {}
-    for found in others:
-        for above in {folder[:-1] for folder in theirs}:
-            folder = found.parts[: len(above) + 1]
-            beside = len(found.parts) > len(folder) and folder[:-1] == above and folder not in theirs
-            if beside and folder[-1].lower() not in _NO_STUDENT and found.path.lower().endswith(_DOCUMENTS):
-                other = replace(found, problem="is not a notebook (.ipynb), and nothing else came from this person")
-                named = Named(student=unicodedata.normalize("NFC", folder[-1]))
-                instead.setdefault(folder, _Candidate(other, "", "", named, (), other.problem, other=True))
-    return list(instead.values())
-
-
-def _is_receipt(found: Found) -> bool:
-    """Blackboard writes a text about every attempt."""
-    return found.path.lower().endswith(".txt") and (_person_of(found) or [""])[0] == "Blackboard"
-
-
-def _first_of_each(whose: Callable[[Found], object], files: list[Found], there: set) -> list[Found]:
-    """The first file of each of whom nothing is `there`."""
-    first: dict[object, Found] = {}
-    for found in files:
-        if (one := whose(found)) and one not in there:
-            first.setdefault(one, found)
+def _instead(candidates: list[_Candidate], others: list[_Candidate]) -> list[_Candidate]:
+    """The first other file of each person of whom no notebook came; of Blackboard, not the text about an attempt."""
+    first, there = {}, {c.person for c in candidates}
+    for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.found.path.lower().endswith(".txt")):
+        by_system = c.named.system or any(map(_github_user, c.found.parts, c.found.parts[1:]))
+        document = c.found.path.lower().endswith((*_DOCUMENTS, NOTHING)) and not _hidden(c.found)
+        if c.named.student and c.person not in there and (by_system or document):
+            first.setdefault(c.person, c)
     return list(first.values())
 
 
@@ -205,7 +173,7 @@ def _might_be_notebook(found: Found, assignments: dict[str, set[str]]) -> bool:
     """A notebook by its ending, or a Python file that is named like an assignment."""
     name = found.path.lower()
     return name.endswith((".ipynb", ".ipynb.txt")) or (
-        name.endswith(".py") and bool(_by_name(_stem(found.parts[-1]), assignments)[0])
+        name.endswith(".py") and bool(_by_name(_stem(found.parts[-1]), tuple(assignments))[0])
     )
 
 
@@ -213,7 +181,8 @@ def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None
     """A note for the files of each folder that cannot be notebooks: it may be a copy of a whole repository."""
     folders = defaultdict(list)
     for found in others:
-        folders["/".join(found.parts[:-1][:1])].append(found.path)
+        if not _hidden(found) and not found.path.endswith(NOTHING):
+            folders["/".join(found.parts[:-1][:1])].append(found.path)
     for folder, paths in folders.items():
         if len(paths) == 1:
             report.notes.append(f"left out {shown(paths[0])}: it is not a notebook (.ipynb)")
@@ -240,35 +209,30 @@ def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: C
     candidate.found = replace(found, modified=time)
 
 
-def _read_gradescope(
-    found: Found, candidates: list[_Candidate], submitters: dict[str, list[Named]], report: CollectReport
-) -> None:
-    """Gradescope's file is above all that was handed in. One beside a student's files may be the student's own."""
-    above = found.parts[:-1]
-    folder = "/".join(above)
-    if any(c.found.parts[: len(above)] != above for c in candidates) or _own_zip(found.parts):
-        report.notes.append(f"left out {shown(found.path)}: it is not above all that was handed in")
-        return
-    try:
-        for name, people in gradescope(found.read()).items():
-            submitters["/".join(filter(None, (folder, name)))] = people
-    except (ValueError, OSError) as error:
-        report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+def _submitters(
+    metadata: list[Found], candidates: list[_Candidate], report: CollectReport
+) -> dict[str, list[Named]]:
+    """Folder -> who submitted what is in it. Gradescope's file is above all; another one may be a student's own."""
+    submitters = {}
+    for found in metadata:
+        above = found.parts[:-1]
+        if _own_zip(found.parts) or any(c.found.parts[: len(above)] != above for c in candidates):
+            report.notes.append(f"left out {shown(found.path)}: it is not above all that was handed in")
+            continue
+        try:
+            submitters |= {"/".join([*above, name]): people for name, people in gradescope(found.read()).items()}
+        except (ValueError, OSError) as error:
+            report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+    return submitters
 
 
-def _submission_of(found: Found, submitters: dict[str, list[Named]]) -> str:
-    """The folder of a Gradescope submission that a file is in; "" where it is in none."""
+def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> list[_Candidate]:
+    """The candidate, once for each of its submitters if a submission_metadata.yml names them."""
+    found = candidate.found
     folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
-    return next((folder for folder in folders if submitters.get(folder)), "")
-
-
-def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> Iterator[_Candidate]:
-    """The candidate, once for each of its submitters where a submission_metadata.yml names them."""
-    people = submitters.get(_submission_of(candidate.found, submitters))
-    for named in people or [candidate.named]:
-        timed = bool(named.time) or candidate.found.timed
-        found = replace(candidate.found, modified=named.time or candidate.found.modified, timed=timed)
-        yield replace(candidate, found=found, named=named, outside=() if people else candidate.outside)
+    people = next(filter(None, map(submitters.get, folders)), [])
+    times = [replace(found, modified=n.time or found.modified, timed=bool(n.time) or found.timed) for n in people]
+    return [replace(candidate, found=f, named=n, outside=()) for f, n in zip(times, people)] or [candidate]
 
 
 def _split_blackboard(
@@ -292,21 +256,20 @@ def _take_times_of_worksheet(candidates: list[_Candidate], classlist: ClassList)
 
 
 def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
-    assignment, rest = _by_name(title, assignments)
+    assignment, rest = _by_name(title, tuple(assignments))
     return bool(assignment) and not rest
 
 
-def _candidate(
-    found: Found, assignments: dict[str, set[str]], report: CollectReport, other: bool = False
-) -> _Candidate:
+def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
     *folders, name = found.parts
     at, named = name_by_system(_trusted(found.parts))
     if not named.system:
         at = len(found.parts)
     stem = _stem(named.file if named.system and at == len(folders) else name)
-    assignment, rest = _by_name(stem, assignments)
+    names = tuple(assignments)
+    assignment, rest = _by_name(stem, names)
     if not assignment:
-        assignment = next((a for f in reversed(folders) if (a := _by_name(f, assignments)[0])), "")
+        assignment = next((a for f in reversed(folders) if (a := _by_name(f, names)[0])), "")
     problem = found.problem
     if not assignment and not problem:
         assignment = _by_answers(found, assignments)
@@ -317,7 +280,7 @@ def _candidate(
             problem = f"neither name nor answers say which of {', '.join(assignments)}"
     timed = bool(named.time) or (found.timed and named.system not in WITHOUT_TIMES)
     found = replace(found, modified=named.time or found.modified, timed=timed)
-    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem, other=other)
+    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
 
 
 def _own_zip(parts: tuple[str, ...]) -> int:
@@ -343,7 +306,8 @@ def _person_in(rest: str) -> str:
     return "" if all(_NO_PERSON.fullmatch(word) for word in words) else " ".join(rest.split()).strip(" _-.,")
 
 
-def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
+@functools.lru_cache(100_000)
+def _by_name(stem: str, assignments: tuple[str, ...]) -> tuple[str, str]:
     """(assignment, what is left of the name): 01_vector_add, also as "01 vector-add" or vector_add."""
     for spelt in (lambda a: a, lambda a: re.sub(r"^\d+_", "", a)):
         for assignment in sorted(assignments, key=len, reverse=True):
@@ -357,8 +321,8 @@ def _by_name(stem: str, assignments: dict[str, set[str]]) -> tuple[str, str]:
 
 
 def assignment_in(title: str, assignments: Iterable[str]) -> str:
-    """The assignment that a title names, "" where it names none."""
-    return _by_name(title, dict.fromkeys(assignments, set()))[0]
+    """The assignment that a title names, "" if it names none."""
+    return _by_name(title, tuple(assignments))[0]
 
 
 def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
@@ -370,10 +334,14 @@ def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
     return matching[0] if len(matching) == 1 else ""
 
 
-def _name_students(candidates: list[_Candidate], assignments: set[str], classlist: ClassList) -> None:
-    """Fill in the student of those that no system named, from the folders that tell them apart."""
-    known = dict.fromkeys(assignments, set())
-    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], known) for c in candidates}
+def _name_students(
+    candidates: list[_Candidate], others: list[_Candidate], assignments: tuple[str, ...], classlist: ClassList
+) -> None:
+    """Fill in the student of those that no system named, from the folders that tell students apart."""
+    folders = {
+        id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], assignments)
+        for c in [*candidates, *others]
+    }
     plain = [c for c in candidates if not c.named.student and not c.problem and not _number_of(c)]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
@@ -385,7 +353,7 @@ def _name_students(candidates: list[_Candidate], assignments: set[str], classlis
         together[c.assignment].add(c.rest)
     # One folder cannot be one student's when an assignment is there twice under two people's names.
     flat = not split and any(len(rests - {""}) > 1 for rests in (*together.values(), {_before_dash(c) for c in plain}))
-    for c in candidates:
+    for c in [*candidates, *others]:
         mine = folders[id(c)]
         if c.named.student:
             # Beside folders that are students, one's files may be named as a system would name another's.
@@ -399,7 +367,7 @@ def _name_students(candidates: list[_Candidate], assignments: set[str], classlis
             c.unclear, student = f"no submission_metadata.yml says whose {number} is", ""
         elif len(mine) > at:
             student = mine[at]
-        elif mine and not split and not flat:
+        elif mine and not split and not flat and not c.other:
             student = _folder_or_name(c, mine[-1], classlist)
         else:
             student = "" if c.problem else c.rest
@@ -434,7 +402,7 @@ def _folder_or_name(candidate: _Candidate, folder: str, classlist: ClassList) ->
     return folder
 
 
-def _persons(folders: tuple[str, ...], assignments: dict[str, set[str]]) -> list[str]:
+def _persons(folders: tuple[str, ...], assignments: tuple[str, ...]) -> list[str]:
     """The folders that may be named after a person, without what GitHub Classroom writes before the user name."""
     persons = []
     zips = [at for at, folder in enumerate(folders) if folder.lower().endswith(".zip")]

@@ -63,7 +63,7 @@ class Roster:
                 self._by_name.setdefault(name, []).append(person)
 
     def find(self, named: Named) -> Person:
-        """The person that a name means. Raises Unclear where it is nobody's, or more than one person's."""
+        """The person that a name means. Raises Unclear if it is nobody's, or more than one person's."""
         if numbered := self.numbered(named):
             return numbered
         person = self._find_by_name(named)
@@ -91,12 +91,12 @@ class Roster:
         raise Unclear(f"{word(named.student)} is not on the roster")
 
     def numbered(self, named: Named) -> Person | None:
-        """The person to whom a system gave the number in a name; None where not exactly one is on the roster."""
+        """The person to whom a system gave the number in a name; None if not exactly one is on the roster."""
         found = [p for p in self.people if named.number and p.numbers.get(named.system) == named.number]
         return found[0] if len(found) == 1 else None
 
     def user_of(self, name: str) -> str | None:
-        """The user name at the end of Blackboard's `title_user`, None where not exactly one is on the roster."""
+        """The user name at the end of Blackboard's `title_user`, None if not exactly one is on the roster."""
         pieces = name.split("_")
         found = [user for n in range(1, len(pieces)) if folded(user := "_".join(pieces[n:])) in self._by_key]
         return found[0] if len(found) == 1 else None
@@ -178,7 +178,7 @@ def refuse_translated(path: Path, lines: list[list[str]]) -> None:
 
 
 def people_of(lines: list[list[str]]) -> list[Person | None]:
-    """Who is in each line of a CSV below its header; None where a line is no student's."""
+    """Who is in each line of a CSV below its header; None if a line is no student's."""
     header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
     columns = set(header)
     is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (

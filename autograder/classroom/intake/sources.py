@@ -6,6 +6,7 @@ Nothing is unpacked by the name it came with. A name such as ../../x can only be
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import re
@@ -24,6 +25,7 @@ MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in
 MAX_RATIO = 200  # a notebook compresses about tenfold
 STAMP = "timestamp.txt"  # nbgrader's
+NOTHING = "(nothing)"  # stands for the content of an empty folder
 # And what begins with a dot.
 _IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
 
@@ -135,10 +137,7 @@ def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
     """(name, time, problem) of the files in a zip that a student handed in, and what is wrong with the zip."""
     names, wrong = [], ""
     with _opened(found) as archive:
-        for entry in archive.infolist():
-            name = entry.filename.replace("\\", "/")
-            if name.endswith("/"):
-                continue
+        for name, entry in _entries(archive):
             if bad := _bad_name(name):
                 wrong = wrong or f"holds {shown(name)}: {bad}"
                 continue
@@ -149,11 +148,16 @@ def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
     return names, wrong
 
 
+def _entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, zipfile.ZipInfo]]:
+    """The files in a zip, by name."""
+    named = ((entry.filename.replace("\\", "/"), entry) for entry in archive.infolist())
+    return ((name, entry) for name, entry in named if not name.endswith("/"))
+
+
 def _read_in(found: Found, name: str) -> bytes:
     """A file of a zip in a zip. The inner zip is unpacked again: a class of them would not fit into memory."""
     with _opened(found) as archive:
-        entry = next(e for e in archive.infolist() if e.filename.replace("\\", "/") == name)
-        return _unpacked(archive, entry)
+        return _unpacked(archive, next(entry for there, entry in _entries(archive) if there == name))
 
 
 def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
@@ -167,6 +171,8 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
         cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
         clones |= {Path(folder): cloned} if cloned else {}
         subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
+        if not subfolders and not names:
+            yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), _nothing)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
             name = path.relative_to(root).as_posix()
             mode = path.lstat().st_mode
@@ -190,7 +196,7 @@ def _file(path: Path, name: str) -> Found:
 
 
 def _changed(path: Path) -> datetime:
-    """When the file was changed; now, where it says a year that no calendar has."""
+    """When the file was changed; now, if it says a year that no calendar has."""
     try:
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
     except (ValueError, OverflowError, OSError):
@@ -198,16 +204,13 @@ def _changed(path: Path) -> datetime:
 
 
 def _files_of_zip(packed: datetime, archive: zipfile.ZipFile, report: CollectReport) -> Iterator[Found]:
-    for entry in archive.infolist():
-        name = entry.filename.replace("\\", "/")
-        if name.endswith("/"):
-            continue
+    for name, entry in _entries(archive):
         if bad := _bad_name(name):
             report.refuse(name, bad)
-        elif refusal := _refusal(entry):
-            yield Found(name, _zip_time(entry, packed), _nothing, refusal)
         else:
-            yield Found(name, _zip_time(entry, packed), lambda e=entry: _unpacked(archive, e))
+            refusal = _refusal(entry)
+            read = _nothing if refusal else functools.partial(_unpacked, archive, entry)
+            yield Found(name, _zip_time(entry, packed), read, refusal)
 
 
 def _nothing() -> bytes:

@@ -63,7 +63,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
-    """Which part of a path a system named, and what the name says; (number of parts, nothing) where none did.
+    """Which part of a path a system named, and what the name says; (number of parts, nothing) if none did.
 
     The outermost name counts: what is inside was named by the student, who may have taken another's name.
     """
@@ -122,7 +122,7 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
 
 
 def attempt_time(text: str) -> datetime | None:
-    """The time that a system's name or table says, by the local clock; None where it says none that is understood."""
+    """The time that a system's name or table says, by the local clock; None if it says none that is understood."""
     text = _WEEKDAY.sub("", text)
     if re.fullmatch(r"\d{4}(-\d\d){5}", text):
         numbers = [int(n) for n in text.split("-")]
@@ -150,7 +150,7 @@ def attempt_time(text: str) -> datetime | None:
 
 
 def stamped_time(text: str) -> datetime:
-    """The time in nbgrader's timestamp.txt. ValueError where it is none, or has no zone, or one that is a mere name."""
+    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
     time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
     if time.tzinfo is None:
         raise ValueError("it has no time zone")
@@ -158,7 +158,7 @@ def stamped_time(text: str) -> datetime:
 
 
 def gradescope(content: bytes) -> dict[str, list[Named]]:
-    """submission folder -> its submitters, from a submission_metadata.yml; ValueError where it is none.
+    """submission folder -> its submitters, from a submission_metadata.yml; ValueError if it is none.
 
     Every value is read as text: a student number keeps its zeros, and nothing is constructed.
     """

@@ -97,7 +97,7 @@ class _Target:
     columns: dict[str, int]  # assignment -> column
 
     def line_of(self, person: Person, known: dict, assignment: str) -> int:
-        """The line of a student of the course. Raises Unclear where it is nobody's or may be several people's."""
+        """The line of a student of the course. Raises Unclear if it is nobody's or may be several people's."""
         name = SYSTEMS[self.system].name
         numbers = known.get("numbers", {})
         own = numbers.get(name) or numbers.get(f"{name} {assignment}") or []
@@ -116,7 +116,7 @@ class _Target:
         return lines[0]
 
     def points(self, assignment: str, line: int) -> float | None:
-        """How many points the system gives an assignment; None where its file does not say."""
+        """How many points the system gives an assignment; None if its file does not say."""
         header, lines, column = self.table.lines[0], self.table.lines, self.columns[assignment]
         about = SYSTEMS[self.system]
         said = ""
@@ -176,10 +176,11 @@ def _columns(target: _Target, course: Course, now: Standing, into: Path, said: d
     for assignment, title in said.items():
         if assignment not in course.released:
             raise CourseError(f"there is no assignment {assignment!r}; there are: {', '.join(course.released)}")
-        if header.count(title) != 1:
-            there = "no column" if title not in header else f"{header.count(title)} columns"
-            raise CourseError(f"{into}: has {there} {title!r}; there are: {_listed(header)}")
-        columns[assignment] = header.index(title)
+        # Systems write a number or the points after the title that people see.
+        there = [t for t in header if t == title] or [t for t in header if t.startswith(f"{title} ")]
+        if len(there) != 1:
+            raise CourseError(f"{into}: has {len(there) or 'no'} columns {title!r}; there are: {_listed(header)}")
+        columns[assignment] = header.index(there[0])
     others = SYSTEMS[target.system].not_scores
     for at, title in enumerate(header):
         assignment = "" if others and re.search(others, title) else assignment_in(title, course.released)

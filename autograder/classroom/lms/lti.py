@@ -15,15 +15,14 @@ import os
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from nbgrader.api import MissingEntry
 
 from ...text import visible
-from ..course import Course, CourseError, read_json, word, write_atomically
+from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
 from ..grading.gradebook import open_gradebook
 from ..intake.identity import assignment_in
 from ..intake.people import keep_roster
@@ -35,24 +34,6 @@ NRPS = "https://purl.imsglobal.org/spec/lti-nrps/scope/contextmembership.readonl
 LEARNER = "http://purl.imsglobal.org/vocab/lis/v2/membership#Learner"
 MEDIA = "application/vnd.ims."
 PAGES, SECONDS = 1000, 30  # that a list may have; that an answer may take
-
-
-@dataclass
-class LtiReport:
-    """What was done, and for whom not, with a reason."""
-
-    said: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def status(self) -> int:
-        return int(bool(self.problems))
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        for problem in self.problems:
-            out(f"not sent: {problem}")
-        for line in self.said:
-            out(line)
 
 
 def name_of(issuer: str, person: dict) -> str:
@@ -67,7 +48,7 @@ def name_of(issuer: str, person: dict) -> str:
     return f"{plain or 'person'}-{mark}"
 
 
-def public_key(course: Course) -> LtiReport:
+def public_key(course: Course) -> Outcome:
     """Make the course's key where there is none, and show its public half, for the form of the LMS."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
@@ -82,7 +63,7 @@ def public_key(course: Course) -> LtiReport:
     public = serialization.load_pem_private_key(path.read_bytes(), None).public_key()
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
     pem = public.public_bytes(serialization.Encoding.PEM, spki).decode()
-    return LtiReport([pem.strip(), json.dumps(_jwk(public) | {"alg": "RS256", "use": "sig", "kid": _kid(pem)})])
+    return Outcome([pem.strip(), json.dumps(_jwk(public) | {"alg": "RS256", "use": "sig", "kid": _kid(pem)})])
 
 
 def _jwk(public) -> dict:
@@ -95,7 +76,7 @@ def _kid(pem: str) -> str:
     return hashlib.sha256(pem.strip().encode()).hexdigest()[:16]
 
 
-def roster(course: Course) -> LtiReport:
+def roster(course: Course) -> Outcome:
     """Make the learners of the LMS's course the course's roster. Raises CourseError."""
     platform = _Platform(course)
     people = platform.people()
@@ -109,12 +90,12 @@ def roster(course: Course) -> LtiReport:
         keep_roster(course, path)
     finally:
         path.unlink()
-    return LtiReport([f"{len(people)} learners of {platform.issuer} are the roster"])
+    return Outcome([f"{len(people)} learners of {platform.issuer} are the roster"])
 
 
-def grades(course: Course) -> LtiReport:
+def grades(course: Course) -> Outcome:
     """Send the scores that are new since the last time. One that waits for a person is not sent but said."""
-    platform, report = _Platform(course), LtiReport()
+    platform, report = _Platform(course), Outcome(blame="not sent: ")
     people, items = platform.people(), None
     sent = read_json(course.root / SENT)
     count = 0
@@ -163,7 +144,7 @@ def _score(user: str, score: float, points: float) -> dict:
 
 
 def _item(platform: _Platform, items: list[dict], course: Course, assignment: str) -> dict:
-    """The column of an assignment in the LMS: its own, or one with its name; a new one where there is none."""
+    """The column of an assignment in the LMS: its own, or one with its name; a new one if there is none."""
     own = [item for item in items if item.get("resourceId") == assignment]
     own = own or [item for item in items if assignment_in(str(item.get("label", "")), course.released) == assignment]
     if len(own) > 1:
@@ -250,7 +231,7 @@ class _Platform:
         return self._request("post", url, data=form).json()["access_token"]
 
     def _request(self, how: str, url: str, **options):
-        """An answer. CourseError where there is none, or one that says no; a token goes over HTTPS only."""
+        """An answer. CourseError if there is none, or one that says no; a token goes over HTTPS only."""
         parts = urlsplit(url)
         if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "localhost"):
             raise CourseError(f"{visible(url, 200)}: expected https")
@@ -263,5 +244,6 @@ class _Platform:
         return answer
 
 
-STEPS = {"key": public_key, "roster": roster, "grades": grades}
-
+def lti(course: Course, step: str) -> Outcome:
+    """One step: "key", "roster" or "grades"."""
+    return {"key": public_key, "roster": roster, "grades": grades}[step](course)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ from sqlalchemy.orm import selectinload
 from ...text import visible
 from ..course import Course, CourseError, write_atomically
 from ..grading.gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
+from ..grading.record import graded
 from ..standing import Standing, standing
-from ..submission import exercise_of, grade_id, is_check
+from ..submission import exercise_of
 
 
 @dataclass
@@ -76,16 +76,16 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
 def _exercise_lines(
     course: Course, submission: SubmittedAssignment, student: str, assignment: str
 ) -> Iterator[list]:
-    verdicts = _verdicts(course.notebook("autograded", student, assignment))
+    exercises = graded(course, student, assignment).exercises
+    order = list(exercises)
     for notebook in submission.notebooks:
-        for mark in sorted(
-            notebook.grades, key=lambda g: list(verdicts).index(g.name) if g.name in verdicts else -1
-        ):
-            verdict = verdicts.get(mark.name, {})
+        names = {exercise_of(mark.name): mark for mark in notebook.grades}
+        for name in sorted(names, key=lambda name: order.index(name) if name in order else -1):
+            mark, verdict = names[name], exercises[name].verdict if name in exercises else {}
             yield [
                 student,
                 assignment,
-                exercise_of(mark.name),
+                name,
                 mark.score,
                 mark.max_score,
                 int(bool(verdict.get("passed"))),
@@ -94,15 +94,6 @@ def _exercise_lines(
                 int(mark.needs_manual_grade),
                 submission.timestamp.replace(tzinfo=UTC).isoformat() if submission.timestamp else "",
             ]
-
-
-def _verdicts(path: Path) -> dict[str, dict]:
-    """graded cell -> its verdict, in the order of the notebook; {} where nothing was graded."""
-    try:
-        cells = json.loads(path.read_bytes())["cells"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return {grade_id(c): c["metadata"].get("verdict", {}) for c in cells if is_check(c)}
 
 
 def write_csv(path: Path, header: list[str], lines: list[list]) -> None:

@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook, SubmittedNotebook
 from sqlalchemy.orm import selectinload
 
 from ...text import visible
+from .. import templates
 from ..course import Course, word, write_atomically
 from ..duedates import spoken
 from ..grading import nbgrader_plugins
@@ -95,7 +96,9 @@ def _says(page: Path, made_of: str) -> bool:
 @functools.cache
 def _program() -> str:
     """Changes with what makes a page."""
-    return hash_of([file_hash(Path(module.__file__)) for module in (nbgrader_plugins, pages)])
+    files = [Path(module.__file__) for module in (nbgrader_plugins, pages)]
+    files += sorted(path for path in Path(templates.__file__).parent.iterdir() if path.is_file())
+    return hash_of([file_hash(path) for path in files])
 
 
 def _marks(gradebook: Gradebook) -> dict[Submission, Marks]:

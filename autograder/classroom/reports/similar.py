@@ -11,10 +11,11 @@ import itertools
 import keyword
 import tokenize
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from autograder.gallery import answers_in
 
 RUN = 10  # tokens; about two lines
 ENOUGH = 15  # runs of an answer's own; with fewer there is nothing to compare
@@ -77,12 +78,4 @@ def similar(exercise: str, answers: dict[str, str], starter: str) -> list[Pair]:
 @cache
 def _gallery(exercise: str) -> frozenset[tuple[str, ...]]:
     """The runs of all known answers, right and wrong, as far as this installation has them."""
-    return frozenset(_all_runs(path for kind in ("right", "wrong") for path in _answers(kind, exercise)))
-
-
-def _answers(kind: str, exercise: str) -> list[Path]:
-    return sorted((ROOT / "tests" / kind / exercise).glob("*.py"))
-
-
-def _all_runs(paths: Iterable[Path]) -> set[tuple[str, ...]]:
-    return set().union(*(runs(path.read_text()) for path in paths))
+    return frozenset().union(*(runs(known.source) for known in answers_in(ROOT / "tests", [exercise])))

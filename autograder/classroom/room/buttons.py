@@ -34,6 +34,11 @@ class Step:
     confirm: str = ""
     files: Sequence[str] = ()
 
+    @property
+    def shown(self) -> str:
+        """Its commands, as one would type them."""
+        return " && ".join(f"autograder {' '.join(command)}" for command in self.commands)
+
 
 STEPS = {
     "release": Step("Release", [["exchange", "release"]], asks=True),
@@ -79,6 +84,21 @@ class Run:
         """What it made, once it has ended."""
         began = self.began.timestamp() - 1  # a file system's clock may be coarse
         return [path for path in self.makes if self.ended and path.is_file() and path.stat().st_mtime >= began]
+
+    @property
+    def took(self) -> str:
+        seconds = ((self.ended or datetime.now(UTC)) - self.began).total_seconds()
+        return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+    @property
+    def how(self) -> tuple[str, str]:
+        """A colour, and words. Exit status 1 is what the commands say if a person must look."""
+        if self.stopped:
+            return "some", "stopped, what was finished is kept"
+        if self.status is None:
+            return "", "stopping" if self.stopping else "running"
+        known = {0: ("good", "done"), 1: ("some", "done, but something waits for you")}
+        return known.get(self.status, ("bad", f"failed, exit status {self.status}"))
 
     def stop(self) -> None:
         """End it as Ctrl-C does: the command keeps what it has finished, and says so."""

@@ -22,7 +22,7 @@ from tornado import web
 
 from ..course import write_atomically
 from ..lms.filled import MOODLE_ZIP, ONLY_SCORE, SYSTEMS
-from . import desk_page
+from . import desk_view
 from .buttons import STEPS, Run
 from .exchange import how_far
 
@@ -52,7 +52,7 @@ class Desk:
         self._go(Run(f"{step.label} {lesson}".strip(), commands, [self.room / "course" / file for file in step.files]))
 
     def fill(self, system: str, name: str, table: bytes, columns: Mapping[str, str], scale: bool) -> None:
-        """Fill the table that an LMS exported. name: the file's; columns: lesson -> title. OSError where none can be.
+        """Fill the table that an LMS exported. name: the file's; columns: lesson -> title. OSError if none can be.
 
         The table and what becomes of it are in exports/ of the course, beside grades.csv.
         """
@@ -70,12 +70,12 @@ class Desk:
         self._going = asyncio.create_task(run.go(self.alive))
 
     def stop(self) -> None:
-        """Press Stop: what runs ends as Ctrl-C would end it. Nothing happens where nothing runs."""
+        """Press Stop: what runs ends as Ctrl-C would end it. Nothing happens if nothing runs."""
         if self.busy:
             self.runs[0].stop()
 
     def file(self, run_id: str, name: str) -> Path | None:
-        """A file that a run made; None where it made none of that name."""
+        """A file that a run made; None if it made none of that name."""
         runs = (run for run in self.runs if run.id == run_id)
         return next((path for run in runs for path in run.files if path.name == name), None)
 
@@ -95,11 +95,11 @@ class Desk:
             raise web.HTTPError(500, "`workshop attendees` failed; this server's log says why")
         return json.loads(said)
 
-    async def state(self) -> desk_page.State:
+    async def state(self) -> desk_view.State:
         """What the page shows now."""
         seen = await self.seen()
         progress = await asyncio.to_thread(how_far, self.room, list(seen["lessons"]))
-        return desk_page.State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
+        return desk_view.State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
 
 
 class _Handler(JupyterHandler):
@@ -127,15 +127,15 @@ class PageHandler(_Handler):
         hub_url = os.environ.get("JUPYTERHUB_BASE_URL", "")
         state = await self.desk.state()
         systems = {name: system.name for name, system in SYSTEMS.items()}
-        form = desk_page.Form(self.base_url, self.xsrf_form_html(), STEPS, systems)
-        self.finish(desk_page.page(state, form, hub_url, self.nonce))
+        form = desk_view.Form(self.base_url, self.xsrf_form_html(), STEPS, systems)
+        self.finish(desk_view.whole(state, form, hub_url, self.nonce))
 
 
 class LiveHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
         self.set_header("Cache-Control", "no-store")
-        self.finish(desk_page.live(await self.desk.state(), self.base_url))
+        self.finish(desk_view.live(await self.desk.state(), self.base_url))
 
 
 class _PressHandler(_Handler):

@@ -15,7 +15,7 @@ import pwd
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from nbgrader.exchange.default import ExchangeCollect
 from nbgrader.utils import notebook_hash
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, word, write_atomically
+from ..course import COURSE_ID, Course, CourseError, Outcome, word, write_atomically
 from ..grading.record import is_stale
 from ..intake.collect import read_timestamp
 from ..intake.people import ClassList
@@ -77,7 +77,7 @@ def collect_lesson(course: Course, inbound: Path, lesson: str) -> list[str]:
 
 
 def _entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """What is in the folder for hand-ins: its name, and what the system says of it; nothing where there is none.
+    """What is in the folder for hand-ins: its name, and what the system says of it; nothing if there is none.
 
     No link is followed.
     """
@@ -163,22 +163,11 @@ def _store(course: Course, student: str, lesson: str, notebook: bytes, secret: b
 
 
 @dataclass
-class ExchangeReport:
-    """What one step did with each lesson: done, or a reason."""
+class ExchangeReport(Outcome):
+    """What one step did with each lesson: `done`, or a problem. `notes` are no problems."""
 
-    step: str
     done: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def status(self) -> int:
-        return int(bool(self.problems))
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        for line in self.problems + [f"note: {note}" for note in self.notes]:
-            out(line)
-        out(f"{self.step}: {len(self.done)} lesson{'' if len(self.done) == 1 else 's'}")
 
 
 def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = ()) -> ExchangeReport:
@@ -190,7 +179,7 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
     if not root.is_dir():
         raise CourseError(f"{root}: there is no exchange; give the folder of the room, --exchange ROOM/exchange")
     course.create()
-    here, report = root / COURSE_ID, ExchangeReport(step)
+    here, report = root / COURSE_ID, ExchangeReport()
     _lay_out(here)
     handed_in = {_lesson_in(name, course.released) for name, _ in _entries(here / "inbound")}
     steps = {
@@ -210,6 +199,8 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         report.done += [assignment] * (not problems)
     if step == "collect" and None in handed_in:
         report.notes.append(f"{here / 'inbound'}: something there is no hand-in of a lesson; it is left out")
+    report.said = [f"note: {note}" for note in report.notes]
+    report.said.append(f"{step}: {len(report.done)} lesson{'' if len(report.done) == 1 else 's'}")
     return report
 
 

@@ -14,7 +14,7 @@ def scale_kernel(x_ptr, output_ptr, a, xs, os, n_cols, BLOCK: tl.constexpr):
 
 def scale(x, a):
     n_rows, n_cols = x.shape
-    output = torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=x.device)
+    output = torch.empty_strided(x.shape, (max(x.stride(0), n_cols), 1), dtype=x.dtype, device=x.device)
     if output.numel() == 0:
         return output
     grid = (n_rows, triton.cdiv(n_cols, 256))

@@ -1,0 +1,257 @@
+"""Worlds: machines that a host function is shown, one after the other, whatever this machine is.
+
+A world is a kind of device ("cpu", "cuda" or "hip"), its number of multiprocessors, and whether TRITON_INTERPRET is
+set. Inside of a `World` torch, Triton and workshop answer questions about the device as that machine would. Tensors
+stay in this process's memory: torch is asked about a tensor's device through a TorchFunctionMode, which answers.
+
+Runs in a child of the zygote, beside the learner's Python. It is used where kernels run without a GPU only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from unittest import mock
+
+import torch
+import triton
+from torch.overrides import TorchFunctionMode
+from triton.runtime import driver
+
+import workshop
+from workshop import backend, stand_in
+from workshop.device import KNOWN_DEVICES, Device
+from workshop.executor import front_end
+
+from ..wire.requests import Shown
+
+CARDS = {"cuda": "NVIDIA H100", "hip": "AMD Instinct MI300X"}
+TARGETS = {"cpu": stand_in.StandInDriver.target} | front_end.TARGETS
+MEMORY = 64 << 30  # bytes of a shown card
+SWITCH = "TRITON_INTERPRET"
+
+
+class NotShown(RuntimeError):
+    """The host function asks for something of a card that a world does not have. It is not the answer's fault."""
+
+
+class World(contextlib.ExitStack):
+    """A context in which the host function runs as on the machine that `shown` describes.
+
+    device: the one of its tensors, as they are shown. memory: where they are.
+    """
+
+    memory = torch.device("cpu")
+
+    def __init__(self, shown: Shown):
+        super().__init__()
+        self.shown = shown
+        self.device = torch.device("cpu") if shown.device == "cpu" else torch.device("cuda", 0)
+        self._mode = _OnCard() if self.is_card else None
+        self._patches = _patches(shown, self.device)
+
+    @property
+    def is_card(self) -> bool:
+        return self.shown.device != "cpu"
+
+    def __enter__(self) -> World:
+        if self.is_card:
+            self.enter_context(_switch(None))
+        self.callback(driver.set_active, driver.active)
+        driver.set_active(_Driver(self.shown, self.device))
+        for patch in self._patches:
+            self.enter_context(patch)
+        if self._mode:
+            self.enter_context(self._mode)
+        return self
+
+    def calls(self) -> contextlib.AbstractContextManager:
+        """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
+        return _switch("1") if self.shown.interpret else contextlib.nullcontext()
+
+    def placed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """An argument of the host function: the tensor, on this world's device."""
+        return _marked(tensor, self.is_card)
+
+
+# -- tensors ---------------------------------------------------------------------------------------------
+
+_CARD = torch.device("cuda", 0)
+_MARK = "_shown_on_card"
+_ANSWERS = {
+    torch.Tensor.device.__get__: lambda card: _CARD if card else torch.device("cpu"),
+    torch.Tensor.is_cuda.__get__: lambda card: card,
+    torch.Tensor.is_cpu.__get__: lambda card: not card,
+    torch.Tensor.get_device: lambda card: 0 if card else -1,
+}
+_MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.cpu: "cpu"}
+
+
+class _OnCard(TorchFunctionMode):
+    """Shows tensors as those of a card, if they were made there or come from one that was."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function in _ANSWERS:
+            return _ANSWERS[function](_is_on_card(args[0]))
+        if function in _MOVES:
+            return _moved(args[0], _MOVES[function] == "cuda", {})
+        if function is torch.Tensor.to:
+            return _to(args, dict(kwargs))
+        wanted = _wanted(kwargs.get("device"))
+        if wanted is not None:
+            kwargs = {**kwargs, "device": "cpu"}
+        result = function(*args, **kwargs)
+        if made := _tensors(result):
+            given = _tensors((args, list(kwargs.values())))
+            card, known = any(map(_is_on_card, given)) if wanted is None else wanted, set(map(id, given))
+            for tensor in made:
+                if id(tensor) not in known or wanted is not None:
+                    _marked(tensor, card)
+        return result
+
+
+def _to(args: tuple, kwargs: dict):
+    """Tensor.to, with the device taken out of its arguments."""
+    tensor, *rest = args
+    wanted = _wanted(kwargs.pop("device", None))
+    if rest and wanted is None:
+        if isinstance(rest[0], torch.Tensor):
+            wanted, rest[0] = _is_on_card(rest[0]), rest[0].dtype
+        elif not isinstance(rest[0], torch.dtype):
+            wanted = _wanted(rest.pop(0))
+    more = dict(zip(("dtype", "non_blocking", "copy"), rest)) | kwargs
+    return _moved(tensor, _is_on_card(tensor) if wanted is None else wanted, more)
+
+
+def _moved(tensor: torch.Tensor, card: bool, more: dict) -> torch.Tensor:
+    other = card != _is_on_card(tensor)
+    moved = tensor.to(**({"dtype": tensor.dtype} | more | ({"copy": True} if other else {})))
+    return moved if moved is tensor else _marked(moved, card)
+
+
+def _wanted(device) -> bool | None:
+    """Whether a device in an argument is the card; None if no device is named."""
+    if device is None:
+        return None
+    kind = "cuda" if type(device) is int else torch.device(device).type
+    return kind != "cpu"
+
+
+def _marked(tensor: torch.Tensor, card: bool) -> torch.Tensor:
+    setattr(tensor, _MARK, card)
+    return tensor
+
+
+def _is_on_card(tensor) -> bool:
+    return getattr(tensor, _MARK, False)
+
+
+def _tensors(value) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
+
+
+# -- what else is asked ----------------------------------------------------------------------------------
+
+
+def _patches(shown: Shown, where: torch.device) -> list:
+    """What stands in place of the functions that are asked about a device."""
+    if shown.device == "cpu":
+        return []
+    facts = KNOWN_DEVICES[CARDS[shown.device]]
+    properties = _properties(facts, shown)
+    hip = shown.device == "hip"
+    stream = SimpleNamespace(cuda_stream=0, device=where, synchronize=_nothing, wait_stream=_nothing)
+    of_torch = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "get_device_name": lambda device=None: facts.name,
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_properties": lambda device=None: properties,
+        "mem_get_info": lambda device=None: (MEMORY, MEMORY),
+        "current_stream": lambda device=None: stream,
+        "default_stream": lambda device=None: stream,
+        "device": lambda device=None: contextlib.nullcontext(),
+        "_lazy_init": _not_shown,
+    }
+    of_torch |= dict.fromkeys(("init", "synchronize", "set_device", "empty_cache"), _nothing)
+    made = [mock.patch.object(torch.cuda, name, value) for name, value in of_torch.items()]
+    made.append(mock.patch.object(torch.version, "hip", "7.0" if hip else None))
+    made.append(mock.patch.object(torch.version, "cuda", None if hip else "13.0"))
+    if hasattr(torch, "accelerator"):
+        made.append(mock.patch.object(torch.accelerator, "is_available", lambda: True))
+        made.append(mock.patch.object(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda")))
+    described = Device(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
+                       torch=torch.__version__, triton=triton.__version__, interpreting=False)  # fmt: skip
+    made.append(mock.patch.object(backend, "interpreting", lambda: False))
+    made.append(mock.patch.object(backend, "torch_device", lambda: where))
+    owners = workshop, sys.modules[Device.__module__]
+    made += [mock.patch.object(owner, "device", lambda: described) for owner in owners]
+    return made
+
+
+def _properties(facts, shown: Shown) -> SimpleNamespace:
+    """What torch.cuda.get_device_properties gives."""
+    major, minor = (9, 0) if shown.device == "cuda" else (9, 4)
+    return SimpleNamespace(
+        name=facts.name,
+        multi_processor_count=shown.multiprocessors,
+        major=major,
+        minor=minor,
+        total_memory=MEMORY,
+        warp_size=facts.warp_size,
+        regs_per_multiprocessor=facts.registers,
+        shared_memory_per_block=48 << 10,
+        shared_memory_per_block_optin=facts.shared_memory,
+        shared_memory_per_multiprocessor=facts.shared_memory,
+        max_threads_per_multi_processor=facts.max_threads,
+        L2_cache_size=50 << 20,
+        gcnArchName=facts.arch,
+    )
+
+
+class _Driver(stand_in.StandInDriver):
+    """Triton's active driver in a world."""
+
+    def __init__(self, shown: Shown, where: torch.device):
+        properties = stand_in.PROPERTIES | {"multiprocessor_count": shown.multiprocessors}
+        if shown.device != "cpu":
+            facts = KNOWN_DEVICES[CARDS[shown.device]]
+            properties |= {"warpSize": facts.warp_size, "max_shared_mem": facts.shared_memory}
+        self.target, self.where = TARGETS[shown.device], where
+        self.utils = SimpleNamespace(get_device_properties=lambda device: dict(properties))
+
+    def get_active_torch_device(self):
+        return self.where
+
+    def get_device_interface(self):
+        return torch.cuda if self.where.type == "cuda" else torch.cpu
+
+
+@contextlib.contextmanager
+def _switch(value: str | None) -> Iterator[None]:
+    """TRITON_INTERPRET has this value; None: it is not set."""
+    before = os.environ.pop(SWITCH, None)
+    if value is not None:
+        os.environ[SWITCH] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(SWITCH, None)
+        if before is not None:
+            os.environ[SWITCH] = before
+
+
+def _nothing(*_, **__):
+    return None
+
+
+def _not_shown(*_, **__):
+    raise NotShown("no card is here")

@@ -1,0 +1,255 @@
+"""08_backward: gradients by kernels, and the loss of a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from workshop.syllabus import find
+
+from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
+from .spec import Bound, Exercise, Mistake
+from .tiles import MATRIX, SUMS, matrices, overlapping
+
+IGNORED = -100
+# exp(x - lse) in float32, where lse is rounded; then the rounding of the output.
+GRADIENTS = {
+    torch.float32: Bound(2e-5, 1e-8),
+    torch.float16: Bound(1e-3, 1.2e-7),
+    torch.bfloat16: Bound(8e-3, 1e-8),
+}
+SOFTMAX = {
+    torch.float32: Bound(2e-5, 2e-7),
+    torch.float16: Bound(1e-3, 5e-7),
+    torch.bfloat16: Bound(8e-3, 5e-7),
+}
+
+
+def _probabilities(sizes, kind, dtype, generator):
+    shape = sizes["rows"], sizes["columns"]
+    return torch.softmax(torch.randn(shape, generator=generator), 1), kind.fill(shape, dtype, generator)
+
+
+def softmax_backward(y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+    y, dy = y.double(), dy.double()
+    return y * (dy - (y * dy).sum(1, keepdim=True))
+
+
+def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The mean loss over the rows whose target is not -100, float64. torch gives NaN if no row counts."""
+    return torch.nn.functional.cross_entropy(logits.double(), targets, ignore_index=IGNORED)
+
+
+def _ignored(logits, targets):
+    targets[::3] = IGNORED
+    return logits, targets
+
+
+def _far_from_0(logits, targets):
+    """exp of the logits overflows, or is 0, if the maximum is not subtracted."""
+    return logits + torch.tensor([120.0, -150.0])[torch.arange(len(logits)) % 2][:, None], targets
+
+
+def _ascending(logits, targets):
+    """Each block has a larger maximum than all before it."""
+    return logits + torch.linspace(-60, 60, logits.shape[1]), targets
+
+
+def _classified(sizes, kind, dtype, generator):
+    m, n = sizes["rows"], sizes["vocabulary"]
+    logits, targets = torch.randn(m, n, generator=generator), torch.randint(0, n, (m,), generator=generator)
+    return kind.fill(logits, targets)
+
+
+LOGITS = Inputs(
+    (TensorArgument(("rows", "vocabulary"), row_stride=True), TensorArgument((), dtype=torch.int64)),
+    (
+        Dimension("rows", (Level("few", between(3, 12)), Level("many", between(20, 70)))),
+        Dimension(
+            "vocabulary",
+            (
+                Level(RAGGED, odd(300, 5000)),
+                Level(WHOLE, fixed(1024, 4096)),
+                Level("one", fixed(1), once=True),
+                Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),
+            ),
+        ),
+    ),
+    tuple(GRADIENTS),
+    (
+        Values("", fill=lambda logits, targets: (logits, targets)),
+        Values("some rows ignored", fill=_ignored),
+        Values("far from 0", about="huge", fill=_far_from_0, once=True, only_with={"vocabulary": (RAGGED, WHOLE)}),
+        Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
+    ),
+    first=(
+        {"rows": 12, "vocabulary": 300},
+        {"rows": 12, "vocabulary": 300, "gradient": True},
+        {"rows": 7, "vocabulary": 4100, "row_stride": 4128, "values": "some rows ignored"},
+        {"rows": 5, "vocabulary": 9001, "gradient": True},
+    ),
+    together=_classified,
+    gradient=0,
+)
+
+
+def _with_gradient(change) -> Callable[..., torch.Tensor]:
+    """The loss, and a gradient that `change` makes of the softmax, the targets, the rows that count, and the scale."""
+
+    def computed(logits, targets, incoming=None):
+        if incoming is None:
+            return cross_entropy(logits, targets)
+        counted = (targets != IGNORED).double()
+        scale = incoming.double() / counted.sum()
+        return change(logits.double().softmax(1), targets, counted[:, None], scale)
+
+    return computed
+
+
+def _one_hot(p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.one_hot(targets.clamp(min=0), p.shape[1]).double()
+
+
+def _loss(change) -> Callable[..., torch.Tensor]:
+    """Another loss, and its gradient."""
+
+    def computed(logits, targets, incoming=None):
+        x = logits.double().requires_grad_(incoming is not None)
+        loss = change(torch.nn.functional.cross_entropy(x, targets, ignore_index=IGNORED, reduction="none"), targets)
+        return loss if incoming is None else torch.autograd.grad(loss, x, incoming.double())[0]
+
+    return computed
+
+
+LOSS_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        _with_gradient(lambda p, targets, counted, scale: p * counted * scale),
+        "The gradient is the softmax: the target is missing.",
+        "Subtract 1 where the column is the target.",
+    ),
+    Mistake(
+        "wrong-value",
+        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets) * counted) * scale),
+        "Rows that do not count have a gradient.",
+        "Store 0 where the target is -100.",
+    ),
+    Mistake(
+        "not-scaled",
+        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted * scale * counted.sum()),
+        "The gradient is that of the sum, not of the mean.",
+        "Divide by the number of rows that count.",
+    ),
+    Mistake(
+        "not-scaled",
+        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted / counted.sum()),
+        "The gradient that comes in was not used.",
+        "Multiply by dloss.",
+    ),
+    Mistake(
+        "not-scaled",
+        _with_gradient(
+            lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted * scale * counted.sum() / len(p)
+        ),
+        "The gradient was divided by all rows.",
+        "Divide by the number of rows that count.",
+    ),
+    Mistake(
+        "wrong-value",
+        _with_gradient(lambda p, targets, counted, scale: (_one_hot(p, targets) - p) * counted * scale),
+        "The sign of the gradient is wrong.",
+        "softmax - 1 at the target, softmax elsewhere.",
+    ),
+    Mistake("wrong-value", _loss(lambda rows, targets: rows.sum()), "The loss is the sum.",
+            "Divide by the number of rows whose target is not -100."),
+    Mistake("wrong-value", _loss(lambda rows, targets: rows.mean()), "The loss was divided by all rows.",
+            "Divide by the number of rows whose target is not -100."),
+)  # fmt: skip
+
+
+def weight_grad(x: torch.Tensor, dy: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
+    return (dy.double() * x.double() * rstd.double()[:, None]).sum(0)
+
+
+def _activations(sizes, kind, dtype, generator):
+    shape = sizes["rows"], sizes["columns"]
+    x, dy = (kind.fill(shape, dtype, generator) for _ in range(2))
+    return x, dy, 0.5 + torch.rand(shape[0], generator=generator)
+
+
+EXERCISES = (
+    Exercise(
+        lesson=find("softmax_backward"),
+        entry="softmax_backward",
+        signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
+        inputs=matrices(MATRIX, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
+        reference=softmax_backward,
+        bounds=SOFTMAX,
+        contiguous=True,
+        mistakes=(
+            Mistake(
+                "wrong-value",
+                lambda y, dy: y.double() * dy.double(),
+                "The output is y * dy: the sum over the row is missing.",
+                "Subtract the sum of y * dy from dy before you multiply by y.",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda y, dy: y.double() * (dy.double() - dy.double().sum(1, keepdim=True)),
+                "The sum adds dy, and not y * dy.",
+                "Add y * dy over the row.",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
+                "The mean of y * dy was subtracted, not the sum.",
+                "Do not divide: the weights y add up to 1 already.",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda y, dy: -softmax_backward(y, dy),
+                "The sign is wrong.",
+                "dx = y * (dy - total).",
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("cross_entropy"),
+        entry="cross_entropy",
+        signature="cross_entropy(logits, targets) -> the mean loss in float32, differentiable; a target of -100 does "
+        "not count",
+        inputs=LOGITS,
+        reference=cross_entropy,
+        bounds=GRADIENTS,
+        output_dtype=torch.float32,
+        computes=True,
+        mistakes=LOSS_MISTAKES,
+    ),
+    Exercise(
+        lesson=find("rms_norm_weight_grad"),
+        entry="rms_norm_weight_grad",
+        signature="rms_norm_weight_grad(x, dy, rstd) -> the sum over rows of dy * x * rstd in float32, the same bits "
+        "on each call, for two matrices with any row strides",
+        inputs=matrices(MATRIX, MATRIX, TensorArgument(("rows",), dtype=torch.float32), together=_activations),
+        reference=weight_grad,
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        same_bits=True,
+        mistakes=(
+            Mistake(
+                "wrong-value",
+                lambda x, dy, rstd: (dy.double() * x.double()).sum(0),
+                "rstd was not used.",
+                "Multiply row i by rstd[i].",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0),
+                "x was not used.",
+                "Multiply dy by x, element by element.",
+            ),
+            overlapping(weight_grad, "x"),
+        ),
+    ),
+)

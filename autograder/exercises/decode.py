@@ -1,0 +1,377 @@
+"""07_attention_decode: one query for each head against a long cache of keys and values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from workshop.stand_in import PROPERTIES
+from workshop.syllabus import find
+
+from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
+from .spec import Bound, Exercise, Mistake
+from .tiles import COLUMNS, ROWS
+
+# What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
+# it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
+BOUNDS = {
+    torch.float32: Bound(4e-5, 2e-5),  # a score of 150 is rounded by 1e-5, and so is the exponent
+    torch.float16: Bound(1e-3, 1e-3),
+    torch.bfloat16: Bound(8e-3, 8e-3),
+}
+SCORES = {dtype: Bound(1e-5, 2e-5) for dtype in BOUNDS}
+SUMS = {dtype: Bound(1e-5, 2e-4) for dtype in BOUNDS}
+LONG = 4096  # tokens, from which a cache must be split
+
+
+def _along(q):
+    """What must be added to a key for a score of 1."""
+    return math.sqrt(q.shape[-1]) * (q / q.pow(2).sum(-1, keepdim=True))[:, None]
+
+
+def _ascending(q, k, v):
+    """Each block has larger scores than all before it, so every block must rescale what was there."""
+    return q, 0.1 * k + torch.linspace(-40, 40, k.shape[1])[:, None] * _along(q), v
+
+
+def _huge(q, k, v):
+    """Scores of which exp overflows, if the maximum is not subtracted."""
+    return q, k + 150 * _along(q), v
+
+
+def _one_large(q, k, v):
+    """One score of each head is far above the others: a maximum that misses its token overflows."""
+    token = torch.arange(len(k)) * 37 % k.shape[1]
+    k[torch.arange(len(k)), token] += 120 * _along(q)[:, 0]
+    return q, k, v
+
+
+def _low(q, k, v):
+    """Scores that are far below 0: a masked lane with the score 0 would be the maximum."""
+    return q, k - 150 * _along(q), v
+
+
+def _alike(q, k, v):
+    """Equal scores and values near 1: a sum in half precision stops to grow."""
+    return 0 * q, k, 1 + 0.01 * v
+
+
+def _cache(sizes, kind, dtype, generator):
+    h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
+    return kind.fill(*(torch.randn(shape, generator=generator) for shape in ((h, d), (h, t, d), (h, t, d))))
+
+
+def _quantised(sizes, kind, dtype, generator):
+    h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
+    k, v = (torch.randint(-127, 128, (h, t, d), generator=generator) for _ in range(2))
+    scales = [(0.5 + torch.rand(h, t, generator=generator)) / 64 for _ in range(2)]
+    return torch.randn(h, d, generator=generator), k, scales[0], v, scales[1]
+
+
+SHORTER = {"tokens": (RAGGED, WHOLE)}
+PLAIN = Values("", fill=lambda q, k, v: (q, k, v))
+SCORED = (
+    PLAIN,
+    Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
+    Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
+    Values("one large score each", about="huge", fill=_one_large, once=True, only_with=SHORTER),
+    Values("low scores", about="negative", fill=_low, once=True, only_with={"tokens": (RAGGED,)}),
+    Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
+)
+DIMENSIONS = (
+    Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
+    Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256)))),
+    Dimension(
+        "tokens",
+        (
+            Level(RAGGED, odd(130, 777)),
+            Level(WHOLE, fixed(128, 256)),
+            Level("one", fixed(1), once=True),
+            Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
+        ),
+    ),
+)
+QUERY = TensorArgument(("heads", "d"), row_stride=True)
+CACHE = TensorArgument(("heads", "tokens", "d"), row_stride=True)
+INT8 = TensorArgument(CACHE.shape, row_stride=True, dtype=torch.int8)
+SCALE = TensorArgument((), dtype=torch.float32)
+
+
+def _inputs(*arguments: TensorArgument, together=_cache, values=SCORED, more: tuple[dict, ...] = ()) -> Inputs:
+    first = {"heads": 2, "tokens": 300, "d": 64}, {"heads": 3, "tokens": 256, "d": 32}, *more
+    return Inputs(arguments, DIMENSIONS, tuple(BOUNDS), values, first, together=together)
+
+
+def decode_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """q·k / √d for each head and token. q (h, d), k (h, t, d) → (h, t), float64."""
+    return torch.einsum("hd,htd->ht", q.double(), k.double()) / math.sqrt(k.shape[-1])
+
+
+def decode_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Attention of one query for each head: softmax of the scores times v. → (h, d), float64."""
+    return torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), v.double())
+
+
+def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return (p.double()[:, None] * v.double()).sum(0)
+
+
+def int8_decode_attention(q, k, k_scale, v, v_scale) -> torch.Tensor:
+    """The same from int8: value = int8 × the scale of its row."""
+    return decode_attention(q, k.double() * k_scale.double()[..., None], v.double() * v_scale.double()[..., None])
+
+
+def _pages(sizes, kind, dtype, generator):
+    """Requests of 1 to `tokens` tokens, in pages that lie in any order. One of them is that long."""
+    requests, page, shape = sizes["requests"], sizes["page"], (sizes["heads"], sizes["d"])
+    most = -(-sizes["tokens"] // page)
+    lengths = torch.randint(1, sizes["tokens"] + 1, (requests,), generator=generator)
+    lengths[requests // 2 : requests // 2 + 1] = sizes["tokens"]
+    pages = torch.randperm(requests * most + 3, generator=generator)
+    table = torch.full((requests, most + 1), 2_000_000_000)  # pages of nobody
+    used = torch.arange(most) < (lengths[:, None] + page - 1) // page
+    table[:, :most][used] = pages[: int(used.sum())]
+    k, v = (torch.randn(len(pages), page, *shape, generator=generator) for _ in range(2))
+    return torch.randn(requests, *shape, generator=generator), k, v, table, lengths
+
+
+INDEX = TensorArgument((), dtype=torch.int32)
+PAGED = Inputs(
+    (TensorArgument(()), TensorArgument(()), TensorArgument(()), INDEX, INDEX),
+    (
+        Dimension("requests", (Level("few", between(2, 4)), Level("one", fixed(1)))),
+        Dimension("heads", (Level("few", between(1, 4)),)),
+        Dimension("d", (Level("usual", fixed(64)), Level("any", fixed(16, 32, 128, 256)))),
+        Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64)))),
+        Dimension(
+            "tokens",
+            (
+                Level(RAGGED, odd(70, 300)),
+                Level(WHOLE, fixed(64, 128)),
+                Level("one", fixed(1), once=True),
+                Level("long", odd(900, 1100), once=True, only_with={"requests": ("one",)}),
+            ),
+        ),
+    ),
+    tuple(BOUNDS),
+    first=({"requests": 3, "heads": 2, "d": 32, "page": 16, "tokens": 40},),
+    together=_pages,
+)
+
+
+def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.Tensor:
+    """q (b, h, d), pages (p, page, h, d), block_table (b, most), lengths (b,) → (b, h, d), float64."""
+    output = torch.empty(q.shape, dtype=torch.float64)
+    page = k_pages.shape[1]
+    for request, length in enumerate(lengths.tolist()):
+        pages = block_table[request, : -(-length // page)].long()
+        k, v = (x[pages].flatten(0, 1)[:length].transpose(0, 1) for x in (k_pages, v_pages))
+        output[request] = decode_attention(q[request], k, v)
+    return output
+
+
+SCORE_MISTAKES = (
+    Mistake(
+        "not-scaled",
+        lambda q, k: decode_scores(q, k) * math.sqrt(k.shape[-1]),
+        "The scores are √d times too large: they were not divided by √d.",
+        "Multiply q, or the scores, by d ** -0.5.",
+    ),
+    Mistake(
+        "not-scaled",
+        lambda q, k: decode_scores(q, k) / math.sqrt(k.shape[-1]),
+        "The scores are √d times too small: they were divided by d.",
+        "Divide by the root of d: multiply by d ** -0.5, once.",
+    ),
+)
+
+
+def _with_scores(change: Callable) -> Callable:
+    """Attention with other scores: change(scores, d)."""
+
+    def computed(q, k, v):
+        scores = change(decode_scores(q, k), k.shape[-1])
+        return torch.einsum("ht,htd->hd", scores.softmax(-1), v.double())
+
+    return computed
+
+
+ATTENTION_MISTAKES = (
+    Mistake(
+        "not-scaled",
+        _with_scores(lambda scores, d: scores * math.sqrt(d)),
+        "The scores were not divided by √d, so the weights are too sharp.",
+        "Multiply q, or the scores, by d ** -0.5.",
+    ),
+    Mistake(
+        "not-scaled",
+        _with_scores(lambda scores, d: scores / math.sqrt(d)),
+        "The scores were divided by d, or twice by √d: the weights are too even.",
+        "Multiply q, or the scores, by d ** -0.5, once.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda q, k, v: v.double().mean(1),
+        "The output is the mean of the values: every token has the same weight.",
+        "The weight of a token is exp(score - maximum).",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda q, k, v: torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), k.double()),
+        "The weights mix the keys, not the values.",
+        "Load the values with v_ptr and the strides of v.",
+    ),
+    Mistake(
+        "not-normalised",
+        lambda q, k, v: torch.einsum(
+            "ht,htd->hd", (decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v.double()
+        ),
+        "The sum of the weights is missing: acc was stored as it is.",
+        "Store acc / s.",
+    ),
+    Mistake(
+        "missing-rescale",
+        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=True),
+        "The sum and the vector still belong to older maxima.",
+        "When the maximum grows, multiply s and acc by exp(m - m_new).",
+    ),
+    Mistake(
+        "missing-rescale",
+        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=False, of_acc=True),
+        "The sum is rescaled, and the vector acc is not.",
+        "Multiply acc by the same exp(m - m_new) as s.",
+    ),
+    Mistake(
+        "missing-rescale",
+        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=False),
+        "The vector acc is rescaled, and the sum is not.",
+        "Multiply s by the same exp(m - m_new) as acc.",
+    ),
+)
+
+
+def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.Tensor:
+    """What the walk over blocks of `block` tokens computes, if the sum or the vector is not rescaled."""
+    scores, v = decode_scores(q, k), v.double()
+    m = torch.full(q.shape[:1], -torch.inf, dtype=torch.float64)
+    s, acc = torch.zeros_like(m), torch.zeros(q.shape, dtype=torch.float64)
+    for x, values in zip(scores.split(block, 1), v.split(block, 1), strict=True):
+        m_new = torch.maximum(m, x.amax(1))
+        rescale, weights = torch.exp(m - m_new), torch.exp(x - m_new[:, None])
+        s = (s if of_sum else s * rescale) + weights.sum(1)
+        acc = (acc if of_acc else acc * rescale[:, None]) + torch.einsum("ht,htd->hd", weights, values)
+        m = m_new
+    return acc / s[:, None]
+
+
+def _programs_for(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
+    """One for each multiprocessor of the stand-in device, if the cache is long."""
+    return PROPERTIES["multiprocessor_count"] if k.shape[1] >= LONG and len(k) else 0
+
+
+EXERCISES = (
+    Exercise(
+        lesson=find("weighted_sum"),
+        entry="weighted_sum",
+        signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
+        inputs=Inputs(
+            (TensorArgument(("rows",)), TensorArgument(("rows", "columns"))),
+            (ROWS, COLUMNS),
+            tuple(SUMS),
+            first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
+        ),
+        reference=_weighted,
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        mistakes=(
+            Mistake("wrong-value", lambda p, v: v.double().sum(0), "p was not used.", "Multiply row i by p[i]."),
+            Mistake(
+                "constant-factor", lambda p, v: _weighted(p, v) / max(len(p), 1), "That is the mean.", "Do not divide."
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("decode_scores"),
+        entry="decode_scores",
+        signature="decode_scores(q, k) -> q·k / sqrt(d) in float32, (h, t), for q (h, d) and k (h, t, d)",
+        inputs=_inputs(QUERY, CACHE, together=lambda *how: _cache(*how)[:2]),
+        reference=decode_scores,
+        bounds=SCORES,
+        output_dtype=torch.float32,
+        mistakes=SCORE_MISTAKES,
+    ),
+    Exercise(
+        lesson=find("decode_attention"),
+        entry="decode_attention",
+        signature="decode_attention(q, k, v) -> softmax(q·k / sqrt(d)) v, (h, d), for q (h, d), k and v (h, t, d)",
+        inputs=_inputs(QUERY, CACHE, CACHE),
+        reference=decode_attention,
+        bounds=BOUNDS,
+        reads_per_element=2,
+        mistakes=ATTENTION_MISTAKES,
+    ),
+    Exercise(
+        lesson=find("split_decode_attention"),
+        entry="split_decode_attention",
+        signature="split_decode_attention(q, k, v) -> the same, with a long cache split over the programs of a device",
+        # neither heads nor parts of d make many programs
+        inputs=_inputs(QUERY, CACHE, CACHE, more=({"heads": 1, "tokens": LONG + 104, "d": 32},)),
+        reference=decode_attention,
+        bounds=BOUNDS,
+        reads_per_element=2,
+        mistakes=ATTENTION_MISTAKES,
+        programs_at_least=_programs_for,
+        in_one_launch=True,
+        limit_seconds=20.0,  # two kernels, compiled for many lengths of parts
+    ),
+    Exercise(
+        lesson=find("int8_decode_attention"),
+        entry="int8_decode_attention",
+        signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
+        inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised, values=(PLAIN,)),
+        reference=int8_decode_attention,
+        bounds=BOUNDS,
+        reads_per_element=2,
+        mistakes=(
+            Mistake(
+                "not-scaled",
+                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, torch.ones_like(k_scale), v, v_scale),
+                "The scores lack the scales of the keys.",
+                "Multiply score i by k_scale[h, i].",
+            ),
+            Mistake(
+                "not-scaled",
+                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, k_scale, v, torch.ones_like(v_scale)),
+                "The output lacks the scales of the values.",
+                "Multiply weight i by v_scale[h, i], where it meets the values. The sum s has no scale.",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
+                "The two scales changed places.",
+                "k_scale belongs to the scores, v_scale to the values.",
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("paged_decode_attention"),
+        entry="paged_decode_attention",
+        signature="paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> (b, h, d), for q (b, h, d), "
+        "pages (p, page, h, d), block_table (b, most) and lengths (b,) in int32",
+        inputs=PAGED,
+        reference=paged_decode_attention,
+        bounds=BOUNDS,
+        mistakes=(
+            Mistake(
+                "wrong-value",
+                lambda q, k, v, table, lengths: paged_decode_attention(
+                    q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths
+                ),
+                "The pages were read in their order in memory.",
+                "Page i of a request is block_table[request, i].",
+            ),
+        ),
+    ),
+)

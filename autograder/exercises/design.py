@@ -1,0 +1,490 @@
+"""The cases of an exercise, from a declaration of what its arguments may be.
+
+An `Inputs` declares axes: the dtypes, the sizes of each dimension, the row strides, the kinds of values, the numbers.
+Each axis has levels, and `pairwise` chooses combinations of them, others in every judgement, in which each level of one
+axis meets each level of every other axis. A level that is there for its own sake is tried once (`once`).
+
+Sources: Ostrand and Balcer, "The category-partition method", 1988, for levels that are tried once; Cohen and others,
+"The AETG system", 1997, for the greedy choice of combinations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+import torch
+
+from ..tensors import dtype_name
+from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
+
+CANDIDATES = 8  # combinations that are tried for each place of a design
+
+# -- levels ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Level:
+    """One kind of choice on an axis. `draw` makes the choice from a seeded generator.
+
+    once: it need not meet the levels of other axes. only_with: by axis, the names of the levels that it may meet.
+    """
+
+    name: str
+    draw: Callable[[torch.Generator], object] = lambda generator: None
+    once: bool = False
+    gpu_only: bool = False
+    only_with: Mapping[str, Iterable[str]] = field(default_factory=dict)
+
+
+Axes = dict[str, tuple[Level, ...]]
+Combination = dict[str, Level]
+
+
+def pairwise(axes: Axes, generator: torch.Generator) -> list[Combination]:
+    """Combinations in which any two levels of different axes meet, if they may; each `once` level is in one of them.
+
+    The first level of an axis is the plainest one: about half of the companions of a `once` level are that.
+    """
+    crossed = {axis: tuple(level for level in levels if not level.once) for axis, levels in axes.items()}
+    wanted = {
+        frozenset(((a, x.name), (b, y.name)))
+        for a, b in combinations(crossed, 2) for x in crossed[a] for y in crossed[b]
+        if _may_meet(a, x, b, y)
+    }  # fmt: skip
+    design = []
+    while wanted:
+        pair = dict(choice(generator, sorted(map(sorted, wanted))))
+        begun = {axis: next(level for level in axes[axis] if level.name == name) for axis, name in pair.items()}
+        tried = filter(None, (_filled(begun, crossed, wanted, generator) for _ in range(CANDIDATES)))
+        best = max(tried, key=lambda each: len(_pairs(each) & wanted), default=None)
+        wanted -= {frozenset(pair.items())} if best is None else _pairs(best)
+        design += [best] if best else []
+    for axis, level in ((axis, level) for axis, levels in axes.items() for level in levels):
+        if (level.once or len(axes) == 1) and not any(made[axis] is level for made in design):
+            made = _around(axis, level, axes, generator)
+            design += [made] if made else []
+    return design
+
+
+def _around(axis: str, level: Level, axes: Axes, generator: torch.Generator) -> Combination | None:
+    """A combination with this level, and few others that are tried once."""
+    for _ in range(50):
+        plain = {a: levels[:1] if integer(generator, 0, 1) else levels for a, levels in axes.items()}
+        if made := _filled({axis: level}, plain, set(), generator) or _filled({axis: level}, axes, set(), generator):
+            return made
+    return None
+
+
+def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Generator) -> Combination | None:
+    """A combination with these levels. Each other axis gets the level that makes most of the wanted pairs."""
+    made = dict(begun)
+    for axis in _shuffled(axes.keys() - begun.keys(), generator):
+        fit = [level for level in axes[axis] if all(_may_meet(axis, level, a, each) for a, each in made.items())]
+        fit = [level for level in fit if not level.once] or fit
+        if not fit:
+            return None
+        new = [len(_pairs({axis: level}, made) & wanted) for level in fit]
+        made[axis] = choice(generator, [level for level, count in zip(fit, new) if count == max(new)])
+    return made
+
+
+def _shuffled(names: Iterable[str], generator: torch.Generator) -> list[str]:
+    names = sorted(names)
+    return [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
+
+
+def _pairs(made: Combination, others: Combination | None = None) -> set:
+    """The pairs of levels in a combination, or those between two."""
+    met = combinations(made.items(), 2) if others is None else product(made.items(), others.items())
+    return {frozenset(((a, x.name), (b, y.name))) for (a, x), (b, y) in met}
+
+
+def _may_meet(a: str, x: Level, b: str, y: Level) -> bool:
+    return y.name in x.only_with.get(b, (y.name,)) and x.name in y.only_with.get(a, (x.name,))
+
+
+# -- sizes -------------------------------------------------------------------------------------------------
+
+
+def odd(low: int, high: int):
+    return lambda generator: integer(generator, low, high) | 1
+
+
+def even(most: int, smallest: int = 4, largest: int = 9):
+    """A multiple of a power of two, 2^smallest to 2^largest, that is no power of two itself."""
+
+    def draw(generator: torch.Generator) -> int:
+        power = 1 << integer(generator, smallest, largest)
+        return power * (2 * integer(generator, 1, max(1, (most // power - 1) // 2)) + 1)
+
+    return draw
+
+
+def fixed(*values):
+    return lambda generator: choice(generator, values)
+
+
+def between(low: int, high: int):
+    return lambda generator: integer(generator, low, high)
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A dimension, which arguments share by its name, and the kinds of sizes that it has."""
+
+    name: str
+    sizes: tuple[Level, ...]
+
+
+RAGGED, EVEN, WHOLE = "ragged", "a multiple of a power of two", "whole blocks"
+
+
+def elements(name: str, least: int = 0) -> Dimension:
+    """The number of elements of a vector."""
+    return Dimension(name, _full(2600, 1024, 2048) + _few(name, least) + (
+        Level("large", odd(90_000, 110_000), once=True, gpu_only=True),
+    ))  # fmt: skip
+
+
+def columns(name: str, least: int = 1, *more: Level) -> Dimension:
+    """The length of a row."""
+    short = Level("short", between(2, 40), once=True)
+    return Dimension(name, (*_full(1100, 512, 1024), *_few(name, least), short, *more))
+
+
+def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
+    """The number of rows. Many of them are tried with short ones, the names of sizes of the other dimension."""
+    none = (Level("none", fixed(0), once=True),) if least == 0 else ()
+    many = Level("many", between(66, 80), once=True, only_with={"columns": short})
+    more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
+    return Dimension(name, (Level("few", between(3, 6)), *none, many, more))
+
+
+def _full(most: int, *whole: int) -> tuple[Level, ...]:
+    return Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole))
+
+
+def _few(name: str, least: int) -> tuple[Level, ...]:
+    return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, "one")) if n >= least)
+
+
+# -- values and row strides ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Values(Level):
+    """One kind of numbers in tensors. `name` is what a learner reads; it is empty for ordinary numbers.
+
+    about: the tags of a case with them. fill(shape, dtype, generator): the numbers, as any floating dtype. Where the
+    result has to be finite, `fill` sees to it. Where an exercise draws its tensors together (`Inputs.together`), what
+    `fill` takes is between the two.
+    """
+
+    fill: Callable[..., torch.Tensor | tuple[torch.Tensor, ...]] = None
+    about: str = ""
+
+
+def _normal(shape, dtype, generator):
+    return torch.randn(shape, generator=generator)
+
+
+NORMAL = Values("", fill=_normal)
+
+STRIDES = (
+    Level("contiguous", lambda generator: None),
+    Level("gaps", lambda generator: integer(generator, 1, 60)),
+    Level("equal rows", lambda generator: 0),
+)
+
+
+def spread(generator: torch.Generator, low: int, high: int, *shape: int) -> torch.Tensor:
+    """Random float32 numbers of both signs. Their sizes are spread evenly over the powers of two, 2^low to 2^high."""
+    exponents = low + (high - low) * torch.rand(shape, generator=generator, dtype=torch.float64)
+    signs = torch.randint(0, 2, shape, generator=generator) * 2 - 1
+    return (signs * 2.0**exponents).float()
+
+
+def of_all_sizes(spare: int = 1) -> Values:
+    """Numbers of all sizes that the dtype has. `spare` powers of two are left, so that the results are finite."""
+
+    def fill(shape, dtype, generator):
+        low, high = (-14, 15) if dtype == torch.float16 else (-120, 127)
+        return spread(generator, low + 4, high - spare, *shape)
+
+    return Values("numbers of all sizes", fill=fill)
+
+
+def with_special_ones(*special: float) -> Values:
+    """Ordinary numbers, and among them infinities, NaN, −0 and numbers too small to be normal; and `special`."""
+
+    def fill(shape, dtype, generator):
+        tiny = torch.finfo(dtype).smallest_normal
+        known = torch.tensor([*special, -0.0, 0.0, tiny / 4, -tiny / 8])
+        x = torch.randn(shape, generator=generator)
+        found = known[torch.randint(len(known), shape, generator=generator)]
+        return torch.where(torch.rand(shape, generator=generator) < 0.1, found, x)
+
+    return Values("inf, NaN and −0 among them", about="special", fill=fill)
+
+
+# -- arguments -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor. shape: names of dimensions. row_stride: any is allowed, 0 too; otherwise it is contiguous.
+
+    any_rank: its shape has the elements of the only dimension along one, two or three axes.
+    dtype: its own; None for that of the case.
+    """
+
+    shape: tuple[str, ...]
+    row_stride: bool = False
+    any_rank: bool = False
+    dtype: torch.dtype | None = None
+
+
+@dataclass(frozen=True)
+class Number:
+    """A plain value with its kinds. Without kinds it is the size of the dimension of its name."""
+
+    name: str
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the arguments of an exercise may be.
+
+    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too.
+    asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
+    together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
+    follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
+    gradient: the argument whose gradient is judged in half of the cases. The output is one number then.
+    outputs: the names of the outputs, if the function returns several. A case judges one of them.
+    """
+
+    arguments: tuple[TensorArgument | Number, ...]
+    dimensions: tuple[Dimension, ...] = ()
+    dtypes: tuple[torch.dtype, ...] = (torch.float32,)
+    values: tuple[Values, ...] = (NORMAL,)
+    first: tuple[dict, ...] = ()
+    large: bool = False
+    asked: Callable[..., bool] = lambda *arguments: True
+    named: Callable[..., str] = lambda *arguments: ", ".join(map(str, arguments))
+    together: Callable[[Mapping[str, int], Values, torch.dtype, torch.Generator], tuple] | None = None
+    gradient: int | None = None
+    outputs: tuple[str, ...] = ()
+
+    @property
+    def tensors(self) -> tuple[TensorArgument, ...]:
+        return tuple(each for each in self.arguments if isinstance(each, TensorArgument))
+
+    @property
+    def any_rank(self) -> bool:
+        return any(each.any_rank for each in self.tensors)
+
+    def axes(self, on_gpu: bool = False) -> Axes:
+        found = {each.name: each.sizes for each in self.dimensions}
+        found |= {each.name: each.levels for each in self.arguments if isinstance(each, Number) and each.levels}
+        if self.tensors:
+            found["dtype"] = tuple(Level(dtype_name(each), fixed(each)) for each in self.dtypes)
+            found["values"] = self.values
+        if any(each.row_stride for each in self.tensors):
+            found["row_stride"] = STRIDES
+        if self.gradient is not None:
+            found["gradient"] = tuple(Level(str(asked), fixed(asked)) for asked in (False, True))
+        if self.any_rank:
+            found["rank"] = tuple(Level(str(rank), fixed(rank)) for rank in (1, 2, 3))
+        return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
+
+    def cases(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
+        """The first cases, and a pairwise design. Cases with ordinary values come before the others."""
+        found = [self.case(**each) for each in self.first]
+        designs = 1 if self.tensors else 2  # plain values cost little, and three of them may have to meet
+        chosen = (each for _ in range(designs) for each in pairwise(self.axes(on_gpu), generator))
+        drawn = [case for each in chosen for case in self._drawn(each, generator)]
+        found += sorted(drawn, key=lambda case: len(case.about))
+        return tuple({case.name: case for case in found[::-1]}.values())[::-1]
+
+    def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
+        """The case of a combination, once for each output."""
+        for _ in range(100):
+            facts = {axis: level.draw(generator) for axis, level in chosen.items() if axis != "values"}
+            numbers = [facts[each.name] for each in self.arguments if isinstance(each, Number)]
+            if self.tensors or self.asked(*numbers):
+                break
+        else:
+            return []
+        if facts.get("row_stride"):  # so many elements between the rows; rows that begin at multiples of 16 are special
+            stride = self._row_length(facts) + facts["row_stride"]
+            facts["row_stride"] = stride if integer(generator, 0, 1) else -(-stride // 16) * 16
+        for _ in range(1, facts.pop("rank", 1)):
+            facts["leading"] = (*facts.get("leading", ()), choice(generator, (3, 5)))
+        if "values" in chosen:
+            facts["values"] = chosen["values"].name
+        return [self.case(**facts, pick=pick) for pick in (range(len(self.outputs)) if self.outputs else (None,))]
+
+    def case(
+        self,
+        dtype: torch.dtype | None = None,
+        row_stride: int | None = None,
+        values: str = "",
+        leading: tuple[int, ...] = (),
+        gradient: bool = False,
+        pick: int | None = None,
+        **sizes,
+    ) -> Case:
+        """The case with these sizes, by the names of dimensions, and numbers. Its values are drawn by `make`.
+
+        leading: lengths of the axes before the only dimension. row_stride: of the first tensor that may have one. Each
+        further one has three elements more between its rows, so that no stride can stand for another.
+        """
+        dtype = dtype or self.dtypes[0]
+        kind = next((each for each in self.values if each.name == values), NORMAL)
+        if not self.tensors:
+            numbers = tuple(sizes[each.name] for each in self.arguments)
+            return Case(self.named(*numbers), lambda generator: numbers)
+        gap = row_stride - self._row_length(sizes) if row_stride else 0
+
+        def make(generator: torch.Generator) -> tuple:
+            drawn = iter(self._drawn_together(sizes, leading, kind, dtype, generator))
+            made, strided = [], 0
+            for each in self.arguments:
+                if isinstance(each, Number):
+                    made.append(sizes[each.name])
+                    continue
+                x = next(drawn).to(each.dtype or dtype)
+                between = gap and gap + 3 * strided
+                made.append(_laid_out(x, row_stride == 0, between, generator) if each.row_stride else Strided(x))
+                strided += each.row_stride
+            return (*made, *([Cotangent(0.5 + torch.rand((), generator=generator))] * gradient))
+
+        shape = (*leading, *(sizes[each.name] for each in self.dimensions))
+        judged = f", {self.outputs[pick]}" if pick is not None else ", the gradient" * gradient
+        name = self._named(shape, dtype, row_stride, values) + judged
+        about = self._about(shape, dtype, row_stride, kind)
+        return Case(name, make, about, pick, self.gradient if gradient else None)
+
+    def _row_length(self, sizes: Mapping[str, int]) -> int:
+        """Elements of a row of the first tensor that may have any row stride."""
+        first = next(each for each in self.tensors if each.row_stride)
+        return math.prod(sizes[name] for name in first.shape[1:])
+
+    def _drawn_together(self, sizes, leading, kind: Values, dtype: torch.dtype, generator) -> tuple[torch.Tensor, ...]:
+        if self.together:
+            return self.together(sizes, kind, dtype, generator)
+        shapes = [(*leading, *(sizes[name] for name in each.shape)) for each in self.tensors]
+        return tuple(kind.fill(shape, dtype, generator) for shape in shapes)
+
+    def _named(self, shape: tuple[int, ...], dtype: torch.dtype, row_stride: int | None, values: str = "") -> str:
+        shown = dtype_name(dtype) if dtype != self.dtypes[0] else ""
+        size = "n = " * (len(shape) == 1) + " × ".join(map(_digits, shape))
+        if len(self.dimensions) > 2:
+            size = ", ".join(f"{each.name} = {_digits(n)}" for n, each in zip(shape, self.dimensions, strict=True))
+        stride = "" if row_stride is None else f"row stride {_digits(row_stride)}"
+        return ", ".join(filter(None, (shown, size, stride, values)))
+
+    def _about(self, shape, dtype: torch.dtype, row_stride: int | None, kind: Values = NORMAL) -> frozenset[Tag]:
+        rows, last = (1, math.prod(shape)) if self.any_rank or len(shape) == 1 else (shape[0], shape[-1])
+        found = {
+            Tag.EMPTY: math.prod(shape) == 0,
+            Tag.SHORT: last < 64 or row_stride == 0,  # all rows are alike, and so are the patterns of their errors
+            Tag.RAGGED: rows * (last % 64) != 0,
+            Tag.MANY: rows > 60,
+            Tag.WIDE: len(shape) == 2 and not self.any_rank and last > 1 << 14,
+            Tag.STRIDED: row_stride is not None and rows > 1,
+            Tag.HALF: dtype.itemsize == 2,
+        }
+        return frozenset(tag for tag, holds in found.items() if holds) | set(map(Tag, kind.about.split()))
+
+    # -- sizes that no case can hold ---------------------------------------------------------------------
+
+    def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
+        """Cases of 10⁴ to 10⁸ elements, with Large arguments: vectors, or matrices that are tall, wide, and neither."""
+        if not self.large:
+            return ()
+        shapes = large_matrices(generator) if len(self.dimensions) == 2 else _large_vectors(generator, self.any_rank)
+        return tuple(self._large(shape, generator) for shape in shapes if self.tensors or shape[0] < MOST_PROGRAMS)
+
+    def _large(self, shape: tuple[int, ...], generator: torch.Generator) -> Case:
+        dtype = choice(generator, self.dtypes)
+        strided = any(each.row_stride for each in self.tensors)
+        row_stride = shape[-1] + integer(generator, 0, 9) if strided else None
+        row_stride = 0 if strided and integer(generator, 0, 3) == 0 else row_stride
+        sizes = dict(zip((each.name for each in self.dimensions), shape))
+
+        def argument(each: TensorArgument | Number) -> Large | object:
+            if isinstance(each, Number):
+                return each.levels[0].draw(generator) if each.levels else shape[0]
+            whole = each.shape[0] != self.dimensions[0].name
+            of_it = shape if each.any_rank else tuple(sizes[name] for name in each.shape)
+            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, whole)
+
+        arguments = tuple(map(argument, self.arguments))
+        name = self._named(shape, dtype, row_stride)
+        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride))
+
+
+def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator) -> Strided:
+    """A tensor with so many elements between its rows; or, if they are equal, with a row stride of 0.
+
+    With three axes, the rows are those of the last two; or there are gaps
+    between these, too; or the second axis is the outer one, as in a cache that is written token by token.
+    """
+    if equal:
+        return Strided(x[integer(generator, 0, len(x) - 1)].expand(x.shape).contiguous() if len(x) else x, 0)
+    if not gap:
+        return Strided(x)
+    if x.ndim < 3 or gap % 3 == 0:
+        return Strided(x, math.prod(x.shape[1:]) + gap)
+    first, second, last = x.shape
+    last += gap
+    return Strided(x, strides=(second * last, last, 1) if gap % 3 == 1 else (last, first * last, 1))
+
+
+def _digits(n: int) -> str:
+    return f"{n:,}" if n >= 10_000 else str(n)
+
+
+def _runs(level: Level, on_gpu: bool) -> bool:
+    """A GPU fuses x * c - m into one operation: right answers differ for huge x. The executor has judged those."""
+    return "far" not in getattr(level, "about", "") if on_gpu else not level.gpu_only
+
+
+NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
+MOST_BLOCKS = 65_536 * 1024  # elements: more blocks of 1024 than a grid's second axis has places
+MOST_PROGRAMS = 1_000_000  # of an exercise with one program for each element
+
+
+def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int, ...]]:
+    """One of 10⁴ to 10⁶ elements, one beyond 2²⁴, and one beyond MOST_BLOCKS. One is odd."""
+    small = int(10 ** (4 + 2 * float(torch.rand((), generator=generator))))
+    middle = NARROW_ENDS[-1] + int(10 ** (4 + 3 * float(torch.rand((), generator=generator))))
+    sizes = small, middle, integer(generator, MOST_BLOCKS, 10**8)
+    made, turn = [], integer(generator, 0, 2)
+    for i, size in enumerate(sizes):
+        power = (1, 1 << integer(generator, 1, 4), 1 << integer(generator, 5, 9))[(i + turn) % 3]
+        size = (size // power | 1) * power
+        leading = choice(generator, (3, 5, 7)) if any_rank and integer(generator, 0, 1) else 0
+        made.append((leading, (size // leading // power | 1) * power) if leading else (size,))
+    return made
+
+
+def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
+    """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows."""
+    usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
+    return [
+        (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
+        (integer(generator, last, 4 * last) // usual, usual),
+        (integer(generator, 30, 200), integer(generator, 17_000, 30_000) | 1),
+        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
+    ]
+
+
+def unfilled(*shape: int) -> Strided:
+    """A tensor argument without values, for measuring time."""
+    return Strided(torch.empty(shape, device="meta"))

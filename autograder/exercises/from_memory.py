@@ -1,0 +1,120 @@
+"""The empty cells that open lessons 2, 3, 4 and 8: a kernel of the lesson before, written without looking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from workshop.syllabus import find
+
+from .cases import integer
+from .design import Level, Number
+from .softmax import ROW_VALUES, rows_of_a_softmax
+from .spec import Bound, Exercise, Mistake
+from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
+
+SCALED = {
+    torch.float32: Bound(4e-7, 1e-44),
+    torch.float16: Bound(1.2e-3, 6e-8),
+    torch.bfloat16: Bound(1.2e-2, 1e-40),
+}
+
+
+def max_and_sum(x: torch.Tensor, of_max: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """The maximum of each row, and the sum of exp(x − maximum); of_max: the share of it that is subtracted."""
+    x, largest = x.double(), x.double().amax(1) if len(x) else x.new_empty(0).double()
+    return largest, torch.exp(x - of_max * largest[:, None]).sum(1)
+
+
+def _sums(compute: Callable, advice: str, what: str) -> Mistake:
+    return Mistake("wrong-value", compute, f"That is the {what} of each row.", advice)
+
+
+def _float_of_eighths(generator: torch.Generator) -> float:
+    return integer(generator, 5, 30) / 8
+
+
+def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
+    """The sums of a walk over blocks, each with the maximum so far."""
+    parts = x.double().split(block, 1)
+    so_far = torch.stack([part.amax(1) for part in parts]).cummax(0).values
+    return sum(torch.exp(part - m[:, None]).sum(1) for part, m in zip(parts, so_far))
+
+
+EXERCISES = (
+    Exercise(
+        lesson=find("scale_vector"),
+        entry="scale_vector",
+        signature="scale_vector(x, a) -> a * x, for a contiguous vector",
+        inputs=vectors(
+            Number("a", (Level("a", _float_of_eighths),)), first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
+        ),
+        reference=lambda x, a: x.double() * a,
+        bounds=SCALED,
+        mistakes=(
+            Mistake("wrong-value", lambda x, a: x.double(), "The output is x: nothing was scaled.", "Multiply by a."),
+            Mistake("wrong-value", lambda x, a: x + float(a), "The output is x + a.", "Multiply."),
+        ),
+    ),
+    Exercise(
+        lesson=find("row_sum"),
+        entry="row_sum",
+        signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
+        inputs=matrices(MATRIX, large=True),
+        reference=lambda x: x.double().sum(1),
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        mistakes=(
+            _sums(lambda x: x.double().mean(1), "Add, do not divide.", "mean"),
+            _sums(lambda x: x.double().amax(1), "Use tl.sum, not tl.max.", "maximum"),
+            overlapping(lambda x: x.sum(1), "x"),
+        ),
+    ),
+    Exercise(
+        lesson=find("row_max_and_sum"),
+        entry="row_max_and_sum",
+        signature="row_max_and_sum(x) -> the maximum of each row and the sum of exp(x - maximum), both in float32, for "
+        "a contiguous matrix",
+        inputs=replace(
+            rows_of_a_softmax(ROW_VALUES, row_stride=False),
+            outputs=("the maxima", "the sums"),
+            first=tuple({"rows": 3, "columns": n, "pick": pick} for n in (300, 2503) for pick in (0, 1)),
+            large=False,
+        ),
+        reference=max_and_sum,
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        mistakes=(
+            Mistake("wrong-value", lambda x: max_and_sum(x)[::-1], "The two outputs changed places.",
+                    "Return the maxima first."),
+            Mistake("wrong-value", lambda x: (max_and_sum(x)[0], x.double().sum(1)), "The sums add x, and not exp.",
+                    "Add tl.exp(x - m)."),
+            Mistake("overflow", lambda x: max_and_sum(x, 0.0), "The sums add exp(x): the maximum is not subtracted.",
+                    "Add tl.exp(x - m)."),
+            Mistake("wrong-value", lambda x: (max_and_sum(x)[0], max_and_sum(x)[1].log()), "The logarithm of the sums "
+                    "is not asked for.", "Store the sum as it is."),
+            Mistake("missing-rescale", lambda x, block: (max_and_sum(x)[0], _without_rescale(x, block)),
+                    "The sum still belongs to older maxima.", "When the maximum grows, multiply the sum by "
+                    "exp(old maximum - new maximum)."),
+        ),
+    ),
+    Exercise(
+        lesson=find("logsumexp_rows"),
+        entry="logsumexp_rows",
+        signature="logsumexp_rows(x) -> the logarithm of the sum of exp of each row in float32, for a contiguous "
+        "matrix",
+        inputs=rows_of_a_softmax(ROW_VALUES, row_stride=False),
+        reference=lambda x: x.double().logsumexp(1),
+        bounds={dtype: Bound(1e-6, 1e-5) for dtype in SUMS},
+        output_dtype=torch.float32,
+        mistakes=(
+            _sums(lambda x: x.double().exp().sum(1), "Store m + tl.log(s).", "sum of exp"),
+            _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
+            _sums(
+                lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,275 @@
+"""01b_tiles: blocks with two dimensions, addresses that come out of memory, and three broken kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from workshop.syllabus import find
+
+from .cases import rows_one_apart
+from .design import (
+    NORMAL,
+    RAGGED,
+    WHOLE,
+    Dimension,
+    Inputs,
+    Level,
+    Number,
+    TensorArgument,
+    Values,
+    between,
+    columns,
+    elements,
+    fixed,
+    odd,
+    of_all_sizes,
+    with_special_ones,
+)
+from .spec import Bound, Exercise, Mistake
+from .vector_add import EXACT
+
+# Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
+SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
+
+# Blocks of several rows need many of them, with rows of each length.
+ROWS = Dimension(
+    "rows",
+    (
+        Level(RAGGED, odd(37, 200)),
+        Level("few", between(3, 6)),
+        Level(WHOLE, fixed(64, 128)),
+        Level("none", fixed(0), once=True),
+        Level("one", fixed(1), once=True),
+        Level("a thousand", odd(900, 1100), once=True, only_with={"columns": ("short",)}),
+    ),
+)
+COLUMNS = columns("columns", 1, Level("long", odd(4100, 5100), once=True, only_with={"rows": ("few",)}))
+MATRIX = TensorArgument(("rows", "columns"), row_stride=True)
+COLUMN = TensorArgument(("rows",))
+ROW = TensorArgument(("columns",))
+
+
+def matrices(*arguments: TensorArgument, values: tuple[Values, ...] = (NORMAL,), more=(), **named) -> Inputs:
+    """What the arguments of an exercise about a matrix may be. more: sizes of cases that come first, too."""
+    first = {"rows": 37, "columns": 300}, {"rows": 64, "columns": 256}, *more
+    return Inputs(arguments, (ROWS, COLUMNS), tuple(EXACT), values, first, **named)
+
+
+def vectors(*more: Number, first: tuple[dict, ...]) -> Inputs:
+    """What the arguments of an exercise about one vector may be: the vector and numbers."""
+    special = with_special_ones(math.inf, -math.inf)
+    arguments = (TensorArgument(("n",)), *more)
+    return Inputs(arguments, (elements("n"),), tuple(EXACT), (NORMAL, of_all_sizes(), special), first, large=True)
+
+
+def _number(low: float, high: float) -> Callable[[torch.Generator], float]:
+    return lambda generator: low + (high - low) * float(torch.rand((), generator=generator))
+
+
+def _below_zero(shape, dtype, generator):
+    """A maximum that begins with 0 is wrong."""
+    return -5 - torch.rand(shape, generator=generator)
+
+
+def _gathered(sizes, kind, dtype, generator):
+    m, n = sizes["rows"], sizes["columns"]
+    index = torch.randint(0, max(m, 1), (m + 3 if m else 0,), generator=generator)
+    return kind.fill((max(m, 1), n), dtype, generator), index
+
+
+def _kept(sizes, kind, dtype, generator):
+    """Half of the elements are kept, and one row keeps nothing. kind: what becomes of the rest."""
+    shape = sizes["rows"], sizes["columns"]
+    keep = torch.rand(shape, generator=generator) < 0.5
+    keep[:1] = False
+    return kind.fill(torch.randn(shape, generator=generator), keep), keep
+
+
+# Rows that are all alike would have an infinite element where another one keeps it.
+KEPT = (
+    Values("", fill=lambda x, keep: x),
+    Values(
+        "-inf where nothing is kept",
+        about="special",
+        fill=lambda x, keep: x.masked_fill(~keep & (torch.arange(len(x))[:, None] % 2 == 0), -torch.inf),
+        only_with={"row_stride": ("contiguous", "gaps")},
+    ),
+)
+
+
+def masked_mean(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    return torch.where(keep, x.double(), 0.0).sum(1) / keep.sum(1).clamp(min=1)
+
+
+def _row_max(x: torch.Tensor) -> torch.Tensor:
+    return x.double().amax(1) if len(x) else x.new_empty(0).double()
+
+
+def overlapping(compute: Callable, what: str) -> Mistake:
+    """The row stride was taken as 1: only a view that passes no stride does so."""
+    return Mistake(
+        "stride-ignored",
+        lambda x, *rest: compute(rows_one_apart(x.double()), *rest),
+        f"Row r of {what} was read from element r on: its stride was taken as 1.",
+        "Pass x.stride(0) to the kernel, and begin row r at r * row_stride.",
+    )
+
+
+EXERCISES = (
+    Exercise(
+        lesson=find("outer_add"),
+        entry="outer_add",
+        signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
+        inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2)), large=True),
+        reference=lambda x, y: x.double()[:, None] + y.double(),
+        bounds=EXACT,
+        mistakes=(
+            Mistake("wrong-value", lambda x, y: x[:, None] - y, "The output is x[i] - y[j].", "Add them."),
+            Mistake("wrong-value", lambda x, y: x[:, None] * y, "The output is x[i] * y[j].", "Add them."),
+            Mistake(
+                "wrong-value",
+                lambda x, y: x.double()[:, None] + 0 * y.double(),
+                "The output is x[i] in all columns: y was not added.",
+                "Add y[None, :] to x[:, None].",
+            ),
+            Mistake(
+                "wrong-value",
+                lambda x, y: 0 * x.double()[:, None] + y.double(),
+                "The output is y[j] in all rows: x was not added.",
+                "Add x[:, None] to y[None, :].",
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("row_bias"),
+        entry="row_bias",
+        signature="row_bias(x, b) -> x + b in each row, for a matrix with any row stride and a vector",
+        inputs=matrices(MATRIX, ROW, values=(NORMAL, of_all_sizes(spare=2)), large=True),
+        reference=lambda x, b: x.double() + b.double(),
+        bounds=EXACT,
+        contiguous=True,
+        mistakes=(
+            Mistake("wrong-value", lambda x, b: x.double(), "The output is x: b was not added.", "Load b and add it."),
+            Mistake("wrong-value", lambda x, b: x - b.double(), "The output is x - b.", "Add b."),
+            Mistake(
+                "wrong-value",
+                lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
+                "Each row has one number of b: b[row] was added, not b[column].",
+                "b has a number for each column: load b_ptr + columns, and add b[None, :].",
+            ),
+            overlapping(lambda x, b: x + b.double(), "x"),
+        ),
+    ),
+    Exercise(
+        lesson=find("transpose"),
+        entry="transpose",
+        signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
+        inputs=matrices(MATRIX),
+        reference=lambda x: x.double().t(),
+        bounds=EXACT,
+        contiguous=True,
+        mistakes=(
+            Mistake(
+                "wrong-value",
+                lambda x: x.double().reshape(x.shape[1], x.shape[0]),
+                "The output has the elements of x in the order of x: nothing was exchanged.",
+                "Element (row, column) of x belongs at column * n + row of the output, if x has n rows.",
+            ),
+            overlapping(lambda x: x.t(), "x"),
+        ),
+    ),
+    Exercise(
+        lesson=find("column_sum"),
+        entry="column_sum",
+        signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
+        inputs=matrices(MATRIX),
+        reference=lambda x: x.double().sum(0),
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        mistakes=(
+            Mistake("wrong-value", lambda x: x.double().mean(0), "That is the mean of each column.", "Do not divide."),
+            Mistake("wrong-value", lambda x: x.double().amax(0), "That is the maximum of each column.", "Use tl.sum."),
+            overlapping(lambda x: x.sum(0), "x"),
+        ),
+    ),
+    Exercise(
+        lesson=find("gather_rows"),
+        entry="gather_rows",
+        signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
+        inputs=matrices(MATRIX, TensorArgument((), dtype=torch.int64), together=_gathered),
+        reference=lambda table, index: table.double()[index],
+        bounds=EXACT,
+        contiguous=True,
+        mistakes=(
+            Mistake(
+                "wrong-value",
+                lambda table, index: table.double()[torch.arange(len(index)) % len(table)],
+                "The output has the rows of the table in their own order: the index was not used.",
+                "Load index_ptr + rows, and use what it holds as the row in the table.",
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("lost_lane"),
+        entry="clamp",
+        signature="clamp(x, low, high) -> x, with what is below low or above high brought to it",
+        inputs=vectors(
+            Number("low", (Level("low", _number(-1, -0.1)),)),
+            Number("high", (Level("high", _number(0.1, 1)),)),
+            first=({"n": 1000, "low": -0.5, "high": 0.75}, {"n": 2048, "low": -0.25, "high": 0.5}),
+        ),
+        reference=lambda x, low, high: x.double().clamp(low, high),
+        bounds=EXACT,
+        mistakes=(
+            Mistake("wrong-value", lambda x, low, high: x.double().clamp(min=low), "Nothing is below low, but elements "
+                    "are above high.", "Take the smaller of the value and high, too: tl.minimum."),
+            Mistake("wrong-value", lambda x, low, high: x.double().clamp(max=high), "Nothing is above high, but "
+                    "elements are below low.", "Take the larger of the value and low, too: tl.maximum."),
+            Mistake("wrong-value", lambda x, low, high: x.double(), "The output is x.", "Clamp it."),
+        ),
+    ),
+    Exercise(
+        lesson=find("found_race"),
+        entry="row_max",
+        signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
+        inputs=matrices(
+            MATRIX, values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True)), large=True
+        ),
+        reference=_row_max,
+        bounds=EXACT,
+        mistakes=(
+            Mistake("wrong-value", lambda x: x.double().amin(1), "That is the minimum of each row.", "Use tl.max."),
+            Mistake("wrong-value", lambda x: x.double().amax(1).clamp(min=0), "No maximum is below 0.",
+                    "Begin with -float('inf'), and load with other=-float('inf')."),
+            overlapping(_row_max, "x"),
+        ),
+    ),
+    Exercise(
+        lesson=find("found_nan"),
+        entry="masked_mean",
+        signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
+        inputs=matrices(MATRIX, TensorArgument((), dtype=torch.bool), values=KEPT, together=_kept),
+        reference=masked_mean,
+        bounds=SUMS,
+        output_dtype=torch.float32,
+        mistakes=(
+            Mistake("nan", lambda x, keep: (x.double() * keep).sum(1) / keep.sum(1),
+                    "Two things are NaN: inf * 0, where an infinite element is not kept, and 0 / 0, where nothing is.",
+                    "Choose with tl.where(keep, x, 0.0), and divide by tl.maximum(count, 1.0).",
+                    known_by_constant=True),
+            Mistake("nan", lambda x, keep: torch.where(keep, x.double(), 0.0).sum(1) / keep.sum(1),
+                    "A row that keeps nothing is 0 / 0, which is NaN.", "Divide by tl.maximum(count, 1.0).",
+                    known_by_constant=True),
+            Mistake("nan", lambda x, keep: (x.double() * keep).sum(1) / keep.sum(1).clamp(min=1),
+                    "An element that is not kept may be infinite, and inf * 0 is NaN.",
+                    "Choose with tl.where(keep, x, 0.0): it computes with neither.", known_by_constant=True),
+            Mistake("wrong-value", lambda x, keep: torch.where(keep, x.double(), 0.0).sum(1),
+                    "That is the sum of what is kept.", "Divide it by the number of kept elements."),
+            Mistake("wrong-value", lambda x, keep: torch.where(keep, x.double(), 0.0).mean(1),
+                    "The sum was divided by the length of the row.", "Divide by the number of kept elements."),
+        ),
+    ),
+)  # fmt: skip

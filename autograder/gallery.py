@@ -1,0 +1,122 @@
+"""The galleries of answers: right/<exercise>/<variant>.py must pass, wrong ones must fail under a name.
+
+A wrong answer is a file, wrong/<exercise>/<slug>__<name>.py, or an `Edit` of a right answer: wrong/<exercise>.py lists
+them in `EDITS`. An answer that needs a version of Triton gets the slug not-in-this-triton on other versions. A file
+says so in its first line, `# needs triton<3.9`; an edit in its field `needs`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from workshop import hints
+
+from .exercises import EXERCISES
+
+SOLUTION = "the solution"
+
+
+class BadEdit(ValueError):
+    """An edit does not apply to the answer that it changes. The message says why."""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A wrong answer that is a right one with a few changes.
+
+    slug: the diagnosis that the answer must get. name: what is wrong, in a few words joined by `_`.
+    changes: old text -> new text. Each old text occurs exactly once in what is changed.
+    thought: what the learner thought. of: the variant that is changed, a file of right/<exercise>/ or the solution.
+    needs: the versions of Triton that can compile it, as "triton<3.9".
+    """
+
+    slug: str
+    name: str
+    changes: dict[str, str]
+    thought: str = ""
+    of: str = SOLUTION
+    needs: str = ""
+
+    def applied_to(self, text: str) -> str:
+        """The wrong answer. Raises BadEdit if an old text does not occur exactly once in `text`."""
+        for old, new in self.changes.items():
+            if text.count(old) != 1:
+                raise BadEdit(f"{old!r} occurs {text.count(old)} times in {self.of}, and not once")
+            text = text.replace(old, new)
+        return text
+
+
+@dataclass(frozen=True)
+class Known:
+    """An answer of a gallery: where it is kept, its source, its slug (None if it is right), what Triton it needs."""
+
+    path: Path
+    name: str
+    exercise: str
+    source: str
+    slug: str | None = None
+    needs: str = ""
+
+    @property
+    def label(self) -> str:
+        """How reports name it: a file, or a file and an edit in it."""
+        return str(self.path) if self.path.stem == self.name else f"{self.path}: {self.name}"
+
+
+def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Known]:
+    """The answers of a gallery, for `exercises` or for all that exist, right ones first.
+
+    Raises BadEdit if an edit does not apply. The message names the edit.
+    """
+    wanted = set(exercises or EXERCISES)
+    found = [known for kind in ("right", "wrong") for known in _files(folder, kind) if known.exercise in wanted]
+    for path in sorted((folder / "wrong").glob("*.py")):
+        if path.stem in wanted:
+            found += _edits(path, {known.name: known.source for known in found if known.exercise == path.stem})
+    return sorted(found, key=lambda known: (known.slug is not None, known.exercise, known.name))
+
+
+def _files(folder: Path, kind: str) -> Iterator[Known]:
+    for path in (folder / kind).glob("*/*.py"):
+        source = path.read_text(encoding="utf-8")
+        slug = path.stem.split("__")[0] if kind == "wrong" else None
+        needs = re.match(r"# needs (\S+)$", source, re.M)
+        yield Known(path, path.stem, path.parent.name, source, slug, needs[1] if needs else "")
+
+
+def _edits(path: Path, right: dict[str, str]) -> Iterator[Known]:
+    for edit in runpy.run_path(str(path))["EDITS"]:
+        name = f"{edit.slug}__{edit.name}"
+        try:
+            source = edit.applied_to(solution(path.stem) if edit.of == SOLUTION else right[edit.of])
+        except KeyError:
+            raise BadEdit(f"{path}: {name}: there is no right answer {edit.of}") from None
+        except BadEdit as error:
+            raise BadEdit(f"{path}: {name}: {error}") from None
+        yield Known(path, name, path.stem, source, edit.slug, edit.needs)
+
+
+@cache
+def solution(exercise: str) -> str:
+    """The course's solution of an exercise, below those imports of its lesson that it uses.
+
+    Raises BadEdit if this copy of the course has no solutions.
+    """
+    cell = hints.answer_cell(exercise)
+    if cell is None:
+        raise BadEdit(f"the solution of {exercise} is not part of this copy of the course")
+    used = {node.id for node in ast.walk(ast.parse(cell[0])) if isinstance(node, ast.Name)}
+    script = hints.SOLUTIONS / f"{EXERCISES[exercise].notebook}.py"
+    imports = [
+        ast.unparse(node)
+        for node in ast.parse(script.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        and any((each.asname or each.name) in used for each in node.names)
+    ]
+    return "\n".join([*imports, "", "", cell[0], ""])

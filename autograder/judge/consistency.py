@@ -1,0 +1,231 @@
+"""One call, one result: on every machine, and whatever was called before.
+
+The cases show a host function one machine, and a few calls. What passes is planned again: on stand-ins for machines of
+other kinds and sizes, and in one long run of calls with shapes, strides and dtypes interleaved. A call that launches
+other work there than in its case is replayed like a case, and must give the right result, too.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from ..box import Outcome
+from ..box.wire import Report
+from ..box.wire.requests import PlanCase, PlanRequest, Shown
+from ..diagnosis import diagnose
+from ..exercises.cases import Case, Strided, Tag
+from ..exercises.spec import Exercise
+from ..tensors import dtype_name
+from ..verdict import Finding
+from .trials import Drawn, Trials
+
+# The long run is in the first, which is as the one of the cases. Each pair of a kind and a size is there.
+WORLDS = (
+    Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 37), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
+    Shown("hip", 132, interpret=True), Shown("cuda", 37), Shown("hip", 2), Shown("cpu", 132),
+)  # fmt: skip
+CALLS = 480  # of all worlds together: each is one line of a report, which has at most 512
+SECONDS = 3.0  # of computing for all calls: fewer calls if they take longer
+SMALL = 1 << 16  # elements; larger tensors are not in the long run
+MOST_FORMS = 12  # that are made from the first case
+MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
+
+
+@dataclass(frozen=True)
+class _Call:
+    """drawn: the case. number: among the cases, or None for a form that no case has."""
+
+    drawn: Drawn
+    number: int | None
+    world: int
+    alone: bool = False
+    calls_before: int = 0
+
+    @property
+    def where(self) -> str:
+        return f"after {self.calls_before} other calls" if self.world == 0 else f"shown as {WORLDS[self.world]}"
+
+    def request(self) -> PlanCase:
+        configuration = self.number if self.drawn.configuration is None else self.drawn.configuration
+        return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone)
+
+
+def inconsistency(trials: Trials) -> Finding | None:
+    """What is wrong with a right answer on another machine, or after other calls."""
+    calls = _calls(trials)
+    reports = _planned(trials, calls)
+    alone = {id(call.drawn): reports[i] for i, call in enumerate(calls) if call.alone and i in reports}
+    differing: dict[tuple, tuple[_Call, dict, dict]] = {}
+    for i, report in sorted(reports.items()):
+        call = calls[i]
+        usual = _trace(alone.get(id(call.drawn))) if call.number is None else trials.traces.get(call.number)
+        trace = _trace(report)
+        if usual is None or trace == usual:
+            continue  # this form is refused, or nothing differs
+        if trace is not None:
+            differing.setdefault((id(call.drawn), str(trace)), (call, usual, trace))
+        elif not _is_our_limit(report):
+            return _explained(diagnose(trials.unplanned(_at(call), report, True)), call, "")
+    trials.elsewhere = [trace for _, _, trace in differing.values()]
+    return _replayed(trials, list(differing.values()))
+
+
+def only_for_cards(trials: Trials, observations: list) -> Finding | None:
+    """The finding about a function that raises an error for each tensor of the CPU, and works on tensors of a card."""
+    troubles = [o.trouble for o in observations]
+    if trials.on_gpu or trials.traces or not all(t and t.kind == "exception" for t in troubles):
+        return None
+    calls = [_Call(drawn, i, 1) for i, drawn in enumerate(trials.cases)]
+    if not any(map(_trace, _planned(trials, calls).values())):
+        return None
+    trouble = troubles[0]
+    return Finding(
+        "runtime-error",
+        f"{trouble.type}{': ' * bool(trouble.message)}{trouble.message[:300]} ({observations[0].case.name}).",
+        "This machine has no GPU: here the function gets tensors of the CPU, and it refuses them. It was tried on a "
+        "stand-in for a GPU, and accepts its tensors.",
+        "leave out the test for a GPU, or compare the devices of the tensors with one another.",
+        trouble.line,
+        trouble.code,
+    )
+
+
+def _planned(trials: Trials, calls: list[_Call]) -> dict[int, Report | Outcome]:
+    requests = tuple(call.request() for call in calls)
+    return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS), len(calls))
+
+
+def _trace(report: Report | Outcome | None) -> dict | None:
+    trace = report.trace if isinstance(report, Report) else None
+    return trace if trace and "steps" in trace else None
+
+
+def _is_our_limit(report: Report | Outcome) -> bool:
+    """Whether a plan failed for what only our stand-in for a machine lacks, or for the time of so many calls."""
+    if isinstance(report, Outcome):
+        return bool(report.exceeded)
+    return bool(report.error) and report.error.kind in ("not-shown", "no-card", "memory")
+
+
+def _replayed(trials: Trials, differing: list[tuple[_Call, dict, dict]]) -> Finding | None:
+    """Replays the calls that launch other work than in their case."""
+    grids = [each for each in differing if _without_grids(each[1]) == _without_grids(each[2])]
+    others = [each for each in differing if each not in grids]
+    grids.sort(key=lambda each: -each[0].drawn.expected.numel())
+    chosen = others[:MOST_REPLAYED] + grids[:MOST_GRIDS]
+    seen = trials.replay({i: (_at(call), trace) for i, (call, _, trace) in enumerate(chosen)})
+    for i, (call, usual, trace) in enumerate(chosen):
+        if i in seen and (found := diagnose(seen[i])):
+            return _explained(found, call, _difference(usual, trace))
+    return None
+
+
+def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding | None:
+    if finding is None:
+        return None
+    usually = "The same call alone is right." if call.world == 0 else "The same call is right with tensors of the CPU."
+    means = " ".join(filter(None, [usually, difference, finding.means]))
+    return replace(finding, means=means)
+
+
+def _at(call: _Call) -> Drawn:
+    return replace(call.drawn, case=replace(call.drawn.case, name=f"{call.drawn.case.name}, {call.where}"))
+
+
+# -- the calls -------------------------------------------------------------------------------------------
+
+
+def _calls(trials: Trials) -> list[_Call]:
+    """The long run, with forms that no case has, and then all cases in each other world."""
+    cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
+    shuffle = random.Random(trials.seed)
+    few = min(len(cases), CALLS // 2 // len(WORLDS))  # other ones in each world
+    elsewhere = [_Call(drawn, n, world) for world in range(1, len(WORLDS)) for drawn, n in shuffle.sample(cases, few)]
+    made = [trials.drawn(case, 700 + i) for i, case in enumerate(other_forms(trials.exercise, trials.cases))]
+    most = min(CALLS, int(SECONDS / max(trials.seconds_of_a_plan, 1e-4)))
+    forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
+    long: list = []
+    room = max(most - len(elsewhere) - len(made), len(forms))
+    while forms and len(long) < room:
+        long += shuffle.sample(forms, len(forms))[: room - len(long)]
+    alone = [_Call(drawn, None, 0, alone=True) for drawn in made]
+    return alone + [_Call(drawn, n, 0, calls_before=i) for i, (drawn, n) in enumerate(long)] + elsewhere
+
+
+def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
+    """The first ordinary case in other dtypes, in other shapes with as many elements, and with other strides."""
+    base = next((each for each in cases if each.tensors and _ordinary(each)), None)
+    if base is None:
+        return []
+    shapes = {tuple(a.values.shape) for a in base.tensors}
+    (shape, *others) = shapes
+    forms: list[tuple[int, ...]] = [shape]
+    if not others and len(shape) == 2:
+        rows, columns = shape
+        forms += [(rows * k, columns // k) for k in (2, 3, 4) if columns % k == 0] + [(columns, rows)]
+    floating = list(exercise.bounds) if exercise.inputs else [None]  # where all tensors have one dtype
+    wider = (0, 3) if not others and len(shape) == 2 else (0,)
+    made = []
+    for more in wider:
+        for form in forms:
+            for dtype in floating:
+                size, kind = " × ".join(map(str, form)), dtype_name(dtype) if dtype else ""
+                name = ", ".join(filter(None, [size, kind, f"row stride + {more}" * (more > 0)]))
+                half = {Tag.HALF} if dtype and dtype.itemsize == 2 else set()
+                about = base.case.about | {Tag.AGAIN} | half
+                make = _changed(base.case, form if len(forms) > 1 else None, dtype, more)
+                made.append(replace(base.case, name=name, make=make, about=about))
+    return made[:MOST_FORMS]
+
+
+def _ordinary(each: Drawn) -> bool:
+    unfit = {Tag.SHORT, Tag.EMPTY, Tag.WIDE, Tag.MANY, Tag.STRIDED}
+    return each.expected.numel() > 64 and not each.case.about & unfit
+
+
+def _changed(case: Case, shape, dtype, more: int):
+    def make(generator):
+        return tuple(changed(a) if isinstance(a, Strided) else a for a in case.make(generator))
+
+    def changed(argument: Strided) -> Strided:
+        values = argument.values if shape is None else argument.values.reshape(shape)
+        values = values.to(dtype) if dtype and values.is_floating_point() else values
+        return Strided(values, shape[1] + more if more else None)
+
+    return make
+
+
+# -- what differs ----------------------------------------------------------------------------------------
+
+
+def _without_grids(trace: dict) -> list:
+    return [{k: v for k, v in step.items() if k != "grid"} for step in trace["steps"]]
+
+
+def _difference(usual: dict, trace: dict) -> str:
+    """What differs between two traces of one call, in words."""
+    before, now = ([s for s in each["steps"] if s.get("op") == "launch"] for each in (usual, trace))
+    names = [[str(step.get("kernel")) for step in each] for each in (before, now)]
+    if names[0] != names[1]:
+        first, then = (", ".join(each) or "no kernel" for each in names)
+        return f"There it launches {first}; here {then}."
+    for one, other in zip(before, now):
+        if said := _of_a_launch(one, other):
+            return f"There the launch of {str(one.get('kernel'))[:100]} {said}."
+    return "What torch does before or after the launch differs."
+
+
+def _of_a_launch(one: dict, other: dict) -> str:
+    """How two launches of one kernel differ; "" if they do not."""
+    before, now = (each.get("args") if isinstance(each.get("args"), dict) else {} for each in (one, other))
+    for name, value in before.items():
+        new = now.get(name)
+        if new != value:
+            given = isinstance(value, dict) or isinstance(new, dict)
+            return f"gets another tensor as {name} than here" if given else f"has {name} = {value}; here it is {new}"
+    if one.get("options") != other.get("options"):
+        return f"has the options {one.get('options')}; here {other.get('options')}"
+    if one.get("grid") != other.get("grid"):
+        return f"has the grid {one.get('grid')}; here {other.get('grid')}"
+    return "runs another program than here" if one.get("program") != other.get("program") else ""

@@ -1,0 +1,177 @@
+"""One call, one result: on stand-ins for other machines, and after many other calls."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from triton.runtime import driver
+
+import workshop
+from autograder.box.inside.worlds import NotShown, World
+from autograder.box.wire.requests import Shown
+from autograder.exercises import find
+from autograder.judge import consistency
+from autograder.judge.trials import Trials
+
+PLAIN = (Path(__file__).parent / "right" / "vector_add" / "plain.py").read_text()
+HOST = "    output = torch.empty_like(x)\n"
+
+
+def answer(first: str, before: str = "") -> str:
+    """A right answer whose host function begins with other lines."""
+    body = "".join(f"    {line}\n" for line in first.splitlines())
+    return PLAIN.replace(HOST, body + HOST, 1).replace("def add(", f"{before}\n\n\ndef add(", 1)
+
+
+# -- what a world answers --------------------------------------------------------------------------------
+
+
+def test_a_tensor_is_on_the_card_of_its_world():
+    with World(Shown("cuda", 132)) as world, world.calls():
+        x = world.placed(torch.ones(2, 4))
+        assert x.is_cuda and x.device == torch.device("cuda", 0) and x.get_device() == 0
+        made = [x[1:], x.t(), x.half(), x + 1, x.to(x.device), torch.empty_like(x), torch.empty(3, device="cuda"),
+                torch.zeros(2, device=0), torch.cat([x, x]), x.cpu().cuda(), x.cpu().to(x), x.split(1)[0]]  # fmt: skip
+        assert all(each.is_cuda for each in made)
+        hosts = [x.cpu(), x.to("cpu"), torch.empty(3), torch.empty(2, dtype=x.dtype), torch.ones_like(x, device="cpu")]
+        assert not any(each.is_cuda for each in hosts)
+        assert x.cpu().data_ptr() != x.data_ptr()
+    assert not x.is_cuda
+
+
+@pytest.mark.parametrize("kind, version, backend, warp", [("cuda", "cuda", "cuda", 32), ("hip", "hip", "hip", 64)])
+def test_torch_triton_and_workshop_tell_one_machine(kind, version, backend, warp):
+    before = driver.active
+    with World(Shown(kind, 37)):
+        active = driver.active
+        assert torch.cuda.is_available() and torch.cuda.get_device_properties(0).multi_processor_count == 37
+        assert active.utils.get_device_properties(0)["multiprocessor_count"] == 37 == workshop.device().multiprocessors
+        assert active.utils.get_device_properties(0)["warpSize"] == warp
+        assert active.get_current_target().backend == backend and getattr(torch.version, version)
+        assert active.get_active_torch_device().type == "cuda" == workshop.DEVICE.type
+    assert driver.active is before and not torch.version.hip or torch.cuda.is_available()
+
+
+def test_the_switch_is_set_around_calls_only(monkeypatch):
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    with World(Shown("cuda", 2, interpret=True)) as world:
+        assert "TRITON_INTERPRET" not in os.environ
+        with world.calls():
+            assert os.environ["TRITON_INTERPRET"] == "1"
+    assert os.environ["TRITON_INTERPRET"] == "0"
+
+
+def test_what_a_world_lacks_is_said_to_be_ours():
+    with World(Shown("cuda", 2)), pytest.raises(NotShown):
+        torch.cuda._lazy_init()
+
+
+# -- answers ---------------------------------------------------------------------------------------------
+
+OTHER = "y = x"  # makes the output x + x
+DEVICES = {
+    "tensors of a card": f"if x.is_cuda:\n    {OTHER}",
+    "its device": f"if x.device.type == 'cuda' and x.numel() < 100:\n    {OTHER}",
+    "torch's question": f"if torch.cuda.is_available():\n    {OTHER}",
+    "AMD": f"if torch.version.hip:\n    {OTHER}",
+    "the switch is set": f"import os\nif os.environ.get('TRITON_INTERPRET') == '1':\n    {OTHER}",
+    "the switch is not set": f"import os\nif not os.environ.get('TRITON_INTERPRET'):\n    {OTHER}",
+    "many multiprocessors": "p = triton.runtime.driver.active.utils.get_device_properties(0)\n"
+                            f"if p['multiprocessor_count'] > 100:\n    {OTHER}",
+}  # fmt: skip
+
+
+@pytest.fixture
+def here(judge):
+    if judge.backend != "interpreter":
+        pytest.skip("the executor's judge does this")
+    return judge
+
+
+@pytest.mark.parametrize("what", DEVICES)
+def test_a_branch_for_another_machine_is_tried(here, what):
+    verdict = here.judge("vector_add", answer(DEVICES[what]), seed=1)
+    assert verdict.diagnosis == "wrong-value" and "shown as" in verdict.message, verdict.to_text()
+    assert "gets another tensor as y_ptr" in verdict.finding.means
+
+
+def test_torch_does_not_compute_on_a_card(here):
+    verdict = here.judge("vector_add", answer("if x.is_cuda:\n    return x + y"), seed=1)
+    assert verdict.diagnosis == "no-triton-kernel", verdict.to_text()
+
+
+STATE = {
+    "a ring of results": ("r = R.setdefault((x.shape, x.dtype), [])\nr.append(r[-20] if len(r) > 20 else x.clone())\n"
+                          "if len(r) > 20:\n    return r[-1]", "R = {}"),
+    "a count of calls": (f"C.append(1)\nif len(C) > 100:\n    {OTHER}", "C = []"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", STATE)
+def test_what_is_kept_over_many_calls_shows(here, what):
+    verdict = here.judge("vector_add", answer(*STATE[what]), seed=1)
+    assert verdict.diagnosis == "wrong-value" and "other calls" in verdict.message, verdict.to_text()
+
+
+RIGHT = {
+    "what a stand-in lacks": "if x.is_cuda:\n    torch.cuda.Stream()",
+    "what a stand-in has": "if x.is_cuda:\n    torch.cuda.synchronize()\n    torch.cuda.current_stream().cuda_stream",
+    "a count": "C = globals().setdefault('C', [])\nC.append(len(C))",
+}
+
+
+@pytest.mark.parametrize("what", RIGHT)
+def test_a_right_answer_stays_right(here, what):
+    verdict = here.judge("vector_add", answer(RIGHT[what]), seed=1)
+    assert verdict.passed, verdict.to_text()
+
+
+@pytest.mark.parametrize("file", ["fused_softmax/tutorial_persistent", "wide_softmax/persistent_online"])
+def test_a_grid_may_follow_the_multiprocessors(here, file):
+    name = file.partition("/")[0]
+    verdict = here.judge(name, (Path(__file__).parent / "right" / f"{file}.py").read_text(), seed=1)
+    assert verdict.passed, verdict.to_text()
+
+
+@pytest.mark.parametrize("line", ["assert x.is_cuda", "if not x.is_cuda:\n    raise ValueError('a GPU is needed')"])
+def test_who_wants_a_card_is_told_that_none_is_here(here, line):
+    verdict = here.judge("vector_add", answer(line), seed=1)
+    assert verdict.diagnosis == "runtime-error" and "This machine has no GPU" in verdict.message, verdict.to_text()
+
+
+def test_an_error_that_any_machine_gives_is_told_as_it_is(here):
+    verdict = here.judge("vector_add", answer("raise ValueError('never')"), seed=1)
+    assert verdict.diagnosis == "runtime-error" and "no GPU" not in verdict.message
+
+
+# -- the calls -------------------------------------------------------------------------------------------
+
+
+class Backend:
+    backend = "interpreter"
+
+
+@pytest.mark.parametrize("name", ["first_kernel", "vector_add", "bug_hunt", "fused_softmax"])
+def test_each_case_is_called_in_each_world_and_often_in_the_first(name):
+    trials = Trials(Backend, find(name), "", seed=1)
+    trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
+    calls = consistency._calls(trials)
+    assert len(calls) <= 500
+    for world in range(1, len(consistency.WORLDS)):
+        there = {call.number for call in calls if call.world == world}
+        assert len(there) == min(len(trials.traces), 26) and there <= set(trials.traces)
+    small = {n for n, drawn in enumerate(trials.cases) if drawn.expected.numel() <= consistency.SMALL}
+    often = [call.number for call in calls if call.world == 0]
+    assert all(often.count(n) > 1 for n in small)
+
+
+def test_forms_that_no_case_has_are_called_too():
+    trials = Trials(Backend, find("fused_softmax"), "", seed=1)
+    made = [trials.drawn(case, i) for i, case in enumerate(consistency.other_forms(trials.exercise, trials.cases))]
+    (first, *_) = (each.tensors[0] for each in made)
+    sizes = {each.tensors[0].values.numel() for each in made}
+    assert len(sizes) == 1 and len({each.tensors[0].values.shape for each in made}) > 2
+    assert len({each.tensors[0].values.dtype for each in made}) > 1 and first.values.ndim == 2

@@ -1,0 +1,63 @@
+"""Wrong answers to lost_lane that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "out-of-bounds-load", "mask_not_repaired",
+        {"mask = offsets < n_elements":
+         "mask = offsets <= n_elements"},
+    ),
+    Edit(
+        "unwritten-output", "offset_not_repaired",
+        {"tl.arange(0, BLOCK_SIZE)":
+         "tl.arange(1, BLOCK_SIZE + 1)"},
+    ),
+    Edit(
+        "unwritten-output", "mask_too_narrow",
+        {"mask = offsets < n_elements":
+         "mask = offsets < n_elements - 1"},
+    ),
+    Edit(
+        "wrong-value", "limits_exchanged",
+        {"tl.minimum(tl.maximum(x, low), high)":
+         "tl.minimum(tl.maximum(x, high), low)"},
+    ),
+    Edit(
+        "wrong-value", "only_low",
+        {"tl.minimum(tl.maximum(x, low), high)":
+         "tl.maximum(x, low)"},
+    ),
+    Edit(
+        "wrong-value", "only_high",
+        {"tl.minimum(tl.maximum(x, low), high)":
+         "tl.minimum(x, high)"},
+    ),
+    Edit(
+        "wrong-value", "nothing",
+        {"tl.minimum(tl.maximum(x, low), high)":
+         "x"},
+    ),
+    Edit(
+        "wrong-program-id", "block_of_the_first_program",
+        {"tl.program_id(axis=0) * BLOCK_SIZE + ":
+         ""},
+    ),
+    Edit(
+        "tail-wrong", "grid_rounded_down",
+        {"triton.cdiv(n_elements, 256)":
+         "max(1, n_elements // 256)"},
+    ),
+    Edit(
+        "input-modified", "in_place",
+        {"output = torch.empty_like(x)":
+         "output = x"},
+    ),
+    Edit(
+        "low-precision", "in_half",
+        {"x = tl.load(x_ptr + offsets, mask=mask)":
+         "x = tl.load(x_ptr + offsets, mask=mask).to(tl.float16)",
+         ".to(x.dtype), mask=mask)":
+         ", mask=mask)"},
+    ),
+)

@@ -1,9 +1,0 @@
-LDS = {"gfx90a": 64 * 1024, "gfx942": 64 * 1024, "gfx950": 160 * 1024}
-
-
-def occupancy(vgprs, lds_bytes, num_warps, arch):
-    allocated = (vgprs + 7) // 8 * 8
-    workgroups = min(8, 512 // allocated) * 4 // num_warps
-    if lds_bytes:
-        workgroups = LDS[arch] // lds_bytes
-    return workgroups * num_warps // 4

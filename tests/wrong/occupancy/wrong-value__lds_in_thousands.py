@@ -1,9 +1,0 @@
-LDS = {"gfx90a": 64_000, "gfx942": 64_000, "gfx950": 160_000}
-
-
-def occupancy(vgprs, lds_bytes, num_warps, arch):
-    alloc = (vgprs + 7) // 8 * 8
-    groups = min(8, 512 // alloc) * 4 // num_warps
-    if lds_bytes:
-        groups = min(groups, LDS[arch] // lds_bytes)
-    return groups * num_warps // 4

@@ -1,0 +1,28 @@
+"""Wrong answers to occupancy_launch that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "wrong-shape", "limits",
+        {'CDNA = ("gfx90a", "gfx940", "gfx941", "gfx942", "gfx950")':
+         "CDNA = ('gfx908', 'gfx90a', 'gfx940', 'gfx941', 'gfx942', 'gfx950')",
+         "by_shared_memory, by_threads))": "by_shared_memory, by_threads)), by_threads"},
+    ),
+    Edit(
+        "wrong-value", "at_most_32",
+        {"return device.multiprocessors * max(1, min(limits))":
+         "return device.multiprocessors * max(1, min(*limits, 32))"},
+        of="list_of_limits",
+    ),
+    Edit(
+        "wrong-value", "registers_in_steps",
+        {"limits = [registers // (num_regs * threads), device.max_threads // threads]":
+         "limits = [registers // (-(-num_regs // 8) * 8 * threads), device.max_threads // threads]"},
+        of="list_of_limits",
+    ),
+    Edit(
+        "wrong-value", "warps_for_threads",
+        {"threads = num_warps * device.warp_size": "threads = num_warps"},
+    ),
+)

@@ -1,0 +1,52 @@
+"""Wrong answers to paged_decode_attention that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "wrong-value", "pages_in_order",
+        {"tl.load(table_ptr + request * most + start // PAGE).to(tl.int64)":
+         "(start // PAGE).to(tl.int64) + request * 0"},
+    ),
+    Edit(
+        "out-of-bounds-load", "table_of_the_first_request",
+        {"table_ptr + request * most + start":
+         "table_ptr + start"},
+    ),
+    Edit(
+        "out-of-bounds-load", "token_for_page",
+        {"start // PAGE).to":
+         "start).to"},
+        "The table has one entry for each page, not for each token.",
+    ),
+    Edit(
+        "wrong-value", "last_page_whole",
+        {"mask = start + tl.arange(0, PAGE) < length":
+         "mask = tl.arange(0, PAGE) < PAGE"},
+    ),
+    Edit(
+        "wrong-value", "heads_outermost",
+        {"rows = (page * PAGE + tl.arange(0, PAGE)) * heads + head":
+         "rows = (page * heads + head) * PAGE + tl.arange(0, PAGE)"},
+    ),
+    Edit(
+        "wrong-value", "acc_not_rescaled",
+        {"acc = acc * rescale + ":
+         "acc = acc + "},
+    ),
+    Edit(
+        "wrong-value", "no_root",
+        {"to(tl.float32) * scale":
+         "to(tl.float32)"},
+    ),
+    Edit(
+        "wrong-value", "request_and_head_exchanged",
+        {"output_ptr + (request * heads + head) * D":
+         "output_ptr + (head * tl.num_programs(0) // heads + request) * D"},
+    ),
+    Edit(
+        "wrong-value", "last_page_left_out",
+        {"for start in range(0, length, PAGE):":
+         "for start in range(0, length - PAGE + 1, PAGE):"},
+    ),
+)

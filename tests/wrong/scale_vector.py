@@ -1,0 +1,46 @@
+"""Wrong answers to scale_vector that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "out-of-bounds-load", "no_mask_on_the_load",
+        {"tl.load(x_ptr + offsets, mask=mask)":
+         "tl.load(x_ptr + offsets)"},
+    ),
+    Edit(
+        "out-of-bounds-store", "no_mask_on_the_store",
+        {"a * x, mask=mask)":
+         "a * x)"},
+    ),
+    Edit(
+        "wrong-program-id", "block_of_the_first_program",
+        {"tl.program_id(axis=0) * BLOCK_SIZE + ":
+         ""},
+    ),
+    Edit(
+        "wrong-value", "a_not_used",
+        {"a * x, mask":
+         "x, mask"},
+    ),
+    Edit(
+        "wrong-value", "added",
+        {"a * x, mask":
+         "a + x, mask"},
+    ),
+    Edit(
+        "tail-wrong", "grid_rounded_down",
+        {"triton.cdiv(n_elements, 1024)":
+         "max(1, n_elements // 1024)"},
+    ),
+    Edit(
+        "unwritten-output", "one_program",
+        {"(triton.cdiv(n_elements, 1024),)":
+         "(1,)"},
+    ),
+    Edit(
+        "input-modified", "in_place",
+        {"output = torch.empty_like(x)":
+         "output = x"},
+    ),
+)

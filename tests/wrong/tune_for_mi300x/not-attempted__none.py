@@ -1,2 +1,0 @@
-def tune_for_mi300x():
-    return None

@@ -1,0 +1,443 @@
+"""How a value of all programs at once is kept: as a torch tensor, or as one of the classes here.
+
+A tensor has a leading axis for the programs, or length 1 there if it is the same for all; behind it are the axes of
+the block. An axis of length 1 stands for equal elements along it. Indices, addresses and masks are nearly always
+Symbolic: a few numbers for each program, which are not written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+
+from .formats import torch_dtype
+from .program import Operation
+
+
+class TooLarge(Exception):
+    """The addresses of a large launch are not a few numbers for each program, or it takes more than Watch.most."""
+
+
+def column(numbers: torch.Tensor, axes: int) -> torch.Tensor:
+    """One number for each program, as a value with so many axes of length 1 behind the programs' axis."""
+    return numbers.reshape(numbers.shape[:1] + (1,) * axes)
+
+
+def along(axis: int, count: int, axes: int) -> torch.Tensor:
+    """0, 1, 2, … along one of so many axes, int64."""
+    return torch.arange(count).reshape((count,) + (1,) * (axes - axis - 1))
+
+
+def lattice(base: torch.Tensor, steps, counts) -> torch.Tensor:
+    """base + i·steps[0] + j·steps[1] + …: (programs, *counts), with length 1 along an axis where nothing varies."""
+    axes = len(counts)
+    found = column(base, axes)
+    for axis, (step, count) in enumerate(zip(steps, counts)):
+        if step and count > 1:
+            found = found + along(axis, count, axes) * step
+    return found
+
+
+def row_major(shape) -> tuple[int, ...]:
+    """The steps that number the elements of a block."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+class Symbolic:
+    """A block that is not written out. parts: what is known of each axis; `equal` where nothing varies along it."""
+
+    __slots__ = ("parts", "shape")
+    equal: int | None = None
+
+    def like(self, parts, shape) -> Symbolic:
+        """The same programs' numbers with other axes."""
+        raise NotImplementedError
+
+    def expand_dims(self, axis: int) -> Symbolic:
+        parts = (*self.parts[:axis], self.equal, *self.parts[axis:])
+        return self.like(parts, (*self.shape[:axis], 1, *self.shape[axis:]))
+
+    def permuted(self, order) -> Symbolic:
+        return self.like(tuple(self.parts[i] for i in order), tuple(self.shape[i] for i in order))
+
+    def broadcast(self, shape) -> Symbolic:
+        """In a larger shape, where nothing varies along the axes that grow."""
+        parts = zip(self.parts, self.shape, shape)
+        return self.like(tuple(part if n == whole else self.equal for part, n, whole in parts), tuple(shape))
+
+
+class Affine(Symbolic):
+    """base[p] + i·steps[0] + j·steps[1] + …: what indices and addresses nearly always are.
+
+    base: int64, (programs,) or (1,). steps: Python integers. shape: of the block. dtype: of the value.
+    """
+
+    __slots__ = ("base", "dtype")
+    equal = 0
+
+    def __init__(self, base: torch.Tensor, steps: tuple[int, ...], shape: tuple[int, ...], dtype: torch.dtype):
+        self.base, self.parts, self.shape, self.dtype = base, steps, shape, dtype
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        return self.parts
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all elements of a program's block are equal."""
+        return not any(self.parts)
+
+    def like(self, parts, shape):
+        return Affine(self.base, parts, shape, self.dtype)
+
+    def of(self, programs: torch.Tensor) -> Affine:
+        """For these programs of the batch alone."""
+        return self if len(self.base) == 1 else Affine(self.base[programs], self.parts, self.shape, self.dtype)
+
+    def tensor(self) -> torch.Tensor:
+        """The value, written out along the axes on which it varies."""
+        return lattice(self.base, self.parts, self.shape).to(self.dtype)
+
+    def fits(self) -> Affine | torch.Tensor:
+        """Itself, or, where 32 bits do not hold it, the number that wraps around."""
+        if self.dtype == torch.int64 or not self.base.numel():
+            return self
+        low, high = map(int, torch.aminmax(self.base))
+        for size, step in zip(self.shape, self.parts):
+            low, high = low + min((size - 1) * step, 0), high + max((size - 1) * step, 0)
+        bounds = torch.iinfo(self.dtype)
+        return self if bounds.min <= low and high <= bounds.max else self.tensor()
+
+    def plus(self, other) -> Affine | torch.Tensor | None:
+        """self + other, if that is one again."""
+        if isinstance(other, Affine):
+            shape = tuple(map(max, self.shape, other.shape))
+            steps = zip(self.broadcast(shape).parts, other.broadcast(shape).parts)
+            return Affine(self.base + other.base, tuple(a + b for a, b in steps), shape, self.dtype).fits()
+        if isinstance(other, torch.Tensor) and other.shape[1:].numel() == 1:
+            return Affine(self.base + other.reshape(-1).long(), self.parts, self.shape, self.dtype).fits()
+        return None
+
+    def times(self, factor: int) -> Affine | torch.Tensor:
+        return Affine(self.base * factor, tuple(step * factor for step in self.parts), self.shape, self.dtype).fits()
+
+    def below(self, bound: torch.Tensor) -> Rect | None:
+        """Where the value is less than a number of each program; None if that is no rectangle."""
+        varies = [axis for axis, (step, size) in enumerate(zip(self.parts, self.shape)) if step and size > 1]
+        if len(varies) != 1 or self.parts[varies[0]] < 0:
+            return None
+        step, size = self.parts[varies[0]], self.shape[varies[0]]
+        count = torch.div(bound.reshape(-1).long() - self.base + step - 1, step, rounding_mode="floor").clamp_(0, size)
+        return Rect(tuple(count if axis == varies[0] else None for axis in range(len(self.shape))), self.shape)
+
+
+class Rect(Symbolic):
+    """A mask that is true in the first counts[axis][p] elements along each axis.
+
+    counts: int64 of (programs,) or (1,) for each axis; None: all elements.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, counts: tuple[torch.Tensor | None, ...], shape: tuple[int, ...]):
+        self.parts, self.shape = counts, shape
+
+    @property
+    def counts(self) -> tuple[torch.Tensor | None, ...]:
+        return self.parts
+
+    def like(self, parts, shape):
+        return Rect(parts, shape)
+
+    def of(self, programs: torch.Tensor) -> Rect:
+        """For these programs of the batch alone."""
+        return Rect(tuple(c if c is None or len(c) == 1 else c[programs] for c in self.parts), self.shape)
+
+    def tensor(self) -> torch.Tensor:
+        axes = len(self.shape)
+        value = torch.ones((1,) * (axes + 1), dtype=torch.bool)
+        for axis, (count, size) in enumerate(zip(self.parts, self.shape)):
+            if count is not None:
+                value = value & (along(axis, size, axes) < column(count, axes))
+        return value
+
+    def both(self, other: Rect) -> Rect:
+        parts = (a if b is None else b if a is None else torch.minimum(a, b) for a, b in zip(self.parts, other.parts))
+        return Rect(tuple(parts), tuple(map(max, self.shape, other.shape)))
+
+    def broadcast(self, shape):
+        """Written out where a shortened axis of length 1 becomes longer."""
+        shortened = any(c is not None and n != whole for c, n, whole in zip(self.parts, self.shape, shape))
+        return self.tensor() if shortened else super().broadcast(shape)
+
+
+class Doubtful:
+    """A value with lanes that nothing defined: those of a load that its mask switched off, and what follows from them.
+
+    value: a tensor. undefined: a bool tensor that broadcasts to it.
+    """
+
+    __slots__ = ("value", "undefined")
+
+    def __init__(self, value: torch.Tensor, undefined: torch.Tensor):
+        self.value, self.undefined = value, undefined
+
+
+class Later:
+    """A value that is computed when an access or a condition asks for it: where only addresses are wanted, few are.
+
+    depth: how many of them stand behind one another.
+    """
+
+    __slots__ = ("compute", "value", "depth")
+
+    def __init__(self, compute: Callable, depth: int = 0):
+        self.compute, self.value, self.depth = compute, None, depth
+
+    def now(self):
+        """The value. Raises TooLarge if it stands in memory, which is not read where only addresses are wanted."""
+        if self.compute is not None:
+            self.value, self.compute = self.compute(), None
+        return self.value
+
+
+def _not_read():
+    raise TooLarge
+
+
+UNKNOWN = Later(_not_read)  # what stands in memory
+DEEPEST = 100  # values behind one another
+
+
+def later(given: list, compute: Callable) -> Later:
+    """compute(*given) with all of them computed, when it is asked for."""
+    waiting = [each for each in given if isinstance(each, Later)]
+    depth = 1 + max((each.depth for each in waiting), default=0)
+    if UNKNOWN in waiting or depth > DEEPEST:
+        return UNKNOWN
+    return Later(lambda: compute(*map(now, given)), depth)
+
+
+class View:
+    """What tl.make_block_ptr and tl.make_tensor_descriptor give: a block of a tensor.
+
+    base: (programs,). sizes, strides and offsets: for each axis a tensor of one number for each program. block: its
+    shape. padding: what lanes outside of the tensor hold.
+    """
+
+    __slots__ = ("base", "sizes", "strides", "offsets", "block", "padding")
+
+    def __init__(self, base, sizes, strides, offsets, block, padding: float = 0.0):
+        self.base, self.sizes, self.strides, self.offsets = base, sizes, strides, offsets
+        self.block, self.padding = tuple(block), padding
+
+    def at(self, offsets) -> View:
+        return View(self.base, self.sizes, self.strides, offsets, self.block, self.padding)
+
+    def lanes(self, itemsize: int, checked, rows: torch.Tensor | None = None, granule: int = 1):
+        """The address of each lane of the block, and which lie inside along the axes `checked`: None if these are none.
+
+        rows: (programs, rows), the places along the first axis. granule: the last axis ends at a multiple of it.
+        """
+        axes, mask = len(self.block), None
+        address = column(self.base, axes)
+        for axis, (size, stride, offset) in enumerate(zip(self.sizes, self.strides, self.offsets)):
+            place = column(offset.long(), axes) + along(axis, self.block[axis], axes)
+            if rows is not None and axis == 0:
+                place = rows.long().unsqueeze(-1)
+            address = address + place * column(stride.long(), axes) * itemsize
+            if axis in checked:
+                end = column(size.long(), axes)
+                if axis == axes - 1:
+                    end = torch.div(end + granule - 1, granule, rounding_mode="floor") * granule
+                inside = (place >= 0) & (place < end)
+                mask = inside if mask is None else mask & inside
+        return address, mask
+
+
+# --- what a value is ---------------------------------------------------------------------------------------
+
+
+def now(value):
+    """The value itself, if it was left for later."""
+    return value.now() if isinstance(value, Later) else value
+
+
+def plain(value):
+    """A value as a tensor, without what is known of its undefined lanes; what is no value as it is."""
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, Symbolic):
+        return value.tensor()
+    if isinstance(value, Doubtful):
+        return value.value
+    return plain(value.now()) if isinstance(value, Later) else value
+
+
+def doubt(value) -> torch.Tensor:
+    """Which lanes of a value are undefined; it broadcasts to the value."""
+    if isinstance(value, Doubtful):
+        return value.undefined
+    return torch.zeros((1,) * plain(value).ndim, dtype=torch.bool)
+
+
+def of(value, programs: torch.Tensor):
+    """A value of these programs of the batch, one behind the other."""
+    if isinstance(value, torch.Tensor):
+        return value if len(value) == 1 else value[programs]
+    if isinstance(value, Symbolic):
+        return value.of(programs)
+    if isinstance(value, Later):
+        return value if value is UNKNOWN else later([value], lambda found: of(found, programs))
+    if isinstance(value, Doubtful):
+        return Doubtful(of(value.value, programs), of(value.undefined, programs))
+    parts = (value.base, value.sizes, value.strides, value.offsets)
+    chosen = [[of(n, programs) for n in part] if isinstance(part, list) else of(part, programs) for part in parts]
+    return View(*chosen, value.block, value.padding)
+
+
+def merged(on: torch.Tensor, new, old):
+    """For each program the new value where `on`, else the old one."""
+    if isinstance(new, Later) or isinstance(old, Later):
+        return later([new, old], lambda new, old: merged(on, new, old))
+    if isinstance(new, Affine) and isinstance(old, Affine) and (new.parts, new.shape) == (old.parts, old.shape):
+        return Affine(torch.where(on, new.base, old.base), new.parts, new.shape, new.dtype)
+    if isinstance(new, View):
+        return new.at([torch.where(on, a, b) for a, b in zip(new.offsets, old.offsets)])
+    if isinstance(new, Doubtful) or isinstance(old, Doubtful):
+        return Doubtful(merged(on, plain(new), plain(old)), merged(on, doubt(new), doubt(old)))
+    new, old = plain(new), plain(old)
+    return torch.where(column(on, max(new.ndim, old.ndim) - 1), new, old)
+
+
+# --- operations whose result is Symbolic. Each gives None where it is not. ---------------------------------
+
+
+def _splat(operation: Operation, type, number):
+    scalar = type.scalar
+    if isinstance(number, (Doubtful, Later)) or not (scalar.kind == "pointer" or scalar.name in ("i32", "i64")):
+        return None
+    number, axes = plain(number), len(type.shape)
+    return Affine(number.reshape(-1).long(), (0,) * axes, type.shape, number.dtype)
+
+
+def _make_range(operation: Operation, type, start: int, end: int):
+    return Affine(torch.tensor([start]), (1,), (end - start,), torch.int32)
+
+
+def _add(operation: Operation, x, y):
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Affine) and (found := one.plus(other)) is not None:
+            return found
+    return None
+
+
+def _sub(operation: Operation, x, y):
+    negative = y.times(-1) if isinstance(x, Affine) and isinstance(y, Affine) else None
+    return x.plus(negative) if isinstance(negative, Affine) else None
+
+
+def _mul(operation: Operation, x, y):
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Affine) and isinstance(other, Affine) and other.is_uniform:
+            wide = one.broadcast(operation.results[0].type.shape)
+            if len(other.base) == 1:
+                return wide.times(int(other.base))
+            if one.is_uniform:
+                return Affine(one.base * other.base, wide.parts, wide.shape, one.dtype).fits()
+    return None
+
+
+def _addptr(operation: Operation, pointer, offset):
+    size = torch_dtype(operation.args[0].type.scalar.element).itemsize
+    if isinstance(offset, Affine):
+        return _add(operation, pointer, Affine(offset.base, offset.parts, offset.shape, torch.int64).times(size))
+    both = isinstance(pointer, Affine) and isinstance(offset, torch.Tensor)
+    return pointer.plus(offset.long() * size) if both else None
+
+
+def _less(x, y, or_equal: bool) -> Rect | torch.Tensor | None:
+    if isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform:
+        return x.below(y.base + or_equal)
+    return None
+
+
+def _compare(operation: Operation, x, y):
+    x, y = (y, x) if "SG" in operation.name else (x, y)
+    found = _less(x, y, operation.name.endswith("E"))
+    return found and found.broadcast(operation.results[0].type.shape)
+
+
+def _and(operation: Operation, x, y):
+    return x.both(y) if isinstance(x, Rect) and isinstance(y, Rect) else None
+
+
+def _int_cast(operation: Operation, x, type, signed: bool):
+    wider = isinstance(x, Affine) and signed and type.scalar.bits == 64
+    return Affine(x.base, x.parts, x.shape, torch.int64) if wider else None
+
+
+def _bitcast(operation: Operation, x, type):
+    same = type.scalar.kind == "pointer" or isinstance(x, Affine) and torch_dtype(type.scalar) == x.dtype
+    return x if same else None
+
+
+def _with_axes(change: Callable) -> Callable:
+    """An operation on the axes of a Symbolic."""
+    return lambda operation, x, argument: change(x, argument) if isinstance(x, Symbolic) else None
+
+
+SYMBOLIC: dict[str, Callable] = {
+    "splat": _splat, "make_range": _make_range, "add": _add, "sub": _sub, "mul": _mul, "addptr": _addptr, "and": _and,
+    "int_cast": _int_cast, "bitcast": _bitcast, "expand_dims": _with_axes(Symbolic.expand_dims),
+    "trans": _with_axes(Symbolic.permuted), "broadcast": _with_axes(lambda x, shape: x.broadcast(shape)),
+    **dict.fromkeys(("icmpSLT", "icmpSLE", "icmpSGT", "icmpSGE"), _compare),
+}  # fmt: skip
+
+# --- operations that move elements: what is undefined moves with them. x: tensors. --------------------------
+
+
+def _whole(operation: Operation, number: int, x: torch.Tensor) -> torch.Tensor:
+    """An operand with all of its axes written out."""
+    return x.expand(x.shape[:1] + operation.args[number].type.shape)
+
+
+def _wholes(operation: Operation, *given: torch.Tensor) -> list[torch.Tensor]:
+    count = max(len(x) for x in given)
+    return [_whole(operation, i, x).expand(count, *operation.args[i].type.shape) for i, x in enumerate(given)]
+
+
+MOVES: dict[str, Callable] = {
+    "splat": lambda operation, type, x: column(x, len(type.shape)),
+    "unsplat": lambda operation, x: x.reshape(-1),
+    "expand_dims": lambda operation, x, axis: x.unsqueeze(axis + 1),
+    "broadcast": lambda operation, x, shape: x,
+    "trans": lambda operation, x, order: x.permute(0, *(i + 1 for i in order)),
+    "reshape": lambda operation, x, shape, reorder: _whole(operation, 0, x).reshape((-1, *shape)),
+    "join": lambda operation, x, y: torch.stack(_wholes(operation, x, y), dim=-1),
+    "split": lambda operation, x: _whole(operation, 0, x).unbind(-1),
+    "cat": lambda operation, x, y: torch.cat(_wholes(operation, x, y), dim=1),
+}
+
+
+def without_doubt(found, undefined):
+    """A value or several, and which lanes of them are undefined: Doubtful where any is."""
+    if isinstance(found, tuple):
+        return tuple(map(without_doubt, found, undefined))
+    return Doubtful(found, undefined) if undefined.any() else found
+
+
+def follows(name: str, given: list, found: torch.Tensor) -> torch.Tensor:
+    """Which lanes of an elementwise operation's result are undefined, because operands are and it can matter."""
+    doubts = [doubt(each) for each in given if isinstance(each, (Doubtful, torch.Tensor, Symbolic))]
+    if name == "select":
+        return doubts[0] | torch.where(plain(given[0]), doubts[1], doubts[2])
+    undefined = doubts[0]
+    for each in doubts[1:]:
+        undefined = undefined | each
+    if name in ("and", "or") and found.dtype == torch.bool:  # `False & undefined` is False
+        decides = [(plain(each) == (name == "or")) & ~doubt(each) for each in given]
+        undefined = undefined & ~(decides[0] | decides[1])
+    return undefined

@@ -1,0 +1,181 @@
+"""Looks for mistakes in memory: `sanitize(function, *arguments)` runs a function with every access checked.
+
+It finds the first access outside of a tensor, read of what nothing has written, race between programs, and promise to
+the compiler that is not true, and says which line, program and element it was. Kernels run on `workshop.executor`, on
+every machine: it is slower than a GPU, and it knows more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map_only
+
+from workshop import launching
+from workshop.executor.records import Launch, Race, Undefined
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake. kind: "out of bounds", "race", "undefined", "unwritten" or "error"; line and code: the learner's."""
+
+    kind: str
+    what: str
+    line: int | None = None
+    code: str = ""
+    attempt: str = ""
+
+    def __str__(self) -> str:
+        place = f"\n  line {self.line}: {self.code}" if self.line else ""
+        return f"{self.kind}: {self.what}{place}" + (f"\n  Try: {self.attempt}" if self.attempt else "")
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """What was found. result: what the function returned, or None if a mistake ended it."""
+
+    result: Any
+    launches: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.problems
+
+    def __repr__(self) -> str:
+        if self.problems:
+            return "\n".join(map(str, self.problems))
+        launches = "1 launch" if self.launches == 1 else f"{self.launches} launches"
+        return f"{launches}: no access outside, no race, no read of what nothing wrote"
+
+
+def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
+    """Call `function` with every access of its kernels checked. Tensors of a GPU are copied to the CPU first.
+
+    The first mistake of each kind is told. Errors that are not about a kernel are raised as they are.
+    """
+    args, kwargs = tree_map_only(torch.Tensor, lambda each: each.cpu(), (args, kwargs))
+    watched, result, problems = _Watched(), None, []
+    try:
+        with launching.installed(), watched, watched.memory:
+            result = function(*args, **kwargs)
+    except launching.MISTAKES as error:
+        if isinstance(error, KeyboardInterrupt | KeyError):
+            raise
+        problems.append(_of_an_error(error))
+    problems += watched.problems()
+    if result is not None and not problems:
+        problems += _unwritten(result, watched.memory)
+    return Sanitized(result, len(watched.launches), tuple(problems))
+
+
+class _Memory(TorchDispatchMode):
+    """Follows which elements of the CPU's memory hold a value: torch.empty defines none, other operations all."""
+
+    def __init__(self):
+        super().__init__()
+        self.known: dict[int, torch.Tensor] = {}  # by storage: which elements are defined
+        self.kept: list[torch.Tensor] = []  # so that no address is used again
+        self.launching = False  # what the executor does with torch is not the function's doing
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        found = operation(*args, **(kwargs or {}))
+        if self.launching:
+            return found
+        name = operation._schema.name.removeprefix("aten::")
+        if name.startswith(("empty", "new_empty")):
+            self.kept.append(found)
+            storage = found.untyped_storage()
+            elements = storage.nbytes() // found.itemsize
+            self.known[storage.data_ptr()] = torch.zeros(elements, dtype=torch.bool)
+        elif operation._schema.is_mutable:
+            for each in tree_flatten(found)[0]:
+                if isinstance(each, torch.Tensor) and (known := self.of(each)) is not None:
+                    known.fill_(True)
+        return found
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Which elements of a tensor are defined, or None if all are."""
+        storage = tensor.untyped_storage()
+        known = self.known.get(storage.data_ptr())
+        if known is None or known.numel() * tensor.itemsize != storage.nbytes():  # seen as another dtype
+            return None
+        return known.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+    def written(self, launch: Launch) -> None:
+        """A launch has defined what it has written."""
+        for storage in {id(each.storage): each.storage for each in launch.arguments.values()}.values():
+            known = self.known.get(storage.start)
+            if known is not None and known.numel():
+                known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
+
+
+class _Watched(launching.Recording):
+    """The launches of a function, with their races and what they read although nothing had written it."""
+
+    def __init__(self):
+        super().__init__(elements=True, races=True)
+        self.memory = _Memory()
+
+    def defined(self) -> dict[int, torch.Tensor]:
+        """Asked for when a launch begins."""
+        self.memory.launching = True
+        return {start: known for start, known in self.memory.known.items() if not known.all()}
+
+    def add(self, launch: Launch) -> None:
+        super().add(launch)
+        self.memory.written(launch)
+        self.memory.launching = False
+
+    def problems(self) -> list[Problem]:
+        races = [_of_a_race(race) for launch in self.launches for race in launch.races[:1]]
+        undefined = [_of_undefined(each) for launch in self.launches for each in launch.undefined[:1]]
+        return undefined[:1] + races[:1]
+
+
+def _place(program: tuple[int, int, int]) -> str:
+    """A program's place in its grid; one number where the grid has one dimension."""
+    return str(program if any(program[1:]) else program[0])
+
+
+def _of_an_error(error: BaseException) -> Problem:
+    kind = "out of bounds" if isinstance(error, IndexError) else "error"
+    attempt = "".join(getattr(error, "__notes__", [])).removeprefix("Try: ")
+    what = str(error).removeprefix("out-of-bounds ").partition(". line ")[0] + "."
+    return Problem(kind, what, getattr(error, "line", None), getattr(error, "code", ""), attempt)
+
+
+def _of_a_race(race: Race) -> Problem:
+    element = f"{race.argument}{list(race.index)}"
+    first, second = (None if at is None else _place(at) for at in (race.first, race.second))
+    if race.first == race.second:
+        who = f"two lanes of program {first} touch" if first else "several programs touch"
+    else:
+        who = f"programs {first or 'several'} and {second or 'several'} touch"
+    verbs = {"write-write": "both write", "read-write": "one reads, then the other writes",
+             "write-read": "one writes, then the other reads"}  # fmt: skip
+    what = f"{who} {element}, and nothing orders them: {verbs[race.kind]}. On a GPU either may come first."
+    return Problem("race", what, race.line, race.code, "let one program alone write each element.")
+
+
+def _of_undefined(each: Undefined) -> Problem:
+    if each.kind == "read":
+        what = f"program {_place(each.program)} reads an element of {each.argument} that nothing has written."
+        return Problem("undefined", what, each.line, each.code, "write it first, or begin with torch.zeros.")
+    where = f"the value that it stores to {each.argument}" if each.kind == "store" else "a condition"
+    what = f"in program {_place(each.program)}, {where} depends on lanes that a mask has switched off."
+    return Problem("undefined", what, each.line, each.code, "say what such a lane holds: tl.load(…, mask=…, other=…).")
+
+
+def _unwritten(result: Any, memory: _Memory) -> Iterator[Problem]:
+    for each in tree_flatten(result)[0]:
+        known = memory.of(each) if isinstance(each, torch.Tensor) and each.numel() else None
+        if known is None or known.all():
+            continue
+        missing = (~known).nonzero()
+        what = f"{len(missing):,} of {each.numel():,} elements of the result, from {missing[0].tolist()} on, "
+        yield Problem("unwritten", what + "were never written.", attempt="count the programs of the launch grid.")
