@@ -72,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     selftest.add_argument("--answers", type=Path, help="a folder with right/<exercise>/ and wrong/, as in tests/")
     selftest.add_argument("--exercise", action="append", help="only this exercise (may be repeated)")
     selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
+    selftest.add_argument("--seed", type=int, help="draw the same inputs in each run (--page: 1)")
     selftest.add_argument("--json", type=Path, help="write the results to this file")
     selftest.add_argument("--page", type=Path, help="write the verdicts, as the learner sees them, to this page")
     selftest.add_argument(
@@ -262,7 +263,7 @@ def _selftest(options) -> int:
             repeat=options.repeat,
             workers=options.workers,
             confine=not options.trust_submissions,
-            seed=1 if options.page else None,
+            seed=1 if options.page and options.seed is None else options.seed,
         )
     except (BoxError, gallery.BadEdit) as error:
         raise CallError(str(error)) from None

@@ -194,7 +194,7 @@ def test_a_case_that_a_card_runs_again_keeps_the_sizes_and_numbers_of_its_plan(n
         assert again.described() == each.described() and again.expected.shape == each.expected.shape
 
 
-@pytest.mark.parametrize("name", ["naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax"])
+@pytest.mark.parametrize("name", ["naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum"])
 def test_what_is_tried_once_shows_in_every_judgement(name):
     """Each kind of row has several blocks. Where its rows differ, each counts; where it must be, it is in float32."""
     precise = {"as low as the dtype", "huge values", "largest first", "ascending rows"}
@@ -204,9 +204,9 @@ def test_what_is_tried_once_shows_in_every_judgement(name):
         generator = torch.Generator().manual_seed(seed)
         cases = find(name).cases_of(generator)
         for kind in kinds:
-            (case,) = [each for each in cases if each.name.endswith(f", {kind}")]
+            case = [each for each in cases if f", {kind}" in each.name][-1]
             (x,) = case.make(generator)
-            assert x.values.shape[1] > 256, case.name
+            assert x.values.shape[1] > 1024, case.name
             assert kind not in own_rows or x.stride[0] != 0, case.name
             assert kind not in precise or x.values.dtype == torch.float32, case.name
 

@@ -150,9 +150,9 @@ def elements(name: str, least: int = 0) -> Dimension:
 
 
 def columns(name: str, least: int = 1, *more: Level) -> Dimension:
-    """The length of a row."""
+    """The length of a row: longer than most blocks, so that a loop over blocks has several steps."""
     short = Level("short", between(2, 40), once=True)
-    return Dimension(name, (*_full(1100, 512, 1024), *_few(name, least), short, *more))
+    return Dimension(name, (*_full(4400, 2048, 4096), *_few(name, least), short, *more))
 
 
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:

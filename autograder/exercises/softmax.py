@@ -70,7 +70,7 @@ def _largest_first(shape, dtype, generator):
     return x
 
 
-BLOCK_ENDS = torch.tensor([63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024])
+BLOCK_ENDS = torch.tensor([63, 64, 127, 128, 255, 256, 511, 512, 1023, 1024, 2047, 2048])
 
 
 def _one_large(shape, dtype, generator):
