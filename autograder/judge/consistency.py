@@ -25,8 +25,8 @@ WORLDS = (
     Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 37), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
     Shown("hip", 132, interpret=True), Shown("cuda", 37), Shown("hip", 2), Shown("cpu", 132),
 )  # fmt: skip
-CALLS = 480  # of all worlds together: each is one line of a report, which has at most 512
-SECONDS = 3.0  # of computing for all calls: fewer calls if they take longer
+ROUNDS = 3  # of the long run: so often a form comes again, with others before it
+ELSEWHERE = 6  # cases in each other world
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 MOST_FORMS = 12  # that are made from the first case
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
@@ -140,15 +140,11 @@ def _calls(trials: Trials) -> list[_Call]:
     """The long run, with forms that no case has, and then all cases in each other world."""
     cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
     shuffle = random.Random(trials.seed)
-    few = min(len(cases), CALLS // 2 // len(WORLDS))  # other ones in each world
+    few = min(len(cases), ELSEWHERE)  # other ones in each world
     elsewhere = [_Call(drawn, n, world) for world in range(1, len(WORLDS)) for drawn, n in shuffle.sample(cases, few)]
     made = [trials.drawn(case, 700 + i) for i, case in enumerate(other_forms(trials.exercise, trials.cases))]
-    most = min(CALLS, int(SECONDS / max(trials.seconds_of_a_plan, 1e-4)))
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
-    long: list = []
-    room = max(most - len(elsewhere) - len(made), len(forms))
-    while forms and len(long) < room:
-        long += shuffle.sample(forms, len(forms))[: room - len(long)]
+    long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]
     return alone + [_Call(drawn, n, 0, calls_before=i) for i, (drawn, n) in enumerate(long)] + elsewhere
 

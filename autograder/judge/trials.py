@@ -60,7 +60,6 @@ class Trials:
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, dict] = {}
         self.elsewhere: list[dict] = []  # traces of calls that launch other work on another machine
-        self.seconds_of_a_plan = 0.0
         self.programs: dict[str, str] = {}
         self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
@@ -113,7 +112,6 @@ class Trials:
     def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
         """As `plan`, for any request of this kind with so many cases."""
         outcome = self.judge.run(self.exercise, request)
-        self.seconds_of_a_plan = self.seconds_of_a_plan or outcome.seconds / max(count, 1)
         plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
