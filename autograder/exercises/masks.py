@@ -130,12 +130,8 @@ def _nothing_kept(masks: Masks) -> Finding | None:
     k, n = masks.counts
     if k or n * (1 - masks.p) < 2 * math.log(1 / ALPHA):
         return None
-    return Finding(
-        "not-attempted",
-        "The output is zero everywhere.",
-        "No element is kept.",
-        "write the kernel: store what is kept, and 0 for what is dropped.",
-    )
+    happened = f"No element is kept. With p = {masks.p:.6g}, about {n * (1 - masks.p):.0f} of {n} are expected."
+    return Finding("wrong-rate", happened, "The output is zero everywhere.", COMPARE[1])
 
 
 def _negative_dropped(masks: Masks) -> Finding | None:

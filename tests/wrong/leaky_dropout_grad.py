@@ -30,7 +30,7 @@ EDITS = (
         of="as_in_the_lesson",
     ),
     Edit(
-        "not-attempted", "forward_gives_zeros",
+        "wrong-rate", "forward_gives_zeros",
         {"tl.store(y_ptr + offsets, tl.where(keep, x / (1 - p), 0.0), mask=mask)":
          "tl.store(y_ptr + offsets, 0.0 * x, mask=mask)"},
         of="as_in_the_lesson",
