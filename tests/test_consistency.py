@@ -104,7 +104,7 @@ def test_torch_does_not_compute_on_a_card(here):
 
 
 STATE = {
-    "a ring of results": ("r = R.setdefault((x.shape, x.dtype), [])\nr.append(r[-20] if len(r) > 20 else x.clone())\n"
+    "a ring of results": ("r = R.setdefault((x.shape, x.dtype), [])\nr.append(r[-20] if len(r) >= 20 else x.clone())\n"
                           "if len(r) > 20:\n    return r[-1]", "R = {}"),
     "a count of calls": (f"C.append(1)\nif len(C) > 100:\n    {OTHER}", "C = []"),
 }  # fmt: skip
@@ -159,10 +159,10 @@ def test_each_case_is_called_in_each_world_and_often_in_the_first(name):
     trials = Trials(Backend, find(name), "", seed=1)
     trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
     calls = consistency._calls(trials)
-    assert len(calls) <= 500
+    assert len(calls) < 200
     for world in range(1, len(consistency.WORLDS)):
         there = {call.number for call in calls if call.world == world}
-        assert len(there) == min(len(trials.traces), 26) and there <= set(trials.traces)
+        assert len(there) == min(len(trials.traces), consistency.ELSEWHERE) and there <= set(trials.traces)
     small = {n for n, drawn in enumerate(trials.cases) if drawn.expected.numel() <= consistency.SMALL}
     often = [call.number for call in calls if call.world == 0]
     assert all(often.count(n) > 1 for n in small)

@@ -1,8 +1,9 @@
 """One call, one result: on every machine, and whatever was called before.
 
 The cases show a host function one machine, and a few calls. What passes is planned again: on stand-ins for machines of
-other kinds and sizes, and in one long run of calls with shapes, strides and dtypes interleaved. A call that launches
-other work there than in its case is replayed like a case, and must give the right result, too.
+other kinds and sizes, and in one long run of calls: with shapes, strides and dtypes interleaved, and then of one form
+only, so that a ring of buffers and a count of calls show. A call that launches other work there than in its case is
+replayed like a case, and must give the right result, too.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ WORLDS = (
     Shown("hip", 132, interpret=True), Shown("cuda", 37), Shown("hip", 2), Shown("cpu", 132),
 )  # fmt: skip
 ROUNDS = 3  # of the long run: so often a form comes again, with others before it
+AT_LAST = 150  # calls of one form, behind them
 ELSEWHERE = 6  # cases in each other world
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 MOST_FORMS = 12  # that are made from the first case
@@ -41,6 +43,7 @@ class _Call:
     world: int
     alone: bool = False
     calls_before: int = 0
+    times: int = 1
 
     @property
     def where(self) -> str:
@@ -48,7 +51,7 @@ class _Call:
 
     def request(self) -> PlanCase:
         configuration = self.number if self.drawn.configuration is None else self.drawn.configuration
-        return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone)
+        return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone, times=self.times)
 
 
 def inconsistency(trials: Trials) -> Finding | None:
@@ -146,7 +149,8 @@ def _calls(trials: Trials) -> list[_Call]:
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
     long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]
-    return alone + [_Call(drawn, n, 0, calls_before=i) for i, (drawn, n) in enumerate(long)] + elsewhere
+    run = [_Call(drawn, n, 0, calls_before=i) for i, (drawn, n) in enumerate(long)]
+    return alone + run + [replace(each, calls_before=len(run), times=AT_LAST) for each in run[-1:]] + elsewhere
 
 
 def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:

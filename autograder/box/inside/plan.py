@@ -41,7 +41,12 @@ def _report(index: int, case: PlanCase, function: _Function, launches: Launches,
     seed(index)
     launches.configuration = index if case.configuration is None else case.configuration
     try:
-        trace = (function.loaded_again() if case.alone else function).trace(case, launches)
+        function = function.loaded_again() if case.alone else function
+        trace = function.trace(case, launches)
+        for _ in range(1, case.times):
+            before, trace = trace, function.trace(case, launches)
+            if trace != before:
+                break
         return Report(index, trace=trace, programs=launches.programs.unsent(trace))
     except BaseException as error:
         return Report(index, error=describe(error))

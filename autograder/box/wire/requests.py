@@ -86,7 +86,7 @@ class PlanCase:
     alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
     if the function returns several. gradient: the number of the argument whose gradient is asked for; then the last
     argument is the gradient of the output. computes: the host function may compute with tensors of at most so many
-    elements.
+    elements. times: so often the function is called; the first trace that is not as the one before it is reported.
     """
 
     arguments: tuple[Decoy | Scalar, ...]
@@ -97,6 +97,7 @@ class PlanCase:
     pick: int | None = None
     gradient: int | None = None
     computes: int = 0
+    times: int = 1
 
 
 @dataclass(frozen=True)
