@@ -70,7 +70,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         accumulates=launcher.accumulates,
         adds_atomically=launcher.adds_atomically,
         launched=tuple(name[:100] for name in steps.launched[:16]),
-        races=tuple(launcher.races),
+        races=tuple(launcher.races[:16]),
         undefined=tuple(launcher.undefined[:8]),
         accesses=launcher.accesses,
         reads=launcher.copies.reads if job.interpreted else (),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from ...text import visible
 from . import codec
 
 MAX_STATUS = 32 << 20
@@ -52,21 +52,31 @@ class ProtocolError(Exception):
 Trace = dict
 
 
+Name = Annotated[str, codec.text(100)]
+Line = Annotated[int, codec.integer(0, 1 << 31)]
+Code = Annotated[str, codec.text(400)]
+Size = Annotated[int, codec.integer(0, 1 << 40)]
+Flag = Annotated[bool, codec.flag]
+Integer = Annotated[int, codec.integer(-(1 << 62), 1 << 62)]
+Integers = Annotated[tuple[Integer, ...], codec.items(16)]
+Names = Annotated[tuple[Name, ...], codec.items(16)]
+
+
 @dataclass(frozen=True)
 class Fault:
     """A lane that accessed memory outside of its tensor: see workshop.executor.records."""
 
-    kind: str
-    kernel: str
-    program: tuple[int, ...]
-    argument: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    lane: int
-    lanes: int
-    where: str
-    line: int
-    code: str
+    kind: Name
+    kernel: Name
+    program: Integers
+    argument: Name
+    shape: Integers
+    stride: Integers
+    lane: Size
+    lanes: Size
+    where: Code
+    line: Line
+    code: Code
 
 
 @dataclass(frozen=True)
@@ -77,14 +87,14 @@ class Trouble:
     launch was refused.
     """
 
-    kind: str
-    type: str = ""
-    message: str = ""
-    line: int | None = None
-    code: str = ""
-    construct: str = ""
-    instead: str = ""
-    kernel: str = ""
+    kind: Name
+    type: Name = ""
+    message: Annotated[str, codec.text(4000)] = ""
+    line: Line | None = None
+    code: Code = ""
+    construct: Code = ""
+    instead: Annotated[str, codec.text(800)] = ""
+    kernel: Name = ""
     fault: Fault | None = None
 
 
@@ -98,15 +108,15 @@ class Race:
     program of -1 means several programs.
     """
 
-    argument: str
-    line: int
-    code: str
-    programs: tuple[int, int]
-    elements: int
-    share: float
-    same_value: bool
-    writers: int = 2
-    kind: str = "write-write"
+    argument: Name
+    line: Line
+    code: Code
+    programs: Annotated[tuple[Integer, ...], codec.items(2, least=2)]
+    elements: Size
+    share: Annotated[float, codec.number(1)]
+    same_value: Flag
+    writers: Size = 2
+    kind: Name = "write-write"
 
     @property
     def within(self) -> bool:
@@ -118,12 +128,12 @@ class Race:
 class Undefined:
     """A kernel used what nothing had defined: see workshop.executor.records."""
 
-    kind: str
-    kernel: str
-    argument: str
-    program: tuple[int, ...]
-    line: int
-    code: str
+    kind: Name
+    kernel: Name
+    argument: Name
+    program: Integers
+    line: Line
+    code: Code
 
 
 @dataclass(frozen=True)
@@ -137,27 +147,27 @@ class Evidence:
     kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
     """
 
-    launched: tuple[str, ...] = ()
-    races: tuple[Race, ...] = ()
-    damage: tuple[str, ...] = ()
-    undefined: tuple[Undefined, ...] = ()
-    empty_kernels: tuple[str, ...] = ()
-    reads: tuple[float, ...] = ()
-    accesses: int = 0
-    idle: bool = False
-    accumulates: bool = False
-    adds_atomically: bool = False
+    launched: Names = ()
+    races: Annotated[tuple[Race, ...], codec.items(16)] = ()
+    damage: Names = ()
+    undefined: Annotated[tuple[Undefined, ...], codec.items(16)] = ()
+    empty_kernels: Names = ()
+    reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()
+    accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0
+    idle: Flag = False
+    accumulates: Flag = False
+    adds_atomically: Flag = False
 
 
 @dataclass(frozen=True)
 class Result:
     """The properties of a result. Its bytes are in the output."""
 
-    shape: tuple[int, ...]
-    dtype: str
-    device: str
-    contiguous: bool
-    aliases_input: bool
+    shape: Integers
+    dtype: Name
+    device: Name
+    contiguous: Flag
+    aliases_input: Flag
 
 
 @dataclass(frozen=True)
@@ -219,18 +229,19 @@ def _report(message) -> Report:
     if message.get("done") is True:
         return Report(None, done=True)
     case = message.get("case")
-    case = None if case is None else _integer(case, 0, 4096)
+    case = None if case is None else codec.integer(0, 4096)(case)
     if "error" in message:
-        return Report(case, error=_trouble(_dict(message["error"])))
+        return Report(case, error=codec.record(Trouble, message["error"]))
     if case is None:
         raise ProtocolError("a report without a case")
     if "same" in message:
-        return Report(case, same=_integer(message["same"], 0, case))
+        return Report(case, same=codec.integer(0, case)(message["same"]))
     if "trace" in message:
         programs = _programs(_dict(message.get("programs", {})))
         return Report(case, trace=_trace(_dict(message["trace"])), programs=programs)
     if "result" in message:
-        return Report(case, result=_result(message["result"]), evidence=_evidence(_dict(message["evidence"])))
+        result, evidence = codec.record(Result, message["result"]), codec.record(Evidence, message["evidence"])
+        return Report(case, result=result, evidence=evidence)
     if "value" in message:
         return Report(case, has_value=True, value=_plain(message["value"]))
     raise ProtocolError("a report of an unknown kind")
@@ -239,7 +250,7 @@ def _report(message) -> Report:
 def _trace(trace: dict) -> Trace:
     """Checks that the steps are objects. The box checks their fields when it replays them."""
     if "steps" in trace:
-        for step in _list(trace["steps"], MAX_STEPS):
+        for step in codec.items(MAX_STEPS)(trace["steps"]):
             _dict(step)
     _shallow(trace, MAX_NESTING)
     return trace
@@ -268,89 +279,6 @@ def _shallow(value, room: int):
         _shallow(inner, room - 1)
 
 
-def _trouble(error: dict) -> Trouble:
-    line = error.get("line")
-    return Trouble(
-        kind=_text(error.get("kind"), 40),
-        type=_text(error.get("type", ""), 80),
-        message=_text(error.get("message", ""), 4000),
-        line=None if line is None else _integer(line, 0, 1 << 31),
-        code=_text(error.get("code", ""), 400),
-        construct=_text(error.get("construct", ""), 400),
-        instead=_text(error.get("instead", ""), 800),
-        kernel=_text(error.get("kernel", ""), 100),
-        fault=_fault(_dict(error["fault"])) if "fault" in error else None,
-    )
-
-
-def _fault(fault: dict) -> Fault:
-    return Fault(
-        kind=_text(fault["kind"], 10),
-        kernel=_text(fault["kernel"], 100),
-        program=_integers(fault["program"]),
-        argument=_text(fault["argument"], 100),
-        shape=_integers(fault["shape"]),
-        stride=_integers(fault["stride"]),
-        lane=_integer(fault["lane"], 0, 1 << 40),
-        lanes=_integer(fault["lanes"], 0, 1 << 40),
-        where=_text(fault["where"], 300),
-        line=_integer(fault["line"], 0, 1 << 31),
-        code=_text(fault["code"], 400),
-    )
-
-
-def _result(result) -> Result:
-    result = _dict(result)
-    return Result(
-        shape=_integers(result["shape"]),
-        dtype=_text(result["dtype"], 40),
-        device=_text(result["device"], 40),
-        contiguous=_flag(result["contiguous"]),
-        aliases_input=_flag(result["aliases_input"]),
-    )
-
-
-def _evidence(evidence: dict) -> Evidence:
-    return Evidence(
-        launched=tuple(_text(n, 100) for n in _list(evidence["launched"], 16)),
-        races=tuple(_race(_dict(r)) for r in _list(evidence["races"], 4096)[:16]),
-        damage=tuple(_text(d, 40) for d in _list(evidence["damage"], 16)),
-        undefined=tuple(_undefined(_dict(each)) for each in _list(evidence.get("undefined", []), 16)),
-        empty_kernels=tuple(_text(n, 100) for n in _list(evidence.get("empty_kernels", []), 16)),
-        accesses=_integer(evidence.get("accesses", 0), -(1 << 63), 1 << 63),
-        idle=_flag(evidence.get("idle", False)),
-        accumulates=_flag(evidence.get("accumulates", False)),
-        adds_atomically=_flag(evidence.get("adds_atomically", False)),
-        reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
-    )
-
-
-def _undefined(undefined: dict) -> Undefined:
-    return Undefined(
-        kind=_text(undefined["kind"], 20),
-        kernel=_text(undefined["kernel"], 100),
-        argument=_text(undefined["argument"], 100),
-        program=_integers(undefined["program"]),
-        line=_integer(undefined["line"], 0, 1 << 31),
-        code=_text(undefined["code"], 400),
-    )
-
-
-def _race(race: dict) -> Race:
-    first, second = _integers(race["programs"])
-    return Race(
-        argument=_text(race["argument"], 100),
-        line=_integer(race["line"], 0, 1 << 31),
-        code=_text(race["code"], 400),
-        programs=(first, second),
-        elements=_integer(race["elements"], 0, 1 << 40),
-        share=_fraction(race["share"]),
-        same_value=_flag(race["same_value"]),
-        writers=_integer(race.get("writers", 2), 0, 1 << 40),
-        kind=_text(race.get("kind", "write-write"), 20),
-    )
-
-
 def _plain(value, depth: int = 0):
     if value is None or type(value) in (bool, int, float):
         return value
@@ -359,52 +287,11 @@ def _plain(value, depth: int = 0):
     if depth < 4 and type(value) is list and len(value) <= 64:
         return [_plain(v, depth + 1) for v in value]
     if depth < 4 and type(value) is dict and len(value) <= 64:
-        return {_text(k, 80): _plain(v, depth + 1) for k, v in value.items()}
+        return {codec.text(80)(k): _plain(v, depth + 1) for k, v in value.items()}
     raise ProtocolError("a value of an unknown kind")
 
 
 def _dict(value) -> dict:
     if type(value) is not dict:
         raise ProtocolError("an object was expected")
-    return value
-
-
-def _list(value, most: int) -> list:
-    if type(value) is not list or len(value) > most:
-        raise ProtocolError("a short list was expected")
-    return value
-
-
-def _text(value, most: int) -> str:
-    """A text that is safe to show: the learner's code may choose the message of an error."""
-    if type(value) is not str or len(value) > most:
-        raise ProtocolError("a short text was expected")
-    return visible(value)
-
-
-def _integer(value, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
-        raise ProtocolError("an integer was expected")
-    return value
-
-
-def _integers(value) -> tuple[int, ...]:
-    return tuple(_integer(v, -(1 << 62), 1 << 62) for v in _list(value, 16))
-
-
-def _fraction(value) -> float:
-    if type(value) not in (int, float) or not 0 <= value <= 1:
-        raise ProtocolError("a fraction was expected")
-    return float(value)
-
-
-def _count(value) -> float:
-    if type(value) not in (int, float) or not 0 <= value <= 1 << 40:
-        raise ProtocolError("a count was expected")
-    return float(value)
-
-
-def _flag(value) -> bool:
-    if type(value) is not bool:
-        raise ProtocolError("a flag was expected")
     return value

@@ -1,6 +1,8 @@
 """Converts records to JSON and back. Runs on both ends of the wire.
 
-A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values.
+A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values. A field
+of type `Annotated[kind, check]` is checked: `check(value)` returns what to make the kind of, or raises ValueError. So a
+record whose fields are all checked can be read from a process that is not trusted.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ import functools
 import json
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from ...text import visible
 
 
 def to_json(value: Any) -> str:
@@ -39,21 +43,88 @@ def record(kind: Any, value: Any):
 @functools.cache
 def _reader(kind: Any) -> Callable[[Any], Any] | None:
     """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
-    if isinstance(kind, UnionType):
+    if get_origin(kind) is Annotated:
+        inner, check = kind.__origin__, kind.__metadata__[0]
+        reads = _reader(inner)
+        return check if reads is None else lambda value: reads(check(value))
+    if isinstance(kind, UnionType) or get_origin(kind) is Union:
         readers = {each: _reader(each) for each in get_args(kind)}
         return (lambda value: _member(readers, value)) if any(readers.values()) else None
     if get_origin(kind) is tuple:
         each = _reader(get_args(kind)[0])
         return tuple if each is None else lambda value: tuple(map(each, value))
     if is_dataclass(kind):
-        readers = {name: reader for name, hint in get_type_hints(kind).items() if (reader := _reader(hint))}
-        return lambda value: kind(**{n: readers[n](each) if n in readers else each for n, each in value.items()})
+        hints = get_type_hints(kind, include_extras=True)
+        readers = {name: reader for name, hint in hints.items() if (reader := _reader(hint))}
+        return lambda value: _made(kind, readers, value)
     return None
+
+
+def _made(kind: type, readers: dict[str, Callable], value: Any):
+    if type(value) is not dict:
+        raise ValueError("an object was expected")
+    return kind(**{name: readers[name](each) if name in readers else each for name, each in value.items()})
 
 
 def _member(readers: dict[Any, Callable | None], value: Any):
     """A value of the member of a union that fits. The records of a union have different fields."""
+    if value is None and NoneType in readers:
+        return None
     for kind, reads in readers.items():
-        if is_dataclass(kind) and isinstance(value, dict) and value.keys() <= kind.__dataclass_fields__.keys():
+        names = getattr(kind, "__dataclass_fields__", None)
+        if reads and (names is None or type(value) is dict and value.keys() <= names.keys()):
             return reads(value)
+    if all(readers[kind] for kind in readers if kind is not NoneType):
+        raise ValueError("a record of an unknown kind")
+    return value
+
+
+# -- checks ------------------------------------------------------------------------------------------------
+
+
+def text(most: int) -> Callable:
+    """A text of at most so many characters. It is safe to show: a learner's code may choose the message of an error."""
+
+    def check(value) -> str:
+        if type(value) is not str or len(value) > most:
+            raise ValueError("a short text was expected")
+        return visible(value)
+
+    return check
+
+
+def integer(low: int, high: int) -> Callable:
+    def check(value) -> int:
+        if type(value) is not int or not low <= value <= high:
+            raise ValueError("an integer was expected")
+        return value
+
+    return check
+
+
+def number(high: float) -> Callable:
+    """A number from 0 to `high`, as a float."""
+
+    def check(value) -> float:
+        if type(value) not in (int, float) or not 0 <= value <= high:
+            raise ValueError("a number was expected")
+        return float(value)
+
+    return check
+
+
+def items(most: int, least: int = 0) -> Callable:
+    """A list of so many items."""
+
+    def check(value) -> list:
+        if type(value) is not list or not least <= len(value) <= most:
+            raise ValueError("a short list was expected")
+        return value
+
+    return check
+
+
+def flag(value) -> bool:
+    if type(value) is not bool:
+        raise ValueError("a flag was expected")
     return value
