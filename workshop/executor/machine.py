@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 import torch
 
 from . import arithmetic
+from .endless import Rounds, equal
 from .facts import about
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
@@ -41,7 +42,6 @@ from .values import (
     without_doubt,
 )  # fmt: skip
 
-PATIENCE = 4096  # rounds of a loop, between two looks whether it can ever end
 GRANULE = 16  # bytes; a Hopper GPU reads and stores the blocks of tensor descriptors in such units
 UNALIGNED = f"a tensor descriptor is read at an inner offset that is no multiple of {GRANULE} bytes"
 MAX_PRINTED = 64
@@ -359,25 +359,19 @@ class Machine:
     def do_while_op(self, operation: Operation, on) -> Steps:
         carried = [self.kept(v) for v in operation.args[0]]
         before, body = (region.blocks[0] for region in operation.regions)
-        waits, where, rounds, last = operation in self.facts.waits, self.where, 0, None
+        rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
+        where = self.where
         while True:
             go, *given = (yield from self.block(before, carried, on))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
-            if rounds:
-                self.where = where
+            self.where = where
+            if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
+                self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
             carried = yield from self._round(body, given, given, go, on)
-            if waits:
+            if rounds is None:
                 yield
-            rounds += 1
-            if not waits and rounds % PATIENCE == 0:
-                state = [*(plain(each).clone() for each in carried), *self.memory.contents()]
-                if last is not None and _all_equal(state, last):
-                    self.where = where
-                    why = "this loop never ends: nothing changes from one round to the next"
-                    self._fail(NeverEnds, why, go)
-                last = state
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
 
@@ -546,7 +540,7 @@ class Machine:
     def do_atomic_cas(self, operation: Operation, on):
         pointer, expected, value, *_ = operation.args
         wanted = self.flat(expected)
-        compared = lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)  # noqa: E731
+        compared = lambda old, new, at: torch.where(equal(old, wanted[at]), new, old)  # noqa: E731
         return self._atomic(operation, pointer, value, None, on, compared)
 
     def do_atomic_load(self, operation: Operation, on):
@@ -784,15 +778,6 @@ def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:
 def _changing(name: str) -> Callable:
     """What an atomic operation leaves in memory, of (the old values, the new ones, their lanes)."""
     return lambda old, new, at: arithmetic.ATOMICS[name](old, new)
-
-
-def _all_equal(one: list, two: list) -> bool:
-    return all(a.shape == b.shape and _same(a, b).all() for a, b in zip(one, two))
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    same = a == b
-    return same | (a != a) & (b != b) if a.is_floating_point() else same
 
 
 def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:
