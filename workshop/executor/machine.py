@@ -17,7 +17,7 @@ from .endless import Rounds, equal
 from .facts import about
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
-from .program import Block, Operation, Program, Unsupported, Value, values
+from .program import Block, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
 from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
@@ -513,11 +513,11 @@ class Machine:
         pointer, value = operation.args[:2]
         mask = operation.args[2] if operation.name == "masked_store" else None
         dtype = arithmetic.torch_dtype(value.type.scalar)
-        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value))
+        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value), value)
 
     do_masked_store = do_store
 
-    def _stored(self, access: Access, value) -> None:
+    def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
         if self.postpones:
             return
@@ -527,9 +527,15 @@ class Machine:
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
                     program = region.program_of(tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,))
-                    memory.undefined("store", region.argument.name, program, self.where)
+                    memory.undefined("store", region.argument.name, program, self._undefined_by(source))
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
+
+    def _undefined_by(self, source: Value | None) -> Location | None:
+        """The line of the load without `other` that left what is stored undefined; if none is known, the store's."""
+        loads = self.facts.unfilled.get(source, ())
+        doubtful = [each for each in loads if isinstance(self.env.get(each.results[0]), Doubtful)]
+        return next((each.location for each in doubtful or loads if each.location.file >= 0), self.where)
 
     # --- atomics ----------------------------------------------------------------------------------------
 

@@ -54,19 +54,31 @@ Trace = dict
 
 @dataclass(frozen=True)
 class Fault:
-    """A lane that accessed memory outside of its tensor: see workshop.executor.records."""
+    """A lane that accessed memory outside of its tensor: see workshop.executor.records. "" is no argument's name."""
 
     kind: str
     kernel: str
     program: tuple[int, ...]
-    argument: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    lane: int
+    block: tuple[int, ...]
+    lane: tuple[int, ...]
     lanes: int
-    where: str
-    line: int
-    code: str
+    argument: str = ""
+    shape: tuple[int, ...] = ()
+    stride: tuple[int, ...] = ()
+    element: int = 0
+    index: tuple[int, ...] = ()
+    place: str = "nowhere"
+    distance: int = 0
+    line: int = 0
+    code: str = ""
+
+    @property
+    def number(self) -> int:
+        """The lane, by its number in the block."""
+        number = 0
+        for index, size in zip(self.lane, self.block, strict=True):
+            number = number * size + index
+        return number
 
 
 @dataclass(frozen=True)
@@ -284,19 +296,28 @@ def _trouble(error: dict) -> Trouble:
 
 
 def _fault(fault: dict) -> Fault:
-    return Fault(
+    found = Fault(
         kind=_text(fault["kind"], 10),
         kernel=_text(fault["kernel"], 100),
         program=_integers(fault["program"]),
+        block=_integers(fault["block"]),
+        lane=_integers(fault["lane"]),
+        lanes=_integer(fault["lanes"], 0, 1 << 40),
         argument=_text(fault["argument"], 100),
         shape=_integers(fault["shape"]),
         stride=_integers(fault["stride"]),
-        lane=_integer(fault["lane"], 0, 1 << 40),
-        lanes=_integer(fault["lanes"], 0, 1 << 40),
-        where=_text(fault["where"], 300),
+        element=_integer(fault["element"], -(1 << 62), 1 << 62),
+        index=_integers(fault["index"]),
+        place=_text(fault["place"], 20),
+        distance=_integer(fault["distance"], 0, 1 << 62),
         line=_integer(fault["line"], 0, 1 << 31),
         code=_text(fault["code"], 400),
     )
+    if len(found.lane) != len(found.block) or found.kind not in ("load", "store", "atomic"):
+        raise ProtocolError("a fault that cannot be")
+    if found.place == "gap" and not found.index:
+        raise ProtocolError("a gap without a place")
+    return found
 
 
 def _result(result) -> Result:
