@@ -84,6 +84,30 @@ MISTAKES = {
         HEAD + "    tl.store(x_ptr + o, tl.softmaks(o))\nworkshop.xray(k, x, 3000, BLOCK=1024)",
         ["k does not compile for gfx942", "line 4:", "softmaks", "Try: correct the spelling"],
     ),
+    "a result in place of a function": (
+        "workshop.sanitize(x)",
+        ["TypeError: 'Tensor' is no function: write sanitize(add, x, y)", "line 1:", "workshop.sanitize(x)"],
+    ),
+    "a kernel in place of a function": (
+        HEAD + "    tl.store(x_ptr + o, 1.0)\nworkshop.sanitize(k, x, 3000, 1024)",
+        ["TypeError: this is the kernel itself: write sanitize(add, x, y)", "line 5:"],
+    ),
+    "an error of the host function": (
+        "def host(x):\n    return torch.empty(3, 4) + x\nworkshop.sanitize(host, x)",
+        ["RuntimeError: The size of tensor a (4)", "line 2:", "return torch.empty(3, 4) + x"],
+    ),
+    "a plain function for the compiler": (
+        "workshop.xray(len, x)",
+        ["TypeError: ", "is not a Triton kernel", "line 1:", "workshop.xray(len, x)"],
+    ),
+    "a store to an index": (
+        HEAD + "    x_ptr[o] = 1.0" + LAUNCH,
+        ["k is not accepted by Triton", "line 4:", "tl.store(output_ptr + offsets, x, mask=mask), not output_ptr[off"],
+    ),
+    "a type that changes in a loop": (
+        HEAD + "    m = 0.0\n    for i in range(3):\n        p = m + 1\n        m = p + o\n" + LAUNCH,
+        ["k is not accepted by Triton", "line 7:", "m = p + o", "Try: start `m` with the type"],
+    ),
 }  # fmt: skip
 
 

@@ -296,8 +296,7 @@ def refused(message: str, construct: str = "", meant: str = "") -> tuple[str, st
 def stopped(kind: str, words: str) -> tuple[str, str, str]:
     """The same for a kernel that the executor stopped. kind: of STOPPED. words: of the error."""
     happened, *rest = STOPPED[kind]
-    happened = happened.format(words=words or "its condition is false")
-    return (happened[:1].upper() + happened[1:], *rest)
+    return (happened.format(words=words or "its condition is false"), *rest)
 
 
 VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}

@@ -18,6 +18,7 @@ from triton.runtime.jit import KernelInterface
 
 from workshop import launching
 from workshop.executor.records import Fault, Launch, Race, Undefined
+from workshop.short import own_lines
 
 _USE = "write sanitize(add, x, y), with the name of the host function and its arguments, and without calling it"
 
@@ -56,6 +57,7 @@ class Sanitized:
         return f"{launches}: no access outside, no race, no read of what nothing wrote"
 
 
+@own_lines
 def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     """Call `function` with every access of its kernels checked. Tensors of a GPU are copied to the CPU first.
 

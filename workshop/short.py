@@ -6,11 +6,14 @@ the steps inside of this course, and the thing to try behind it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import os
 import sys
+import sysconfig
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +28,8 @@ from workshop.executor.program import Unsupported
 from workshop.executor.records import Fault, Stopped
 from workshop.refusal import refusal
 
-LIBRARIES = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
+_FOLDERS = Path(__file__).parent, Path(triton.__file__).parents[1], Path(sysconfig.get_path("stdlib"))
+LIBRARIES = tuple(f"{folder}{os.sep}" for folder in _FOLDERS)  # of files that no learner wrote
 RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
 # What a kernel does that the executor stops, by the kind of its error.
 HEADLINES = {"false-promise": "breaks a promise", "never-ends": "never ends", "device-assert": "stopped",
@@ -80,21 +84,34 @@ def of_a_kernel(error: BaseException, kernel: JITFunction, headline: str = "is n
 
 def of_a_launch(error: Exception, kernel: str) -> None:
     """The same for an error in the arguments or in the grid: the line is the innermost one of the learner's."""
-    frames, trace = [], error.__traceback__
-    while trace:  # a grid function raises below this frame, all others above it
-        frames.append((trace.tb_frame, trace.tb_lineno))
-        trace = trace.tb_next
-    frame = sys._getframe(1)
-    while frame:
-        frames.insert(0, (frame, frame.f_lineno))
-        frame = frame.f_back
-    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(LIBRARIES)]
-    file, line = own[-1][0].f_code.co_filename, own[-1][1]
     text = f"{type(error).__name__}: {error}"
     means, attempt = advice.meaning(text)
     happened = str(error) if type(error) in (TypeError, ValueError) else text
-    code = linecache.getline(file, line).strip()
-    fold(error, Told(f"{kernel} was not launched", happened, means, attempt or advice.COMPARE, file, line, code))
+    fold(error, Told(f"{kernel} was not launched", happened, means, attempt or advice.COMPARE, *_own_line(error)))
+
+
+def own_lines(function: Callable) -> Callable:
+    """Wraps a function of the course: a notebook shows its errors with the learner's line alone, and `%tb` all."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not hasattr(error, "_render_traceback_"):
+                _shorten(error, Told(f"{type(error).__name__}: {error}", "", "", "", *_own_line(error)))
+            raise
+
+    return called
+
+
+def _own_line(error: Exception) -> tuple[str, int, str]:
+    """The file, number and text of the learner's innermost line: where an error was raised, or on the way there."""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    before = [*traceback.walk_stack(sys._getframe(1))]  # a grid function raises below this frame, all others above it
+    own = [each for each in (*reversed(frames), *before) if not each[0].f_code.co_filename.startswith(LIBRARIES)]
+    file, line = own[0][0].f_code.co_filename, own[0][1]
+    return file, line, linecache.getline(file, line).strip()
 
 
 def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str]:
@@ -123,13 +140,17 @@ def _file(name: str) -> str:
 
 def fold(error: BaseException, told: Told) -> Told:
     """Give an error its short text, and take the frames inside of this course away."""
+    _shorten(error, told)
+    error.told, error.__traceback__ = told, None
+    if told.attempt:
+        error.add_note(f"Try: {told.attempt}")
+    return told
 
+
+def _shorten(error: BaseException, told: Told) -> None:
     def render() -> list[str]:
         """What IPython asks for. The next time it is `%tb`, which gets what other errors have."""
         del error._render_traceback_
         return [*told.lines(), "(%tb shows the whole traceback.)"]
 
-    error.told, error._render_traceback_, error.__traceback__ = told, render, None
-    if told.attempt:
-        error.add_note(f"Try: {told.attempt}")
-    return told
+    error._render_traceback_ = render

@@ -90,8 +90,8 @@ class Rounds:
         asked = " or ".join(_names(code)) or "what its condition asks for"
         asked += " or the memory that its condition reads" * self.reads
         if self.count - self.since > 2:
-            return f"this loop never ends: each of its rounds brings back earlier values of {asked}"
-        return f"this loop never ends: no round changes {asked}"
+            return f"This loop never ends: each of its rounds brings back earlier values of {asked}"
+        return f"This loop never ends: no round changes {asked}"
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -306,7 +306,7 @@ class Machine:
     def do_for_op(self, operation: Operation, on) -> Steps:
         index, high, step = self.numbers(operation.args[:3])
         carried = [self.kept(v) for v in operation.args[3]]
-        self._fail(NeverEnds, "the step of this loop is 0", step == 0)
+        self._fail(NeverEnds, "The step of this loop is 0", step == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
         while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
             first = before is None
