@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 import torch
 
@@ -12,6 +13,7 @@ from .program import Operation, values
 from .values import Later, View, plain
 
 
+@functools.lru_cache(256)
 def deciding(loop: Operation) -> tuple[list[int], bool]:
     """What the condition of a loop follows from: numbers of the values that it carries, and whether it reads memory.
 
