@@ -1,5 +1,6 @@
 """The machine is described by facts, and the doctor says what to do."""
 
+import copy
 import os
 import subprocess
 import sys
@@ -107,6 +108,12 @@ def test_without_triton_the_doctor_still_answers_and_the_rest_says_why():
 
 
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
+def test_a_misspelt_fact_is_answered_with_its_name():
+    with pytest.raises(AttributeError, match="no 'multiprocessor'. Did you mean multiprocessors?"):
+        _ = KNOWN_DEVICES["NVIDIA H100"].multiprocessor
+    assert copy.copy(KNOWN_DEVICES["NVIDIA H100"]) == KNOWN_DEVICES["NVIDIA H100"]
+
+
 def test_a_cpu_is_described_and_never_timed():
     here = current_device()
     assert here.interpreting and here.backend == "interpreter"

@@ -384,7 +384,8 @@ def test_tensors_and_results_arrive_as_they_were_packed():
         assert torch.equal(read_result(slot, bytes(output), values.dtype, values.shape), values)
 
 
-FAULT = Fault("load", "kernel", (3, 0, 0), "x_ptr", (1000,), (1,), 24, 24, "24 elements behind the end", 12, "code")
+PLACE = 1000, (1000,), "past the end", 1
+FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, "x_ptr", (1000,), (1,), *PLACE, 12, "code")
 RESULT = Result((3,), "float32", "cpu", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")

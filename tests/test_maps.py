@@ -29,7 +29,8 @@ def observed(got, expected, **seen) -> Observation:
 
 def fault(**changed) -> Observation:
     about = {"kind": "load", "kernel": "k", "program": (3,), "argument": "x_ptr", "shape": (1000,), "stride": (1,)}
-    about |= {"lane": 232, "lanes": 24, "where": "element 1000, 1 past the end", "line": 3, "code": "x = …"}
+    about |= {"block": (256,), "lane": (232,), "lanes": 24, "element": 1000, "place": "past the end", "distance": 1}
+    about |= {"line": 3, "code": "x = …"}
     trouble = Trouble("fault", fault=Fault(**about | changed))
     return Observation(SCALE, SCALE.inputs.case(rows=4, columns=300, a=2.0), (), "interpreter", trouble=trouble)
 
@@ -97,23 +98,22 @@ def test_a_fault_shows_the_lanes_past_the_end():
     drawn = error_map(fault())
     assert runs(drawn.rows[0]) == [("right", 232), ("outside", 24)]
     assert drawn.words == "24 of 256 lanes of program 3 read outside of x_ptr."
-    assert error_map(fault(lane=230)) is None  # 254 lanes are no block: their places are not known
-    drawn = error_map(replace(fault(lane=1000, lanes=1), block=1024))
+    assert error_map(fault(lane=(230,))) is None  # 254 lanes are no block: their places are not known
+    drawn = error_map(replace(fault(lane=(1000,), lanes=1), block=1024))
     assert runs(drawn.rows[0]) == [("right", 1000), ("outside", 1)] and drawn.block == 1024
     assert drawn.words == "1 of 1024 lanes of program 3 read outside of x_ptr."
     assert shown(drawn).index("lane 1000: outside") > shown(drawn).index("masked lane, no element")  # and lies on it
-    assert error_map(fault(lane=1, lanes=1)) is None  # two lanes are hardly a block
+    assert error_map(fault(lane=(1,), lanes=1)) is None  # two lanes are hardly a block
 
 
 def test_a_fault_in_a_gap_shows_the_rows_in_memory():
-    where = "row 0, column 256, in the gap between the rows"
-    drawn = error_map(fault(shape=(5, 256), stride=(320, 1), lane=0, lanes=64, where=where))
+    gap = {"place": "gap", "distance": 0}
+    drawn = error_map(fault(shape=(5, 256), stride=(320, 1), lane=(0,), lanes=64, index=(0, 256), **gap))
     assert runs(drawn.rows[0]) == [("right", 256), ("outside", 64)]
     assert runs(drawn.rows[1]) == [("right", 256), ("gap", 64)]
     assert "the next one begins 320 later" in drawn.words
     assert ">256</text>" in shown(drawn) and ">320</text>" in shown(drawn)
-    flat = "row 0, column 0, in the gap between the rows"
-    assert error_map(fault(shape=(3,), stride=(4,), lane=1, lanes=2, where=flat)) is None
+    assert error_map(fault(shape=(3,), stride=(4,), lane=(1,), lanes=2, index=(0,), **gap)) is None
 
 
 def test_the_map_is_about_the_case_that_the_finding_names():

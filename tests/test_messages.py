@@ -30,7 +30,7 @@ SAID = {
     "wrong/vector_add/compile-error__misspelt": ["n_element is not defined", "did you mean n_elements"],
     "wrong/vector_add/compile-error__mask_never_defined": ["mask is not defined", "give mask a value above"],
     "wrong/vector_add/runtime-error__misspelt_on_the_host": ["check the spelling", "!read the message"],
-    "wrong/vector_add/compile-error__load_without_tl": ["use `tl.load`"],
+    "wrong/vector_add/compile-error__load_without_tl": ["did you mean tl.load"],
     # all blanks are right
     "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "the launch must pass y"],
     "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "round up: triton.cdiv"],

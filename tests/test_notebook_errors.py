@@ -26,11 +26,11 @@ MISTAKES = {
     "a store without a mask": (
         HEAD + "    tl.store(x_ptr + o, 1.0)" + LAUNCH,
         ["k writes outside of x_ptr", "line 4:", "tl.store(x_ptr + o, 1.0)", "72 lanes", "element 3000, 1 past the end",
-         "Here nothing was written", "Try: give this access a mask"],
+         "Here nothing was written", "Try: give every load and store a mask"],
     ),
     "a pointer plus a number": (
         "@triton.jit\ndef k(x_ptr, n, BLOCK: tl.constexpr):\n    tl.store(x_ptr + n + tl.program_id(0), 1.0)" + LAUNCH,
-        ["k writes outside of x_ptr", "Program 0 writes outside: at element 3000", "Try: check the number"],
+        ["k writes outside of x_ptr", "Program 0 writes outside of x_ptr at element 3000", "Try: check the number"],
     ),
     "a load in a gap": (
         HEAD + "    tl.load(x_ptr + o)\nk[(3,)](torch.zeros(30, 200)[:, :100], 3000, BLOCK=1024)",
@@ -50,7 +50,7 @@ MISTAKES = {
     ),
     "an index on a pointer": (
         HEAD + "    tl.store(x_ptr + o, x_ptr[o])" + LAUNCH,
-        ["k is not accepted by Triton", "line 4:", "Try: a pointer is not a tensor"],
+        ["k is not accepted by Triton", "line 4:", "Try: write tl.load(x_ptr + offsets, mask=mask), not x_ptr"],
     ),
     "a forgotten argument": (
         HEAD + "    tl.store(x_ptr + o, 1.0, mask=o < n)\nk[(3,)](x, BLOCK=1024)",
@@ -66,11 +66,11 @@ MISTAKES = {
     ),
     "a loop without a step": (
         HEAD + "    i = 0\n    while i < n:\n        tl.store(x_ptr, i)" + LAUNCH,
-        ["k never ends in program 0", "line 5:", "while i < n:", "nothing changes", "Try: change in each round"],
+        ["k never ends in program 0", "line 5:", "while i < n:", "no round changes i or n", "Try: change"],
     ),
     "a false promise": (
         HEAD + "    o = tl.multiple_of(o + 1, 16)\n    tl.store(x_ptr + o, 1.0, mask=o < n)" + LAUNCH,
-        ["k breaks a promise in program 0", "line 4:", "tl.multiple_of is not true"],
+        ["k breaks a promise in program 0", "line 4:", "tl.multiple_of promises the compiler something"],
     ),
     "an assertion": (
         HEAD + "    tl.device_assert(o < 2000, 'too far')\n" + "k[(3,)](x, 3000, BLOCK=1024, debug=True)",
@@ -78,11 +78,35 @@ MISTAKES = {
     ),
     "inline assembly": (
         HEAD + "    tl.inline_asm_elementwise('mov $0, $1;', '=r,r', [o], tl.int32, True, 1)" + LAUNCH,
-        ["k was not run", "line 4:", "inline assembly cannot be run without a GPU"],
+        ["k was not run", "line 4:", "uses inline assembly, which cannot be run without a GPU"],
     ),
     "what the compiler refuses": (
         HEAD + "    tl.store(x_ptr + o, tl.softmaks(o))\nworkshop.xray(k, x, 3000, BLOCK=1024)",
-        ["k does not compile for gfx942", "softmaks"],
+        ["k does not compile for gfx942", "line 4:", "softmaks", "Try: correct the spelling"],
+    ),
+    "a result in place of a function": (
+        "workshop.sanitize(x)",
+        ["TypeError: 'Tensor' is no function: write sanitize(add, x, y)", "line 1:", "workshop.sanitize(x)"],
+    ),
+    "a kernel in place of a function": (
+        HEAD + "    tl.store(x_ptr + o, 1.0)\nworkshop.sanitize(k, x, 3000, 1024)",
+        ["TypeError: this is the kernel itself: write sanitize(add, x, y)", "line 5:"],
+    ),
+    "an error of the host function": (
+        "def host(x):\n    return torch.empty(3, 4) + x\nworkshop.sanitize(host, x)",
+        ["RuntimeError: The size of tensor a (4)", "line 2:", "return torch.empty(3, 4) + x"],
+    ),
+    "a plain function for the compiler": (
+        "workshop.xray(len, x)",
+        ["TypeError: ", "is not a Triton kernel", "line 1:", "workshop.xray(len, x)"],
+    ),
+    "a store to an index": (
+        HEAD + "    x_ptr[o] = 1.0" + LAUNCH,
+        ["k is not accepted by Triton", "line 4:", "tl.store(output_ptr + offsets, x, mask=mask), not output_ptr[off"],
+    ),
+    "a type that changes in a loop": (
+        HEAD + "    m = 0.0\n    for i in range(3):\n        p = m + 1\n        m = p + o\n" + LAUNCH,
+        ["k is not accepted by Triton", "line 7:", "m = p + o", "Try: start `m` with the type"],
     ),
 }  # fmt: skip
 
@@ -124,7 +148,7 @@ def test_an_endless_loop_is_interrupted():
     manager, client = start_new_kernel()
     try:
         client.execute_interactive(FIRST, timeout=60)
-        endless = HEAD + "    while n > 0:\n        o += 1\n    tl.store(x_ptr + o, 1.0)" + LAUNCH
+        endless = HEAD + "    while n > 0:\n        n = tl.maximum(n + 1, 1)\n    tl.store(x_ptr + o, 1.0)" + LAUNCH
         client.execute(endless, stop_on_error=False)
         time.sleep(1.5)
         begin = time.monotonic()

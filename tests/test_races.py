@@ -140,5 +140,40 @@ def test_a_lock_orders_stores_of_different_values():
 def test_a_wait_that_can_never_end_is_said_to_be_one():
     with pytest.raises(NeverEnds, match="never ends"):
         races("while tl.atomic_add(y, 0) < 9: pass", "tl.atomic_add(y, 1)", programs=3)
-    with pytest.raises(NeverEnds, match="never ends"):
-        races("c = 0", "while c < 1: c = c * 2", programs=3)
+
+
+GROWS = "tl.store(y, tl.load(y) + 1)"
+ENDLESS = {  # the line of the loop, its body, what is said of it
+    "nothing changes": ("while p < 9:", "tl.store(x + i, 1.0)", "no round changes p"),
+    "the step is forgotten": ("while c < 9:", "v += tl.load(y + c)", "no round changes c"),
+    "the step is 0": ("while c < 9:", "c += p * 0", "no round changes c"),
+    "it doubles 0": ("while c < 9:", "c = c * 2", "no round changes c"),
+    "another value grows": ("while c + d < 9:", "d = c; v += 1", "no round changes c or d"),
+    "memory grows, and is not asked": ("while c < 9:", GROWS, "no round changes c"),
+    "it goes in circles": ("while c < 9:", "c = (c + 1) % 3", "brings back earlier values of c"),
+    "one program alone": ("while c < 9:", "c += p % 2", "no round changes c"),
+    "memory stays": ("while tl.load(y) < 9:", "tl.store(y, 0)", "no round changes y or the memory"),
+    "a line that is no sentence": ("while (c <", "  9): v += 1", "no round changes what its condition asks for"),
+}
+ENDS = {
+    "by a step": ("while c < 500:", "c += 1"),
+    "by a pause": ("while c < 500:", "v += 1; c += v % 40 == 0"),
+    "by memory": ("while tl.load(y) < 300:", GROWS),
+    "by memory that is stored in between": ("while c < 300:", "tl.store(y, c + 1); c = tl.load(y)"),
+    "by a block": ("while tl.max(w, 0) < 300:", "w += tl.where(i == 3, 1, 0)"),
+    "by nothing": ("while p < 0:", "v += 1"),
+}
+
+
+@pytest.mark.parametrize("loop", ENDLESS)
+def test_a_loop_that_does_not_progress_ends_at_once(loop):
+    head, body, said = ENDLESS[loop]
+    with pytest.raises(NeverEnds, match=f"never ends: .*{said}") as caught:
+        races("c, d, v = 0, 0, 0", f"{head} {body}" if head.endswith(":") else f"{head}\n{body}", programs=3)
+    assert caught.value.code.startswith("while"), caught.value
+
+
+@pytest.mark.parametrize("loop", ENDS)
+def test_a_loop_that_progresses_is_run_to_its_end(loop):
+    head, body = ENDS[loop]
+    races("c, v, w = 0, 0, i * 0", f"{head} {body}", programs=1)

@@ -53,10 +53,10 @@ def test_a_right_function_is_clean_and_its_result_is_there():
 
 
 MISTAKES = {
-    "out of bounds": (lambda: doubled(torch.rand(1000), masked=False), "'x_ptr'", "if MASKED else"),
+    "out of bounds": (lambda: doubled(torch.rand(1000), masked=False), "outside of x_ptr", "if MASKED else"),
     "unwritten": (lambda: doubled(torch.rand(1000), programs=7), "104 of 1,000 elements of the result, from [896]", ""),
     "race": (lambda: maximum(torch.rand(1000), 8), "programs 0 and 7 touch out_ptr[0]", "tl.store(out_ptr"),
-    "undefined": (lambda: maximum(torch.rand(100), 1, filled=False), "lanes that a mask has switched off", "tl.store"),
+    "undefined": (lambda: maximum(torch.rand(100), 1, filled=False), "that a mask has switched off", "else tl.load"),
 }
 
 

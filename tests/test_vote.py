@@ -104,7 +104,8 @@ def test_row_strided_inputs_alone_tell_a_stride():
 
 def test_a_fault_tells_its_line_and_its_tensor():
     about = {"kind": "load", "kernel": "k", "program": (3, 0, 0), "argument": "x_ptr", "shape": (1000,), "stride": (1,)}
-    about |= {"lane": 232, "lanes": 24, "where": "element 1000, 1 past the end", "line": 3, "code": "x = …"}
+    about |= {"block": (256,), "lane": (232,), "lanes": 24, "element": 1000, "place": "past the end", "distance": 1}
+    about |= {"line": 3, "code": "x = …"}
     case = Case("n = 1000", lambda _: (), "ragged")
     trouble = Trouble("fault", fault=Fault(**about))
     found = diagnose(Observation(EXERCISE, case, (), "interpreter", trouble=trouble))

@@ -116,7 +116,7 @@ def _read_until(child, words: str) -> str:
     return "".join(lines)
 
 
-@pytest.mark.parametrize("call, words", [(["answer.txt"], "no .py file"), (["a.py", "vector_ad"], "did you mean")])
+@pytest.mark.parametrize("call, words", [(["answer.txt"], "no .py file"), (["a.py", "vector_ad"], "Did you mean")])
 def test_a_wrong_call_is_one_line(tmp_path, call, words, capsys):
     from autograder.cli import main
 

@@ -110,7 +110,7 @@ def test_grep_keeps_the_lines_that_matter():
 def test_the_compilers_error_names_the_learners_line(kernel, line, words):
     with pytest.raises(CompileFailed, match=words) as failure:
         xray(kernel, X, X, 4096, BLOCK_SIZE=256)
-    assert failure.value.line == line
+    assert failure.value.line == kernel.fn.__code__.co_firstlineno + line
     assert "for gfx942" in str(failure.value)
 
 
@@ -139,8 +139,8 @@ def test_where_triton_has_no_library_it_says_so(monkeypatch):
 def test_a_refusal_is_a_few_lines_in_a_notebook():
     with pytest.raises(CompileFailed) as failure:
         xray(kernels.misspelt, X, X, 4096, BLOCK_SIZE=256)
-    [text] = failure.value._render_traceback_()
-    assert "line 4" in text and "softmaks" in text and text.count("\n") < 4
+    text = "\n".join(failure.value._render_traceback_())
+    assert "softmaks" in text and "Try:" in text and text.count("\n") < 7
 
 
 def test_what_warmup_gives_knows_what_a_card_would_tell():

@@ -6,7 +6,9 @@ learner's line. What the compiler refuses stands below its message: the function
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable
 
 COMPARE = "compare the message with the line: which value is not what you expected?"
 _HOST_ONLY = "A kernel gets a pointer, not the tensor."
@@ -43,22 +45,17 @@ ADVICE = (
     # names
     (r"^NameError: name '(torch|triton|tl|jax|jnp|jt|np|math|functools|workshop|device|DEVICE)'", "",
      "run the notebook's first cell, then the answer cell, and check again. In a file of your own, write the import."),
-    (r"^(?P<name>load|store|arange|program_id|num_programs|where|zeros|full|maximum|minimum) is not defined",
-     _UNDEFINED, "use `tl.{name}`."),
-    (r"^(?P<name>abs|bool|len|min|max|sum|pow|round|tuple) is not defined",
-     "Python's `{name}` does not exist in compiled code.",
-     "use the functions of `tl`: tl.abs(x), x != 0, a shape that you know as a constexpr."),
     (r"^(math|np|numpy|torch|jnp) is not defined|\n(np|numpy|math|torch|jnp)\.|Unsupported function referenced",
      "A kernel calls functions of `tl` and functions under @triton.jit only: those of torch, numpy and math do not "
      "compute on a GPU's blocks.",
      'a kernel calls functions of tl: use the one with this name, such as tl.exp, tl.sqrt or tl.where. Infinity is '
      'float("inf").'),
-    (r"^(?P<name>exp|exp2|log|log2|sqrt|sin|cos|sigmoid|softmax|rand|cdiv|atomic_add) is not defined", _UNDEFINED,
-     "did you mean tl.{name}?"),
+    (r"^\w+ is not defined\n.*\nmeant: (?P<name>[\w.]*\w)", _UNDEFINED, "did you mean {name}?"),
+    (r"^(?P<name>bool|len|pow|round|tuple) is not defined", "Python's `{name}` does not exist in compiled code.",
+     "use the functions of `tl`: x != 0, x * x, a shape that you know as a constexpr."),
     (r"^module 'triton.language' has no attribute 'inf'", "", 'write float("inf").'),
     (r"^(?P<name>\w+) is not defined\n.*\nmeant: -", _UNDEFINED,
      "give {name} a value above this line, or pass it as a parameter. Check the spelling."),
-    (r"^\w+ is not defined\n.*\nmeant: (?P<name>\w+)", _UNDEFINED, "did you mean {name}?"),
     (r"^(?P<name>\w+) is not defined",
      "A variable that gets its first value inside a loop or inside one branch does not exist after it.",
      "give `{name}` a value before the loop or the `if`."),
@@ -136,9 +133,13 @@ ADVICE = (
     (r"^Did you forget to add @triton.jit.*\ntl\.(max|min|sum)$|axis \[|'axis' .*tensor",
      "tl.max(block, axis=0) is the largest value of one block.",
      "tl.max(block, axis=0) takes one block; tl.maximum(a, b) is the larger of two."),
-    (r"not iterable|not subscriptable|unsupported tensor index|^Did you forget to add @triton.jit.*\n\[…\]",
-     _ADDRESS, "a pointer is not a tensor: write tl.load(x_ptr + offsets), not x_ptr[offsets]. A block cannot be "
-     "indexed by a number: choose its elements with tl.where(columns == number, a, b)."),
+    (r"not iterable|not subscriptable|unsupported tensor index|^Did you forget to add @triton.jit.*\n\[…\]|"
+     "^__setitem__ is not supported",
+     _ADDRESS, "write tl.load(x_ptr + offsets, mask=mask), not x_ptr[offsets], and tl.store(output_ptr + offsets, "
+     "x, mask=mask), not output_ptr[offsets] = x. A block cannot be indexed by a number: choose its elements with "
+     "tl.where(columns == number, a, b)."),
+    (r"^cannot assign to expression", "The left side of = is a name.",
+     "store through a pointer with tl.store(output_ptr + offsets, x, mask=mask). If this is a comparison, write ==."),
     (r"^Did you forget to add @triton.jit", "A function of tl got something that it does not take in this place.",
      "tl.max(block, axis=0) takes one block; tl.maximum(a, b) is the larger of two."),
     (r"'scf\.if' op operand|Boolean value of Tensor|block cannot be a condition|must be scalar|ambiguous",
@@ -233,21 +234,42 @@ ADVICE = (
     (r"cannot be block type if pointer", "", "add the offsets to the pointer: x_ptr + offsets."),
     (r"is not string", "", 'say a name first: print("offsets", offsets).'),
     # host functions of the exercises
-    (r"'DeviceFacts' object", "", "device is an object with the fields name, backend, arch, multiprocessors, "
-     "registers, shared_memory, warp_size and max_threads: write device.warp_size."),
     (r"'InterpretedFunction' object has no attribute", "",
      "the judge compiles nothing for your function: compile in a cell of your own, read the numbers, and return them."),
-    (r"returned .*, not a tensor", "", "end the function with `return` and the output tensor."),
-    (r"returned None", "", "end the function with `return` and its result."),
     (r"^ZeroDivisionError", "", "the divisor is 0 in this case: handle this case separately."),
 )  # fmt: skip
+
+# What ends a kernel while it runs: what happened, what it means, what to try.
+STOPPED = {
+    "false-promise": (
+        "{words} promises the compiler something that is not true.",
+        "The compiler believes it, and may read and write several elements at once where that is not possible.",
+        "leave the promise out, or promise only what holds for every size and every program."),
+    "never-ends": (
+        "{words}.",
+        "A program waits or loops until something changes, and nothing changes it.",
+        "change in each round what the condition of the loop asks for, such as start += BLOCK_SIZE. What a program "
+        "waits for, another one must write."),
+    "device-assert": (
+        "tl.device_assert failed: {words}.",
+        "The kernel itself says that this must not happen.",
+        'look at the values that the assertion compares: tl.device_print("value", value) above this line.'),
+    "illegal-instruction": (
+        "A GPU stops the kernel: {words}.",
+        "The instruction that loads such a block does not exist.",
+        "begin at a multiple of 16 bytes, or read with tl.load and a mask."),
+    "not-allowed": (
+        "The kernel uses {words}, which cannot be run without a GPU, nor be judged.",
+        "Triton has more features than this course can run.",
+        "write it with the functions of `tl` from the lessons."),
+}  # fmt: skip
 
 # The compiler's message is the name of its own object, or goes on with what a learner cannot use.
 _REWORDED = (
     (r"<\['?([\d', x]+?)'?\], (\w+)>", lambda found: f"{found[2]}[{found[1]}]".replace("'", "")),  # as learners write
     (r"constexpr\[(\w+)\]", r"\1"),
     (r"instanstiated", "instantiated"),
-    (r"^answer\.(\w+?)__\w+$", r"it calls itself: \1"),
+    (r"^\w+\.(\w+?)__\w+$", r"it calls itself: \1"),
     (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
     (r"instantiated as constexpr.*", "tl.constexpr"),
     (r"cannot convert <function (\w+) at \w+> of type <class 'function'> to tensor", r"\1 is a function, not a value"),
@@ -262,6 +284,88 @@ def readable(message: str) -> str:
     for pattern, said in _REWORDED:
         message = re.sub(pattern, said, message, flags=re.S)
     return message if len(message) < 400 else message[:400] + " …"
+
+
+def refused(message: str, construct: str = "", meant: str = "") -> tuple[str, str, str]:
+    """What the compiler says, what it means and what to try: the arguments are those of a workshop.refusal.Refusal."""
+    message = readable(message)
+    means, attempt = meaning(message, construct, meant)
+    return message, means, attempt or COMPARE
+
+
+def stopped(kind: str, words: str) -> tuple[str, str, str]:
+    """The same for a kernel that the executor stopped. kind: of STOPPED. words: of the error."""
+    happened, *rest = STOPPED[kind]
+    return (happened.format(words=words or "its condition is false"), *rest)
+
+
+VERBS = {"load": "reads", "store": "writes", "atomic": "changes"}
+
+
+def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str, str]:
+    """The same for an access outside of a tensor. fault: an executor.records.Fault, or what has its fields.
+
+    ragged: whether blocks may end behind the tensors. strided: whether tensors have gaps between their rows.
+    """
+    one = not fault.block
+    first = fault.lane[0] if len(fault.lane) == 1 else fault.lane
+    lanes = "" if one else f": {fault.lanes} lane{'s' * (fault.lanes != 1)}, the first is lane {first},"
+    who = f"Program {program_in_words(fault.program)} {VERBS[fault.kind]} outside of"
+    if not fault.argument:
+        return (f"{who} every tensor{lanes} at an address that is in none.", "",
+                "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets.")  # fmt: skip
+    place = f"element {fault.element}, {fault.distance} {fault.place}"
+    if fault.place == "gap":
+        place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+    form = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
+    if fault.shape and fault.stride == (1,):
+        form = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
+    happened = f"{who} {fault.argument}{lanes} at {place}. {form * bool(fault.shape)}".rstrip()
+    return (happened, *_why_outside(fault, one, ragged, strided))
+
+
+def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, str]:
+    if one:  # the kernel has no blocks, so lanes, masks and strides are not its words
+        return (
+            "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
+            "check the number that is added to the pointer, for the first program and for the last one.",
+        )
+    if ragged and fault.place == "past the end" and any(fault.lane):
+        return (
+            "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
+            "give every load and store a mask that is true only for elements of the tensor: mask=offsets < n.",
+        )
+    if strided or fault.place == "gap":
+        return (
+            "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
+            "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
+        )
+    if any(fault.program[1:]):
+        return (
+            "These lanes access memory outside of their tensor. The launch grid has several dimensions.",
+            "check the order of the grid: tl.program_id(0) counts along its first number. Then check the numbers that "
+            "are added to the pointer.",
+        )
+    return (
+        "These lanes access memory outside of their tensor.",
+        "check the numbers that are added to the pointer, and that the mask compares them with the right length.",
+    )
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A question with the names that are most like this one; without any, all names."""
+    names = list(names)
+    near = difflib.get_close_matches(name, names, 3, 0.5)
+    if not near:
+        return f"There are: {', '.join(names)}."
+    return f"Did you mean {', '.join(near[:-1])}{' or ' * (len(near) > 1)}{near[-1]}?"
+
+
+def program_in_words(program: tuple[int, ...]) -> str:
+    """A program's place in its launch grid, without trailing zeros."""
+    while len(program) > 1 and program[-1] == 0:
+        program = program[:-1]
+    return str(program[0]) if len(program) == 1 else str(tuple(program))
 
 
 def meaning(message: str, construct: str = "", meant: str = "") -> tuple[str, str]:

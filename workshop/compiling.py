@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import functools
 import re
 import subprocess
 import tempfile
-import traceback
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
@@ -18,9 +16,9 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompilationError, make_backend
 from triton.runtime.jit import JITFunction
 
-from workshop import stand_in
-from workshop.executor import without_native
-from workshop.executor.front_end import TARGETS, message
+from workshop import short, stand_in
+from workshop.executor import front_end, without_native
+from workshop.executor.front_end import TARGETS
 from workshop.executor.launch import Specialisation, bind, check_globals, specialise
 
 POINTER_RANGE = 2**31  # bytes up to which AMD's compiler may use 32-bit offsets
@@ -33,16 +31,11 @@ NVIDIA_ACCESS = re.compile(r"\b(ld|st)\.(?:\w+\.)*global(?:\.\w+(?:::\w+)*)*?(?:
 
 
 class CompileFailed(Exception):
-    """The compiler refused the kernel. `line` counts from the line with `def`; None if it is not known."""
+    """The compiler refused the kernel. `line`: of the kernel's file; None if it is not known."""
 
-    def __init__(self, kernel: str, target: str, message: str, line: int | None = None, text: str = ""):
-        where = f"\n  line {line}, counted from `def`:  {text}" if line else ""
-        super().__init__(f"{kernel} does not compile for {target}.{where}\n  {message}")
+    def __init__(self, kernel: str, target: str, message: str, line: int | None = None):
+        super().__init__(f"{kernel} does not compile for {target}: {message}")
         self.line = line
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows."""
-        return [str(self)]
 
 
 def kernel_of(kernel) -> JITFunction:
@@ -64,10 +57,10 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
     """
     kernel = kernel_of(kernel)
     bound, options = bind(kernel, args, kwargs)
-    special, typed = _specialised(kernel, bound)
     name = kernel.fn.__name__
     if not without_native.native():
         raise CompileFailed(name, target, "Triton's compiler is not here: it has no binary for this machine.")
+    special, typed = _specialised(kernel, bound)
     try:
         goal = parse_target(target)
         check_options(kernel, options, goal)
@@ -76,12 +69,14 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
         check_globals(kernel)
         with _active(goal):
             return triton.compile(source, target=goal, options=options)
-    except CompilationError as error:
-        raise CompileFailed(name, target, *_refusal(error)) from None
     except PermissionError:  # of a machine that lets nobody compile, such as the judge's box
         raise
     except Exception as error:
-        raise CompileFailed(name, target, f"{type(error).__name__}: {error}", *_place(error, kernel.src)) from None
+        known = as_read_here(error, kernel, special.signature | typed, special.constants, options, _backend(target))
+        told = short.of_a_kernel(known, kernel, f"does not compile for {target}")
+        failed = CompileFailed(name, target, told.happened, told.line)
+        short.fold(failed, told)
+        raise failed from None
 
 
 def _specialised(kernel: JITFunction, bound: dict) -> tuple[Specialisation, dict[str, str]]:
@@ -140,6 +135,10 @@ def _skip_missing_linker() -> None:
         kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker
 
 
+def _backend(target: str) -> str:
+    return "hip" if target.startswith("gfx") else "cuda"
+
+
 def parse_target(name: str) -> GPUTarget:
     if re.fullmatch(r"gfx\w+", name):
         return GPUTarget("hip", name, 64 if name.startswith("gfx9") else 32)
@@ -170,20 +169,19 @@ def check_options(kernel: JITFunction, options: dict, target: GPUTarget | None =
         )
 
 
-def _refusal(error: CompilationError) -> tuple[str, int | None, str]:
-    """What the compiler says, and the line where it happened: an error in a helper arrives wrapped in its caller's."""
-    text = message(error)[0]
-    while isinstance(error.__cause__, CompilationError):
-        error = error.__cause__
-    line = getattr(error.node, "lineno", None)
-    return text, line, error.src.splitlines()[line - 1].strip() if line and error.src else ""
+def as_read_here(error: BaseException, kernel, signature: dict, constants: dict, options: dict, target: str):
+    """What our front end refuses in this kernel, with the learner's line; the error itself if it refuses nothing.
 
-
-def _place(error: Exception, source: str) -> tuple[int, str] | tuple[()]:
-    """The kernel's line that the compiler was visiting: Triton 3.4 does not name it for an unknown function."""
-    nodes = [frame.f_locals.get("node") for frame, _ in traceback.walk_tb(error.__traceback__)]
-    lines = [node.lineno for node in nodes if isinstance(node, ast.AST) and hasattr(node, "lineno")]
-    return (lines[-1], source.splitlines()[lines[-1] - 1].strip()) if lines else ()
+    So one mistake has one message, whichever part of Triton meets it first.
+    """
+    if isinstance(error, Exception):
+        try:
+            front_end.lower(kernel, signature, constants, {}, options, target)
+        except CompilationError as known:
+            return known
+        except Exception:
+            pass
+    return error
 
 
 # --- facts -------------------------------------------------------------------------------------------------

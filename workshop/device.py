@@ -8,9 +8,10 @@ import functools
 import html
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
+from workshop.advice import did_you_mean
 from workshop.backend import driver, interpreting, torch_device
 from workshop.timing import Gbps, measure_copy
 
@@ -34,6 +35,11 @@ class DeviceFacts:
     shared_memory: int
     warp_size: int
     max_threads: int
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"a device has no {name!r}. {did_you_mean(name, (each.name for each in fields(self)))}")
 
     @property
     def is_cdna(self) -> bool:

@@ -102,7 +102,8 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     try:
         program = executor.lowered(kernel, special, options)
     except (Exception, KeyboardInterrupt) as error:
-        short.of_a_kernel(error, kernel)
+        known = compiling.as_read_here(error, kernel, special.signature, special.constants, options, "cuda")
+        short.fold(error, short.of_a_kernel(known, kernel))
         raise
     arguments = list(executor.leaves(bound, special, kernel.arg_names))
     counts, races = any(each.elements for each in _recordings), any(each.races for each in _recordings)

@@ -14,9 +14,13 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map_only
+from triton.runtime.jit import KernelInterface
 
 from workshop import launching
-from workshop.executor.records import Launch, Race, Undefined
+from workshop.executor.records import Fault, Launch, Race, Undefined
+from workshop.short import own_lines
+
+_USE = "write sanitize(add, x, y), with the name of the host function and its arguments, and without calling it"
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,22 @@ class Sanitized:
         return f"{launches}: no access outside, no race, no read of what nothing wrote"
 
 
+@own_lines
 def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     """Call `function` with every access of its kernels checked. Tensors of a GPU are copied to the CPU first.
 
     The first mistake of each kind is told. Errors that are not about a kernel are raised as they are.
     """
+    if not callable(function) or isinstance(function, KernelInterface):
+        what = f"{type(function).__name__!r} is no function" if not callable(function) else "this is the kernel itself"
+        raise TypeError(f"{what}: {_USE}")
     args, kwargs = tree_map_only(torch.Tensor, lambda each: each.cpu(), (args, kwargs))
     watched, result, problems = _Watched(), None, []
     try:
         with launching.installed(), watched, watched.memory:
             result = function(*args, **kwargs)
-    except launching.MISTAKES as error:
-        if isinstance(error, KeyboardInterrupt | KeyError):
+    except Exception as error:
+        if not hasattr(error, "told"):
             raise
         problems.append(_of_an_error(error))
     problems += watched.problems()
@@ -142,11 +150,10 @@ def _place(program: tuple[int, int, int]) -> str:
     return str(program if any(program[1:]) else program[0])
 
 
-def _of_an_error(error: BaseException) -> Problem:
-    kind = "out of bounds" if isinstance(error, IndexError) else "error"
-    attempt = "".join(getattr(error, "__notes__", [])).removeprefix("Try: ")
-    what = str(error).removeprefix("out-of-bounds ").partition(". line ")[0] + "."
-    return Problem(kind, what, getattr(error, "line", None), getattr(error, "code", ""), attempt)
+def _of_an_error(error: Exception) -> Problem:
+    told = error.told
+    kind = "out of bounds" if isinstance(error, Fault) else "error"
+    return Problem(kind, f"{told.happened.removesuffix('.')}. {told.means}".strip(), told.line, told.code, told.attempt)
 
 
 def _of_a_race(race: Race) -> Problem:

@@ -6,11 +6,15 @@ the steps inside of this course, and the thing to try behind it.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import os
 import sys
+import sysconfig
 import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import triton
@@ -18,116 +22,96 @@ from triton.compiler import CompilationError
 from triton.compiler.code_generator import CodeGenerator
 from triton.runtime.jit import DependenciesFinder, JITFunction
 
-from workshop.advice import COMPARE, meaning, readable
-from workshop.executor import front_end
+from workshop import advice
 from workshop.executor.machine import Machine
-from workshop.executor.records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
+from workshop.executor.program import Unsupported
+from workshop.executor.records import Fault, Stopped
+from workshop.refusal import refusal
 
-LIBRARIES = tuple(str(Path(file).parent) + os.sep for file in (triton.__file__, __file__))
-VERBS = {"load": ("reads", "read"), "store": ("writes", "write over"), "atomic": ("changes", "change")}
+_FOLDERS = Path(__file__).parent, Path(triton.__file__).parents[1], Path(sysconfig.get_path("stdlib"))
+LIBRARIES = tuple(f"{folder}{os.sep}" for folder in _FOLDERS)  # of files that no learner wrote
 RED, BOLD, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[0m"
+# What a kernel does that the executor stops, by the kind of its error.
+HEADLINES = {"false-promise": "breaks a promise", "never-ends": "never ends", "device-assert": "stopped",
+             "illegal-instruction": "stops the GPU", "not-allowed": "was not run"}  # fmt: skip
 
 
-def of_a_kernel(error: BaseException, kernel: JITFunction) -> None:
-    """Give an error its short text. kernel: what was launched."""
+@dataclass(frozen=True)
+class Told:
+    """An error in short. happened, means, attempt: as workshop.advice has them. line and code: the learner's."""
+
+    headline: str
+    happened: str = ""
+    means: str = ""
+    attempt: str = ""
+    file: str = ""
+    line: int | None = None
+    code: str = ""
+
+    def lines(self) -> list[str]:
+        """What a notebook shows."""
+        found = [f"{RED}{self.headline}{PLAIN}"]
+        found += [f"{_file(self.file)}, line {self.line}:\n    {BOLD}{self.code}{PLAIN}"] if self.line else []
+        found += filter(None, (self.happened, self.means))
+        return found + ([f"{BOLD}Try:{PLAIN} {self.attempt}"] if self.attempt else [])
+
+
+def of_a_kernel(error: BaseException, kernel: JITFunction, headline: str = "is not accepted by Triton") -> Told:
+    """Give an error its short text. kernel: what was launched. headline: for what a compiler refuses."""
     file = kernel.fn.__code__.co_filename
     line, code = getattr(error, "line", None), getattr(error, "code", "")
+    told = ()
     if isinstance(error, CompilationError):
-        text, line, _ = front_end.message(error)
-        text = readable(text)
+        found = refusal(error)
+        line, told = found.line, advice.refused(found.message, found.construct, found.meant)
         code = linecache.getline(file, line).strip() if line else ""
-        told = "is not accepted by Triton", text, _attempt(text, front_end.construct(error))
-    else:
-        if line is None:
-            line, code = _running(error, kernel)
-        told = _told(error)
-    what, reason, attempt = told
-    where = f"{_file(file)}, line {line}" if line else ""
-    _fold(error, f"{kernel.fn.__name__} {what}", where, code, reason, attempt)
+    elif line is None:
+        line, code = _running(error, kernel)
+    if isinstance(error, Fault):
+        headline = f"{advice.VERBS[error.kind]} outside of {error.argument or 'every tensor'}"
+        happened, means, attempt = advice.outside(error)
+        told = happened, f"{means}{' Here nothing was written.' * (error.kind != 'load')}".strip(), attempt
+    elif isinstance(error, Stopped | Unsupported):
+        headline, told = HEADLINES[error.kind], advice.stopped(error.kind, error.words)
+    elif isinstance(error, KeyboardInterrupt):
+        headline = "was interrupted"
+    elif not told:
+        told = advice.refused(str(error))
+    if getattr(error, "program", None):
+        headline += f" in program {advice.program_in_words(error.program)}"
+    return fold(error, Told(f"{kernel.fn.__name__} {headline}", *told, file=file, line=line, code=code))
 
 
 def of_a_launch(error: Exception, kernel: str) -> None:
     """The same for an error in the arguments or in the grid: the line is the innermost one of the learner's."""
-    frames, trace = [], error.__traceback__
-    while trace:  # a grid function raises below this frame, all others above it
-        frames.append((trace.tb_frame, trace.tb_lineno))
-        trace = trace.tb_next
-    frame = sys._getframe(1)
-    while frame:
-        frames.insert(0, (frame, frame.f_lineno))
-        frame = frame.f_back
-    own = [(frame, line) for frame, line in frames if not frame.f_code.co_filename.startswith(LIBRARIES)]
-    file, line = own[-1][0].f_code.co_filename, own[-1][1]
-    text = str(error) if type(error) in (TypeError, ValueError) else f"{type(error).__name__}: {error}"
-    code = linecache.getline(file, line).strip()
-    where = f"{_file(file)}, line {line}"
-    _fold(error, f"{kernel} was not launched", where, code, text, _attempt(text))
+    text = f"{type(error).__name__}: {error}"
+    means, attempt = advice.meaning(text)
+    happened = str(error) if type(error) in (TypeError, ValueError) else text
+    fold(error, Told(f"{kernel} was not launched", happened, means, attempt or advice.COMPARE, *_own_line(error)))
 
 
-def _attempt(text: str, construct: str = "") -> str:
-    """One thing to try for what Triton or Python says."""
-    return meaning(text, construct)[1] or COMPARE
+def own_lines(function: Callable) -> Callable:
+    """Wraps a function of the course: a notebook shows its errors with the learner's line alone, and `%tb` all."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not hasattr(error, "_render_traceback_"):
+                _shorten(error, Told(f"{type(error).__name__}: {error}", "", "", "", *_own_line(error)))
+            raise
+
+    return called
 
 
-def _told(error: BaseException) -> tuple[str, str, str]:
-    """What happened, why, and what to try."""
-    if isinstance(error, Fault):
-        return f"{VERBS[error.kind][0]} outside of {error.argument or 'every tensor'}", *_outside(error)
-    program = f"in program {_program(error.program)}" if getattr(error, "program", None) else ""
-    if isinstance(error, FalsePromise):
-        return (
-            f"breaks a promise {program}",
-            f"{error.promise} is not true here. On a GPU the compiler believes it, and the result is wrong.",
-            "take the promise out, or make it true for every program.",
-        )
-    if isinstance(error, NeverEnds):
-        attempt = "change in each round what the loop asks for, such as i += 1."
-        return f"never ends {program}", f"{error.why[:1].upper()}{error.why[1:]}.", attempt
-    if isinstance(error, IllegalInstruction):
-        attempt = "begin at a multiple of 16 bytes, or read with tl.load and a mask."
-        return f"stops the GPU {program}", f"An illegal instruction: {error.words}.", attempt
-    if isinstance(error, DeviceAssert):
-        attempt = 'look at the values: tl.device_print("value", value) above this line.'
-        return f"stopped {program}", f"Its assertion failed{f': {error.message}' if error.message else '.'}", attempt
-    if isinstance(error, front_end.Unsupported):
-        return "was not run", f"{error}.", "run it on a GPU, or write this step in another way."
-    if isinstance(error, KeyboardInterrupt):
-        return "was interrupted", "", ""
-    return "is not accepted by Triton", str(error), _attempt(str(error))
-
-
-def _outside(fault: Fault) -> tuple[str, str]:
-    """Which lanes of which program reached where, why, and what to try."""
-    (verb, infinitive), one = VERBS[fault.kind], not fault.block
-    first = fault.lane[0] if len(fault.lane) == 1 else fault.lane
-    lanes = "" if one else f" in {fault.lanes} lane{'s' * (fault.lanes != 1)}, the first is lane {first}"
-    happened = f"Program {_program(fault.program)} {verb} outside{lanes}"
-    harmless = f"On a GPU it would {infinitive} other data.{' Here nothing was written.' * (fault.kind != 'load')}"
-    if fault.argument is None:
-        reason = f"{happened}, at an address that is in no tensor. {harmless}"
-        return reason, "begin with a parameter that is a pointer, and add offsets to it: x_ptr + offsets."
-    if fault.place == "gap":
-        place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
-    else:
-        place = f"element {fault.element}, {fault.distance} {fault.place}"
-    shape = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
-    if fault.shape and fault.stride == (1,):
-        shape = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."
-    words = f"{happened}: at {place}. {shape} {harmless}"
-    if one:
-        return words, "check the number that is added to the pointer, for the first program and for the last one."
-    if fault.place == "gap":
-        return words, "step from row to row by the stride of that tensor, x.stride(0), and mask the columns."
-    if fault.place == "past the end" and any(fault.lane):
-        return words, "give this access a mask that is true only for elements of the tensor: mask=offsets < n."
-    return words, "check the numbers that are added to the pointer, and the mask of this access."
-
-
-def _program(place: tuple[int, ...]) -> str:
-    """A program's place in its launch grid, without trailing zeros."""
-    while len(place) > 1 and place[-1] == 0:
-        place = place[:-1]
-    return str(place[0]) if len(place) == 1 else str(place)
+def _own_line(error: Exception) -> tuple[str, int, str]:
+    """The file, number and text of the learner's innermost line: where an error was raised, or on the way there."""
+    frames = [*traceback.walk_tb(error.__traceback__)]
+    before = [*traceback.walk_stack(sys._getframe(1))]  # a grid function raises below this frame, all others above it
+    own = [each for each in (*reversed(frames), *before) if not each[0].f_code.co_filename.startswith(LIBRARIES)]
+    file, line = own[0][0].f_code.co_filename, own[0][1]
+    return file, line, linecache.getline(file, line).strip()
 
 
 def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str]:
@@ -154,20 +138,19 @@ def _file(name: str) -> str:
     return " ".join(cell) if cell else Path(name).name
 
 
-def _fold(error: BaseException, what: str, where: str, code: str, reason: str, attempt: str) -> None:
+def fold(error: BaseException, told: Told) -> Told:
     """Give an error its short text, and take the frames inside of this course away."""
-    lines = [f"{RED}{what}{PLAIN}"]
-    lines += [f"{where}:\n    {BOLD}{code}{PLAIN}"] if where else []
-    lines += [reason] if reason else []
-    lines += [f"{BOLD}Try:{PLAIN} {attempt}"] if attempt else []
-    lines += ["(%tb shows the whole traceback.)"]
+    _shorten(error, told)
+    error.told, error.__traceback__ = told, None
+    if told.attempt:
+        error.add_note(f"Try: {told.attempt}")
+    return told
 
+
+def _shorten(error: BaseException, told: Told) -> None:
     def render() -> list[str]:
         """What IPython asks for. The next time it is `%tb`, which gets what other errors have."""
         del error._render_traceback_
-        return lines
+        return [*told.lines(), "(%tb shows the whole traceback.)"]
 
     error._render_traceback_ = render
-    error.__traceback__ = None
-    if attempt:
-        error.add_note(f"Try: {attempt}")

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from workshop.advice import did_you_mean
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -58,8 +60,8 @@ SYLLABUS = {
 
 
 def find(name: str) -> Lesson:
-    """The exercise of that name. Raises ValueError that lists the names there are."""
+    """The exercise of that name. Raises ValueError that names similar ones."""
     try:
         return SYLLABUS[name]
     except KeyError:
-        raise ValueError(f"there is no exercise {name!r}; there are: {', '.join(SYLLABUS)}") from None
+        raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}") from None

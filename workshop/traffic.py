@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workshop.backend import interpreting
+from workshop.short import own_lines
 
 if TYPE_CHECKING:
     from workshop.executor.records import Argument, Launch
@@ -115,6 +116,7 @@ class Traffic:
         return "\n".join(lines)
 
 
+@own_lines
 def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
     """Call `function` and count what the kernels it launches read and write.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from workshop.compiling import CompileFailed, compiled, facts, kernel_of
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
+from workshop.short import own_lines
 
 __all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 
@@ -171,6 +172,7 @@ class Text(str):
         return Text("\n".join(line.strip() for line in self.splitlines() if any(word in line for word in words)))
 
 
+@own_lines
 def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> Report:
     """Compile a kernel as the call `kernel[grid](*args, **kwargs)` would, for GPUs that need not be here.
 

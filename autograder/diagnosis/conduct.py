@@ -6,13 +6,15 @@ import math
 
 import torch
 
+from workshop.advice import program_in_words
+
 from ..box.wire import Race
 from ..exercises.cases import Strided, Tag
 from ..exercises.spec import MAX_COUNTED_COLUMNS
 from ..text import many
 from ..verdict import Finding
 from .comparison import close
-from .observation import Observation, program_in_words, shape_in_words
+from .observation import Observation, shape_in_words
 
 
 def not_attempted(o: Observation) -> Finding | None:

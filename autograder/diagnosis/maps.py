@@ -7,12 +7,13 @@ block that have no element. A fault is shown as the lanes of the program that re
 from __future__ import annotations
 
 import math
-import re
 
 import torch
 
+from workshop.advice import program_in_words
+
 from ..verdict import ErrorMap, Row, Run
-from .observation import Observation, program_in_words
+from .observation import Observation
 
 MOST_ROWS = 6
 MOST_RUNS = 60  # in one row; a row with more is drawn in so many parts, each with its worst state
@@ -73,16 +74,16 @@ def _in_words(o: Observation, states: torch.Tensor, wrong_rows: list[int]) -> st
 
 def _of_fault(fault, o: Observation) -> ErrorMap | None:
     """The lanes of the program that reached past the end of a tensor, up to the end of its block."""
-    if gap := re.fullmatch(r"row (\d+), column (\d+), in the gap between the rows", fault.where):
-        return _of_gap(fault, int(gap[1]), int(gap[2]), o)
-    lanes = fault.lane + fault.lanes
+    if fault.place == "gap":
+        return _of_gap(fault, fault.index[0], fault.index[-1], o)
+    first, lanes = fault.number, fault.number + fault.lanes
     # Where no constant says the block's size, it ends with these lanes if that makes a usual size.
     block = o.block or (lanes if lanes >= 16 and lanes & (lanes - 1) == 0 else 0)
-    known = lanes <= block and (fault.lane or len(fault.shape) == 1)
-    if "past the end" not in fault.where or not known or not math.prod(fault.shape):
+    known = lanes <= block and (first or len(fault.shape) == 1)
+    if fault.place != "past the end" or not known or not math.prod(fault.shape):
         return None
     program = program_in_words(fault.program)
-    row = Row(f"program {program}", (Run("right", fault.lane), Run("outside", fault.lanes))[not fault.lane :])
+    row = Row(f"program {program}", (Run("right", first), Run("outside", fault.lanes))[not first :])
     does = "read" if fault.kind == "load" else "wrote"
     words = f"{fault.lanes} of {block} lanes of program {program} {does} outside of {fault.argument}."
     return ErrorMap(o.case.name, lanes, (row,), block, words, 1, lanes=True)

@@ -132,12 +132,5 @@ def place_in_words(c: Comparison) -> str:
     return f"row {i[0]}, column {i[1]}" if len(i) == 2 else f"element {', '.join(map(str, i))}"
 
 
-def program_in_words(program: tuple[int, ...]) -> str:
-    """A program's place in its launch grid, without trailing zeros."""
-    while len(program) > 1 and program[-1] == 0:
-        program = program[:-1]
-    return str(program[0]) if len(program) == 1 else str(tuple(program))
-
-
 def shape_in_words(shape) -> str:
     return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"

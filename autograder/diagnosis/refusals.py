@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workshop.advice import COMPARE, meaning, readable
+from workshop import advice
 
 from ..box.wire import Trouble
 from ..verdict import Finding
@@ -19,10 +19,9 @@ def refused(t: Trouble) -> Finding:
             "",
             "simplify the kernel until it compiles: workshop.xray shows what the compiler makes of it.",
         )
-    message = readable(t.message)
-    means, advice = meaning(message, t.construct, t.instead)
+    message, means, attempt = advice.refused(t.message, t.construct, t.instead)
     happened = f"Triton's compiler{target} refuses the kernel: {message}"
-    return Finding("compile-error", happened, means, advice or COMPARE, t.line, t.code)
+    return Finding("compile-error", happened, means, attempt, t.line, t.code)
 
 
 def too_much_shared_memory(needed: int, most: int) -> Finding:

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import triton
 
-from workshop.advice import COMPARE, meaning, readable
+from workshop import advice
+from workshop.advice import COMPARE, program_in_words
 
-from ..box.wire import Fault, Trouble
+from ..box.wire import Trouble
 from ..exercises.cases import Tag
 from ..verdict import Finding
 from ..versions import when
 from . import refusals
-from .observation import GPU_FAULT, Observation, program_in_words, shape_in_words
+from .observation import GPU_FAULT, Observation
 
 MANY_PROGRAMS = 256  # of a launch; with fewer, a loop is what takes long
 _VERBS = {"load": "reads", "store": "writes"}
@@ -83,12 +84,9 @@ def troubled(o: Observation) -> Finding | None:
     if t is None:
         return None
     return {
+        **dict.fromkeys(advice.STOPPED, _stopped),
         "syntax": _syntax,
         "compile": lambda o, t: refusals.refused(t),
-        "false-promise": _false_promise,
-        "never-ends": _never_ends,
-        "device-assert": _device_assert,
-        "not-allowed": _not_allowed,
         "not-loaded": _not_loaded,
         "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
@@ -99,23 +97,21 @@ def troubled(o: Observation) -> Finding | None:
         "fault": _fault,
         "launch-option": lambda o, t: refusals.bad_option(t),
         "garbled": _garbled,
+        "returned": _returned,
     }.get(t.kind, _exception)(o, t)
 
 
 def _syntax(o, t):
     message = re.sub(r" \(<answer>(, line \d+)?\)$", "", t.message)
-    return Finding("syntax-error", f"Python cannot read the code: {message}", line=t.line, code=t.code)
+    told = f"Python cannot read the code: {message}", *advice.meaning(message)
+    return Finding("syntax-error", *told, line=t.line, code=t.code)
 
 
-def _not_allowed(o, t):
-    return Finding(
-        "not-allowed",
-        f"The kernel uses {t.construct}, which cannot be judged here.",
-        "Triton has more features than this course can judge: some of them only a GPU can run.",
-        "write it with the functions of `tl` from the lessons.",
-        t.line,
-        t.code,
-    )
+_STOPS = {"false-promise": "false-promise", "never-ends": "timeout", "not-allowed": "not-allowed"}  # others: errors
+
+
+def _stopped(o, t):
+    return Finding(_STOPS.get(t.kind, "runtime-error"), *advice.stopped(t.kind, t.construct), t.line, t.code)
 
 
 def _not_loaded(o, t):
@@ -124,39 +120,6 @@ def _not_loaded(o, t):
         f"The code needs the module {t.construct}, which cannot be loaded where it is judged.",
         "The judge runs the code without files. The module is installed, and the answer may be right.",
         "write the function without this module, or without the part of torch that loads it.",
-        t.line,
-        t.code,
-    )
-
-
-def _false_promise(o, t):
-    return Finding(
-        "false-promise",
-        f"{t.construct} promises the compiler something that is not true.",
-        "The compiler believes it, and may read and write several elements at once where that is not possible.",
-        "leave the promise out, or promise only what holds for every size and every program.",
-        t.line,
-        t.code,
-    )
-
-
-def _never_ends(o, t):
-    return Finding(
-        "timeout",
-        f"A kernel does not end: {t.construct}.",
-        "A program waits or loops until something changes, and nothing changes it.",
-        "check that every loop advances towards its end, and that what a program waits for is always written.",
-        t.line,
-        t.code,
-    )
-
-
-def _device_assert(o, t):
-    return Finding(
-        "runtime-error",
-        f"tl.device_assert failed: {t.message.partition('. line ')[0]}.",
-        "The kernel itself says that this must not happen.",
-        "look at the values that the assertion compares, or at the assertion.",
         t.line,
         t.code,
     )
@@ -246,7 +209,7 @@ _MEMORY = re.compile(
 
 def _readable(text: str) -> str:
     """Shortens printed arrays, and hides the name of the function that replaces a launch."""
-    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", readable(text))
+    text = re.sub(r"\[[-+.\de\s]{80,}\]?", "[…]", advice.readable(text))
     text = re.sub(r"The error occurred while tracing the function \S+ at \S+ for \w+\. ", "", text)  # the judge's file
     text = re.sub(r"functools\.partial\(<function Launches\.install.*>\)", "the launch", text)
     return re.sub(r"\bautograder\.[\w.<>]+\.run\(\)", "the launch", text)
@@ -271,8 +234,6 @@ def _exception(o, t):
     if t.type == "NotImplementedError":
         happened = t.message or f"{o.exercise.entry} raises NotImplementedError."
         return Finding("not-attempted", happened, advice="write the body of the function.")
-    if returned := _OTHER_FORM.fullmatch(t.message):
-        return _other_form(o, *returned.groups())
     if "CUDACachingAllocator" in text:  # an assertion of torch: the box hides the driver's count of free memory
         return _out_of_memory(o, t)
     if t.type == "PermissionError":
@@ -288,39 +249,41 @@ def _exception(o, t):
         )
     if o.stage == "replay":
         slug = "compile-error" if o.backend != "interpreter" else "runtime-error"
-        means, advice = meaning(text)
-        return Finding(slug, f"The kernel cannot be launched: {text}", means, advice or COMPARE, t.line, t.code)
+        means, attempt = advice.meaning(text)
+        return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or COMPARE, t.line, t.code)
     if o.backend == "interpreter" and _NO_DEVICE.search(text):
-        advice = "make tensors on the input's device: torch.empty_like(x), or device=x.device."
-        return Finding("wrong-device", text, _NO_GPU, advice, t.line, t.code)
+        attempt = "make tensors on the input's device: torch.empty_like(x), or device=x.device."
+        return Finding("wrong-device", text, _NO_GPU, attempt, t.line, t.code)
     return _raised(o, t, text)
 
 
 def _raised(o, t, text: str):
     """An exception of the host function."""
-    means, advice = meaning(text)
-    if not advice:
+    means, attempt = advice.meaning(text)
+    if not attempt:
         means = f"{o.exercise.entry} must accept this input."
         if o.backend == "interpreter" and t.type == "AssertionError":
-            means, advice = f"{means} {_NO_GPU}", "if the line asks for a GPU, leave it out."
-    return Finding("runtime-error", text, means, advice, t.line, t.code)
+            means, attempt = f"{means} {_NO_GPU}", "if the line asks for a GPU, leave it out."
+    return Finding("runtime-error", text, means, attempt, t.line, t.code)
 
 
-_OTHER_FORM = re.compile(r"\w+ returned (?!None|nothing)(\w+), not a (tensor|JAX array)")
-
-
-def _other_form(o, kind: str, expected: str):
-    if kind == "Tensor":
+def _returned(o, t):
+    """The host function returned what is no tensor, or one tensor in the place of several. construct: its type."""
+    if t.construct == "None":
+        happened = f"{o.exercise.entry} returned None, not a tensor"
+        return Finding("runtime-error", happened, advice="end the function with `return` and the output tensor.")
+    if t.construct == "Tensor":
         names = o.exercise.inputs.outputs
         return Finding(
             "wrong-shape",
             f"{o.exercise.entry} returned one tensor, expected {len(names)}: {' and '.join(names)}.",
             advice="return them in this order: return a, b.",
         )
-    several = kind in ("list", "tuple", "dict", "set", "Size")
+    several = t.construct in ("list", "tuple", "dict", "set", "Size")
+    expected = "JAX array" if o.exercise.kind == "jax" else "tensor"
     return Finding(
         "wrong-shape" if several else "wrong-dtype",
-        f"{o.exercise.entry} returned {kind}, expected one {expected}.",
+        f"{o.exercise.entry} returned {t.construct}, expected one {expected}.",
         advice=f"return the {expected} that your kernel stores to{', alone' * several}.",
     )
 
@@ -329,49 +292,7 @@ def _fault(o, t):
     f = t.fault
     if f is None:
         return _exception(o, t)
+    about = o.case.about
+    told = advice.outside(f, ragged=Tag.RAGGED in about, strided=Tag.STRIDED in about)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
-    one = _is_one_number(o, f)
-    lanes = f"{f.lanes} lane{'s' if f.lanes != 1 else ''}, the first is lane {f.lane}, "
-    form = ""
-    if f.shape and one and f.stride == (1,):
-        form = f"{f.argument} has {f.shape[0]} element{'s' * (f.shape[0] != 1)} "
-    elif f.shape:
-        form = f"{f.argument} has shape {shape_in_words(f.shape)} and strides {shape_in_words(f.stride)} "
-    happened = (
-        f"Program {program_in_words(f.program)} {_VERBS.get(f.kind, 'writes')} outside of {f.argument}"
-        f"{', ' if one else f': {lanes}'}at {f.where}. {form}".rstrip()
-    )
-    return Finding(slug, happened, *_why_outside(o, f), line=f.line, code=f.code, tensor=f.argument)
-
-
-def _is_one_number(o, f: Fault) -> bool:
-    """Whether the kernel of this access has no blocks, so that lanes, masks and strides are not its words."""
-    return f.lanes == 1 and f.lane == 0 and not o.constants
-
-
-def _why_outside(o, f: Fault):
-    if _is_one_number(o, f):
-        return (
-            "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
-            "check the number that is added to the pointer, for the first program and for the last one.",
-        )
-    if Tag.RAGGED in o.case.about and "gap" not in f.where and f.lane:
-        return (
-            "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
-            "give every load and store a mask that is true only for elements of the tensor.",
-        )
-    if Tag.STRIDED in o.case.about:
-        return (
-            "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
-            "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
-        )
-    if any(f.program[1:]):
-        return (
-            "These lanes access memory outside of their tensor. The launch grid has several dimensions.",
-            "check the order of the grid: tl.program_id(0) counts along its first number. Then check the numbers that "
-            "are added to the pointer.",
-        )
-    return (
-        "These lanes access memory outside of their tensor.",
-        "check the numbers that are added to the pointer, and that the mask compares them with the right length.",
-    )
+    return Finding(slug, *told, line=f.line, code=f.code, tensor=f.argument)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import runpy
 from pathlib import Path
 
+from workshop.advice import did_you_mean
 from workshop.syllabus import SYLLABUS
 
 from .spec import Exercise
@@ -20,14 +20,11 @@ class UnknownExercise(LookupError):
 
 
 def find(name: str) -> Exercise:
-    """The exercise called `name`. The message of UnknownExercise lists the exercises that exist."""
+    """The exercise called `name`. The message of UnknownExercise names similar ones."""
     try:
         return EXERCISES[name]
     except KeyError:
-        near = difflib.get_close_matches(name.lower(), EXERCISES, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
-        there_are = f"there is no exercise {name!r}; {guess}there are: {', '.join(EXERCISES)}"
-        raise UnknownExercise(there_are) from None
+        raise UnknownExercise(f"there is no exercise {name!r}. {did_you_mean(name.lower(), EXERCISES)}") from None
 
 
 def add_from(folder: Path) -> list[str]:

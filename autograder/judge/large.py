@@ -47,7 +47,7 @@ ADVICE = (
 
 
 # Kinds of Trouble that are the answer's at any size. Others may come from our limits, or from programs that do not run.
-ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception"}
+ON_THE_HOST = {"compile", "launch-option", "host-arithmetic", "kept", "wrong-device", "exception", "returned"}
 IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 

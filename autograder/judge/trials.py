@@ -295,7 +295,7 @@ def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble
     if kind == "NoneType" and not launches:
         return Trouble("exception", "NotImplementedError", f"{exercise.entry} returns None and launches no kernel.")
     kind = "None" if kind == "NoneType" else kind
-    return Trouble("exception", message=f"{exercise.entry} returned {kind}, not a tensor")
+    return Trouble("returned", construct=kind)
 
 
 def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, dict]:

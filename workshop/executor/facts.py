@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from .operations import ACCESSES, ATOMICS, STORES, TERMINATORS
 from .program import Block, Operation, Program, Region, Value, values
@@ -44,6 +45,15 @@ class Facts:
     def holders(self) -> set[Operation]:
         return {o for o in self.program.operations() if self._has(o, ACCESSES)}
 
+    @functools.cached_property
+    def unfilled(self) -> dict[Value, list[Operation]]:
+        """By value that a store writes, the masked loads without `other` that it follows from."""
+        sources = _sources(self.program, lambda value: True)
+        stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
+        loads = [o for o in self.program.operations() if o.name == "masked_load" and o.args[2] is None]
+        reached = {o.args[1]: _reached(o.args[1], sources) for o in stores}
+        return {value: [o for o in loads if o.results[0] in each] for value, each in reached.items()}
+
     def _has(self, operation: Operation, names: set[str]) -> bool:
         """Whether there is an operation of these names in the regions of one, or in the function that it calls."""
         regions = operation.regions
@@ -69,12 +79,17 @@ def _is_pointer(value: Value) -> bool:
 
 def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
     """The pointers that nothing in the program makes, and that one may come from."""
-    found, waiting = {pointer}, [pointer]
+    return {value for value in _reached(pointer, sources) if value not in sources}
+
+
+def _reached(value: Value, sources: dict[Value, list[Value]]) -> set[Value]:
+    """All that a value may come from, and itself."""
+    found, waiting = {value}, [value]
     while waiting:
         new = set(sources.get(waiting.pop(), ())) - found
         found |= new
         waiting += new
-    return {value for value in found if value not in sources}
+    return found
 
 
 def _handed(region: Region) -> list[Value]:
@@ -83,8 +98,11 @@ def _handed(region: Region) -> list[Value]:
     return [value for end in ends if end.name in TERMINATORS for value in values(end.args)]
 
 
-def _sources(program: Program) -> dict[Value, list[Value]]:
-    """By pointer, those that it may come from: all that go into the loop, condition, call or branch that gives it."""
+def _sources(program: Program, counts: Callable = _is_pointer) -> dict[Value, list[Value]]:
+    """By value, those that it may come from: all that go into the loop, condition, call or branch that gives it.
+
+    counts: of which values; all others are left out.
+    """
     found: dict[Value, list[Value]] = {}
     for operation in program.operations():
         regions, made = operation.regions, list(operation.results)
@@ -97,9 +115,9 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
             given += _handed(region)
         for block in blocks:
             made += block.arguments
-        pointers = list(filter(_is_pointer, given))
-        for value in filter(_is_pointer, made):
-            found.setdefault(value, []).extend(pointers)
+        given = list(filter(counts, given))
+        for value in filter(counts, made):
+            found.setdefault(value, []).extend(given)
     return {value: given for value, given in found.items() if given}
 
 

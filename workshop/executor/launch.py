@@ -242,7 +242,7 @@ def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
                 still.append((machine, batch, steps))
         if len(still) == len(waiting) and memory.changes == before:
             machine, memory.batch, _ = still[0]
-            why = "this wait never ends: no program that still runs can change what it waits for"
+            why = "This wait never ends: no program that still runs can change what it waits for"
             raise NeverEnds(why, memory.launch.kernel, memory.program_at(0), *memory.text(machine.where))
         waiting = still
 

@@ -13,10 +13,11 @@ from collections.abc import Callable, Generator
 import torch
 
 from . import arithmetic
+from .endless import Rounds, equal
 from .facts import about
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
-from .program import Block, Operation, Program, Unsupported, Value, values
+from .program import Block, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
 from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
@@ -41,7 +42,6 @@ from .values import (
     without_doubt,
 )  # fmt: skip
 
-PATIENCE = 4096  # rounds of a loop, between two looks whether it can ever end
 GRANULE = 16  # bytes; a Hopper GPU reads and stores the blocks of tensor descriptors in such units
 UNALIGNED = f"a tensor descriptor is read at an inner offset that is no multiple of {GRANULE} bytes"
 MAX_PRINTED = 64
@@ -306,7 +306,7 @@ class Machine:
     def do_for_op(self, operation: Operation, on) -> Steps:
         index, high, step = self.numbers(operation.args[:3])
         carried = [self.kept(v) for v in operation.args[3]]
-        self._fail(NeverEnds, "the step of this loop is 0", step == 0)
+        self._fail(NeverEnds, "The step of this loop is 0", step == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
         while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
             first = before is None
@@ -359,25 +359,19 @@ class Machine:
     def do_while_op(self, operation: Operation, on) -> Steps:
         carried = [self.kept(v) for v in operation.args[0]]
         before, body = (region.blocks[0] for region in operation.regions)
-        waits, where, rounds, last = operation in self.facts.waits, self.where, 0, None
+        rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
+        where = self.where
         while True:
             go, *given = (yield from self.block(before, carried, on))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
-            if rounds:
-                self.where = where
+            self.where = where
+            if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
+                self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
             carried = yield from self._round(body, given, given, go, on)
-            if waits:
+            if rounds is None:
                 yield
-            rounds += 1
-            if not waits and rounds % PATIENCE == 0:
-                state = [*(plain(each).clone() for each in carried), *self.memory.contents()]
-                if last is not None and _all_equal(state, last):
-                    self.where = where
-                    why = "this loop never ends: nothing changes from one round to the next"
-                    self._fail(NeverEnds, why, go)
-                last = state
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
 
@@ -519,11 +513,11 @@ class Machine:
         pointer, value = operation.args[:2]
         mask = operation.args[2] if operation.name == "masked_store" else None
         dtype = arithmetic.torch_dtype(value.type.scalar)
-        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value))
+        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value), value)
 
     do_masked_store = do_store
 
-    def _stored(self, access: Access, value) -> None:
+    def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
         if self.postpones:
             return
@@ -533,9 +527,15 @@ class Machine:
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
                     program = region.program_of(tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,))
-                    memory.undefined("store", region.argument.name, program, self.where)
+                    memory.undefined("store", region.argument.name, program, self._undefined_by(source))
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
+
+    def _undefined_by(self, source: Value | None) -> Location | None:
+        """The line of the load without `other` that left what is stored undefined; if none is known, the store's."""
+        loads = self.facts.unfilled.get(source, ())
+        doubtful = [each for each in loads if isinstance(self.env.get(each.results[0]), Doubtful)]
+        return next((each.location for each in doubtful or loads if each.location.file >= 0), self.where)
 
     # --- atomics ----------------------------------------------------------------------------------------
 
@@ -546,7 +546,7 @@ class Machine:
     def do_atomic_cas(self, operation: Operation, on):
         pointer, expected, value, *_ = operation.args
         wanted = self.flat(expected)
-        compared = lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)  # noqa: E731
+        compared = lambda old, new, at: torch.where(equal(old, wanted[at]), new, old)  # noqa: E731
         return self._atomic(operation, pointer, value, None, on, compared)
 
     def do_atomic_load(self, operation: Operation, on):
@@ -784,15 +784,6 @@ def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:
 def _changing(name: str) -> Callable:
     """What an atomic operation leaves in memory, of (the old values, the new ones, their lanes)."""
     return lambda old, new, at: arithmetic.ATOMICS[name](old, new)
-
-
-def _all_equal(one: list, two: list) -> bool:
-    return all(a.shape == b.shape and _same(a, b).all() for a, b in zip(one, two))
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    same = a == b
-    return same | (a != a) & (b != b) if a.is_floating_point() else same
 
 
 def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 class Unsupported(NotImplementedError):
     """Only hardware can do it, such as inline assembly, or this executor cannot. `construct` is its name."""
 
+    kind = "not-allowed"
+
     def __init__(self, construct: str):
         super().__init__(f"{construct} cannot be run without a GPU")
-        self.construct = construct
+        self.construct = self.words = construct
 
 
 @dataclass(frozen=True)

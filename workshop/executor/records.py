@@ -43,8 +43,9 @@ class Fault(IndexError):
 
 
 class Stopped(Exception):
-    """What a kernel must not do: `words`, which of its programs did, the line and its text."""
+    """What a kernel must not do: `words`, which of its programs did, the line and its text. `kind`: its name."""
 
+    kind = ""
     told = "{} in {}, program {}. line {}: {}"
 
     def __init__(self, words: str, kernel: str, program: tuple[int, int, int], line: int | None, code: str):
@@ -55,26 +56,25 @@ class Stopped(Exception):
 class FalsePromise(Stopped, ValueError):
     """A promise to the compiler is not true: tl.multiple_of, max_contiguous, max_constancy or assume."""
 
-    told = "{} is not true in {}, program {}. line {}: {}"
-    promise = property(lambda self: self.words)
+    kind, told = "false-promise", "{} is not true in {}, program {}. line {}: {}"
 
 
 class NeverEnds(Stopped, RuntimeError):
     """A loop, or a wait for another program, that can never end."""
 
-    why = property(lambda self: self.words)
+    kind = "never-ends"
 
 
 class DeviceAssert(Stopped, AssertionError):
     """tl.device_assert failed."""
 
-    message = property(lambda self: self.words)
+    kind = "device-assert"
 
 
 class IllegalInstruction(Stopped, RuntimeError):
     """A card ends the kernel here with "an illegal instruction was encountered"."""
 
-    told = "illegal instruction: {} in {}, program {}. line {}: {}"
+    kind, told = "illegal-instruction", "illegal instruction: {} in {}, program {}. line {}: {}"
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _stop(_, frame) -> None:
     while frame:
         machine = frame.f_locals.get("self")
         if isinstance(machine, Machine):
-            words, memory = "this line was running when the time was used up", machine.memory
+            words, memory = "A kernel does not end: this line was running when the time was used up", machine.memory
             raise NeverEnds(words, memory.launch.kernel, None, *memory.text(machine.where))
         frame = frame.f_back
 

@@ -28,7 +28,7 @@ from ..wire import Report
 from ..wire.requests import Decoy, JaxCase, Scalar, Traced
 from .job import Job
 from .launches import Launches
-from .learner import describe, learner_function
+from .learner import OtherForm, describe, learner_function
 from .memory import decoys
 from .trace import MAX_CONSTANT, HostArithmetic, Recorder
 
@@ -48,18 +48,18 @@ def run(job: Job) -> None:
     for index, case in enumerate(job.request.cases):
         launches.configuration = case.configuration
         try:
-            trace = _trace(function, case, job.request.entry, launches)
+            trace = _trace(function, case, launches)
             report = Report(index, trace=trace, programs=launches.programs.unsent(trace))
         except BaseException as error:
             report = Report(index, error=describe(error))
         job.report(report)
 
 
-def _trace(function, case: JaxCase, entry: str, launches: Launches) -> dict:
+def _trace(function, case: JaxCase, launches: Launches) -> dict:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
     given = [each for each in case.arguments if not isinstance(each, Scalar)]
     given += [case.cotangent] if case.part == "gradient" else []
-    program = jax.jit(_traced(function, case, entry)).trace(*map(_stand_in, given)).jaxpr
+    program = jax.jit(_traced(function, case)).trace(*map(_stand_in, given)).jaxpr
     tensors, _ = decoys(tuple(Decoy((), (), "int32") if isinstance(g, Traced) else g for g in given), "cpu")
     recorder = Recorder(tensors, computes=MAX_CONSTANT)
     try:
@@ -78,7 +78,7 @@ def _trace(function, case: JaxCase, entry: str, launches: Launches) -> dict:
         launches.recorder = None
 
 
-def _traced(function, case: JaxCase, entry: str):
+def _traced(function, case: JaxCase):
     """What JAX traces: the function itself, or one part of jax.value_and_grad of it, weighted by the cotangent."""
 
     def plain(*inputs):
@@ -88,7 +88,7 @@ def _traced(function, case: JaxCase, entry: str):
         if result is None:
             raise NotImplementedError
         if not isinstance(result, jax.Array):
-            raise TypeError(f"{entry} returned {type(result).__name__[:80]}, not a JAX array")
+            raise OtherForm(type(result).__name__[:80])
         return result
 
     def value(first, *others):

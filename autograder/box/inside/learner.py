@@ -5,7 +5,6 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
-import ast
 import difflib
 import functools
 import linecache
@@ -13,15 +12,14 @@ import os
 import pkgutil
 import re
 import sys
-import textwrap
 import traceback
 from types import ModuleType
 
 from triton.compiler import CompilationError
 
-from workshop.executor import front_end
 from workshop.executor.front_end import Unsupported
-from workshop.executor.records import DeviceAssert, FalsePromise, Fault, NeverEnds
+from workshop.executor.records import Fault, Stopped
+from workshop.refusal import innermost, refusal
 
 from ...answer import from_history
 from ...versions import FUNCTIONS
@@ -36,6 +34,12 @@ from .worlds import NotShown
 
 class MissingEntry(Exception):
     """The answer does not define the function that the exercise asks for."""
+
+
+class OtherForm(TypeError):
+    """The host function returned what is no array. `words`: the name of its type."""
+
+    words = property(str)
 
 
 # -- loading ---------------------------------------------------------------------------------------------
@@ -72,11 +76,7 @@ def learner_function(source: str, entry: str):
 # -- exceptions ------------------------------------------------------------------------------------------
 
 _KINDS = {
-    Unsupported: "not-allowed",
     Fault: "fault",
-    FalsePromise: "false-promise",
-    NeverEnds: "never-ends",
-    DeviceAssert: "device-assert",
     HostArithmetic: "host-arithmetic",
     NotReplayable: "not-replayable",
     KeptTensor: "kept",
@@ -84,6 +84,7 @@ _KINDS = {
     NotShown: "not-shown",
     BadOption: "launch-option",
     MissingEntry: "missing-entry",
+    OtherForm: "returned",
     SyntaxError: "syntax",
     IndentationError: "syntax",
     TabError: "syntax",
@@ -116,15 +117,12 @@ def describe(error: BaseException) -> Trouble:
     if isinstance(error, CompilationError):
         return _refused(error)
     root = _root(error)
-    kind = _KINDS.get(type(root), "exception")
+    stopped = isinstance(root, (Stopped, Unsupported))
+    kind = root.kind if stopped else _KINDS.get(type(root), "exception")
     line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
     line = line if type(line) is int and 0 <= line < 1 << 31 else _learner_line(error) or _learner_line(root)
-    construct = ""
-    if kind in ("not-allowed", "false-promise"):
-        construct = root.construct if kind == "not-allowed" else root.promise
-    elif kind == "never-ends":
-        construct = root.why
-    elif kind == "exception" and _is_here_unloaded(root):
+    construct = root.words if stopped or kind == "returned" else ""
+    if kind == "exception" and _is_here_unloaded(root):
         kind, construct = "not-loaded", str(root.name)
     elif kind == "exception" and _NO_CARD.search(_message(root)):
         kind = "no-card"
@@ -144,44 +142,17 @@ def describe(error: BaseException) -> Trouble:
 
 def _refused(error: CompilationError) -> Trouble:
     """What Triton's front end refuses."""
-    message, line, _ = front_end.message(error)
-    first = _innermost(error)
-    lacking = _lacking_in_triton(first)
-    if message == "AssertionError":  # the name of the function says most
-        frames = traceback.extract_tb(first.__traceback__)
-        message = f"AssertionError in {frames[-1].name if frames else 'the compiler'}"
+    found, lacking = refusal(error), _lacking_in_triton(innermost(error))
     return Trouble(
         kind="not-in-triton" if lacking else "compile",
         type=type(error).__name__[:80],
-        message=message[:2000],
-        line=line,
-        code=_code(line),
-        construct=(lacking or front_end.construct(error))[:80],
-        instead=_meant(message, getattr(error, "src", None) or ""),
+        message=found.message[:2000],
+        line=found.line,
+        code=_code(found.line),
+        construct=(lacking or found.construct)[:80],
+        instead=found.meant,
         kernel=str(getattr(error, "kernel", ""))[:100],
     )
-
-
-def _meant(message: str, kernel: str) -> str:
-    """Of a name that the kernel uses and never defines: the most similar one in its text, or "-" if none is."""
-    missing = re.match(r"(\w+) is not defined", message)
-    try:
-        names = [n for n in ast.walk(ast.parse(textwrap.dedent(kernel))) if isinstance(n, (ast.Name, ast.arg))]
-    except (SyntaxError, RecursionError):
-        return ""
-    if not missing or any(isinstance(getattr(n, "ctx", None), ast.Store) and n.id == missing[1] for n in names):
-        return ""
-    known = {getattr(n, "id", getattr(n, "arg", "")) for n in names} - {missing[1]}
-    return next(iter(difflib.get_close_matches(missing[1], known, 1, 0.75)), "-")
-
-
-def _innermost(error: BaseException) -> BaseException:
-    """What went wrong first. Triton's errors do not always name the one that they follow as their cause."""
-    seen = set()
-    while (inner := error.__cause__ or error.__context__) is not None and id(error) not in seen:
-        seen.add(id(error))
-        error = inner
-    return error
 
 
 def _code(line: int | None) -> str:
@@ -207,7 +178,8 @@ def _lacking_in_triton(error: BaseException) -> str:
         function = f"tl.{error.name}"
         return function if error.obj.__name__.startswith("triton.language") and function in FUNCTIONS else ""
     frames = traceback.extract_tb(error.__traceback__)
-    inside = isinstance(error, NotImplementedError) and frames and f"{os.sep}triton{os.sep}" in frames[-1].filename
+    language = os.path.join("", "triton", "language", "")
+    inside = isinstance(error, NotImplementedError) and frames and language in frames[-1].filename
     return f"tl.{frames[-1].name}" if inside else ""
 
 

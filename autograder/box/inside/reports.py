@@ -46,26 +46,21 @@ def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
 
 
 def fault_record(fault) -> Fault:
-    """The executor's fault as a record: the lane as its number in the block, the place in words."""
-    lane = 0
-    for index, size in zip(fault.lane, fault.block, strict=True):
-        lane = lane * size + index
-    if fault.place == "nowhere":
-        where = "an address that is in no tensor"
-    elif fault.place == "gap":
-        where = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
-    else:
-        where = f"element {fault.element}, {fault.distance} {fault.place}"
+    """The executor's fault as a record."""
     return Fault(
         kind=fault.kind,
         kernel=fault.kernel[:100],
         program=tuple(fault.program),
-        argument=(fault.argument or "its tensors")[:100],
+        block=tuple(fault.block),
+        lane=fault.lane,
+        lanes=fault.lanes,
+        argument=(fault.argument or "")[:100],
         shape=tuple(fault.shape),
         stride=tuple(fault.stride),
-        lane=lane,
-        lanes=fault.lanes,
-        where=where,
+        element=fault.element,
+        index=fault.index or (),
+        place=fault.place,
+        distance=fault.distance,
         line=fault.line or 0,
         code=fault.code[:400],
     )

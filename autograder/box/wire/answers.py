@@ -64,19 +64,36 @@ Names = Annotated[tuple[Name, ...], codec.items(16)]
 
 @dataclass(frozen=True)
 class Fault:
-    """A lane that accessed memory outside of its tensor: see workshop.executor.records."""
+    """A lane that accessed memory outside of its tensor: see workshop.executor.records. "" is no argument's name."""
 
     kind: Name
     kernel: Name
     program: Integers
-    argument: Name
-    shape: Integers
-    stride: Integers
-    lane: Size
+    block: Integers
+    lane: Integers
     lanes: Size
-    where: Code
-    line: Line
-    code: Code
+    argument: Name = ""
+    shape: Integers = ()
+    stride: Integers = ()
+    element: Integer = 0
+    index: Integers = ()
+    place: Name = "nowhere"
+    distance: Annotated[int, codec.integer(0, 1 << 62)] = 0
+    line: Line = 0
+    code: Code = ""
+
+    def __post_init__(self):
+        known = self.kind in ("load", "store", "atomic") and len(self.lane) == len(self.block)
+        if not known or self.place == "gap" and not self.index:
+            raise ValueError("a fault that cannot be")
+
+    @property
+    def number(self) -> int:
+        """The lane, by its number in the block."""
+        number = 0
+        for index, size in zip(self.lane, self.block, strict=True):
+            number = number * size + index
+        return number
 
 
 @dataclass(frozen=True)
