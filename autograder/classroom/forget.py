@@ -26,6 +26,7 @@ from .grading.regrade import held_of_others, write_changes
 from .intake.people import ClassList, roster_of
 from .intake.roster import people_of
 from .intake.tables import read_table
+from .lms.filled import MOODLE_ZIP, SYSTEMS
 from .lms.lti import SENT
 from .locks import one_grader
 from .reports.export import export
@@ -33,6 +34,7 @@ from .reports.report import report as write_page
 from .standing import standing
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
+FILLED = (MOODLE_ZIP, *(f"{system}{ending}" for system in SYSTEMS for ending in (".*", "-filled.*")))
 ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html", "nbgrader_grades.csv", ".nbgrader.log")
 
 
@@ -92,8 +94,9 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     if sent.exists():
         left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
         write_atomically(sent, json.dumps(left, indent=1).encode())
-    for file in ABOUT_ALL:
-        (course.root / file).unlink(missing_ok=True)
+    for file in [*ABOUT_ALL, *FILLED]:
+        for path in course.root.glob(file):
+            path.unlink()
     shutil.rmtree(course.root / "exports", ignore_errors=True)
     write_changes(course, held_of_others(course, ()))
     if course.handed_in("autograded"):
