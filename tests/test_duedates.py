@@ -91,6 +91,14 @@ def test_what_is_late_costs_points_everywhere(course):
         assert gradebook.find_submission(ADD, "eva").total_seconds_late == 3 * 3600
 
 
+def test_a_score_in_the_csv_has_no_rounding_error(course):
+    rules(course, RULES.replace("10%", "27.5%"))
+    submit_at(course, "ann", DUE + timedelta(hours=2), filled(ADD, vector_add="half", bug_hunt="half"))
+    graded(course)
+    export(course)
+    assert rows_of(course.root / "grades.csv")["ann"][ADD] == "1.8"  # 4 - 2.2
+
+
 def test_the_csv_says_with_its_time_zone_when_something_was_handed_in(course):
     """It was UTC without a word, and a reader took it for the local time."""
     submit_at(course, "ann", DUE)

@@ -58,7 +58,7 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
                 if not (submission := there.get((person.id, assignment))):
                     scores.append("")
                     continue
-                scores.append(submission.score - (submission.late_submission_penalty or 0.0))
+                scores.append(round(submission.score - (submission.late_submission_penalty or 0.0), 6))
                 total += scores[-1] * counts[assignment] / (course.points(assignment) or 1.0)
                 details += _exercise_lines(course, submission, person.id, assignment)
             who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
