@@ -191,6 +191,14 @@ def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(in
     assert ClassList(course).trouble == {}
 
 
+def test_nothing_is_left_out_of_gradescopes_download_where_everybody_handed_in_a_notebook(course, tmp_path):
+    people = "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n  - :name: Bob Roe\n    :sid: 18\n"
+    files = {"e/submission_metadata.yml": people, "e/submission_71/01_vector_add.ipynb": None}
+    report = take(course, tmp_path, files)
+    assert [student for student, _ in course.handed_in()] == ["Ann_Lee", "Bob_Roe"]
+    assert report.notes == [] and report.status == 0
+
+
 def stamp_of(course, student):
     return read_timestamp(course.stamp(student, ADD))
 

@@ -147,7 +147,9 @@ def _candidates(
     for c in candidates:
         _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
     submitters = _submitters(metadata, candidates, report)
-    for folder in filter(submitters.get, submitters):  # of those who handed in nothing at all
+    paths = (c.found.parts for c in (*candidates, *others))
+    there = {"/".join(parts[:n]) for parts in paths for n in range(1, len(parts))}
+    for folder in (folder for folder, people in submitters.items() if people and folder not in there):
         nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
         others.append(replace(_candidate(nothing, assignments, report), other=True))
     named = ([one for c in some for one in _by_gradescope(c, submitters)] for some in (candidates, others))
@@ -272,12 +274,10 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
         assignment = next((a for f in reversed(folders) if (a := _by_name(f, names)[0])), "")
     problem = found.problem
     if not assignment and not problem:
-        assignment = _by_answers(found, assignments)
+        assignment, problem = _by_answers(found, assignments)
         if assignment:
             rest = ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-        else:
-            problem = f"neither name nor answers say which of {', '.join(assignments)}"
     timed = bool(named.time) or (found.timed and named.system not in WITHOUT_TIMES)
     found = replace(found, modified=named.time or found.modified, timed=timed)
     return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
@@ -325,13 +325,16 @@ def assignment_in(title: str, assignments: Iterable[str]) -> str:
     return _by_name(title, tuple(assignments))[0]
 
 
-def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
+def _by_answers(found: Found, assignments: dict[str, set[str]]) -> tuple[str, str]:
+    """(assignment, why it is none)."""
     try:
         names = {grade_id(cell) for cell in cells_of(found.read())}
-    except (ValueError, OSError):
-        return ""
+    except (ValueError, OSError) as error:
+        return "", str(error)
     matching = [a for a, answers in assignments.items() if answers & names]
-    return matching[0] if len(matching) == 1 else ""
+    if len(matching) != 1:
+        return "", f"neither name nor answers say which of {', '.join(assignments)}"
+    return matching[0], ""
 
 
 def _name_students(

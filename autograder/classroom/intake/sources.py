@@ -181,6 +181,8 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             elif stat.S_ISREG(mode):
                 found = _file(path, name)
                 yield replace(found, modified=cloned, timed=False) if cloned else found
+            elif not stat.S_ISDIR(mode):
+                yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
 
 
 def ignored(name: str) -> bool:
