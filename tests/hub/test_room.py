@@ -157,7 +157,8 @@ LAST = dict(
         (
             "from workshop import share_progress\nshare_progress('on')",
             "from workshop import share_progress\n"
-            f"for n in range(2, 7):\n    get_ipython().run_cell({WRONG!r}.replace('0 * 1', f'0 * {{n}}'), store_history=True)\n"
+            "for n in range(2, 7):\n"
+            f"    get_ipython().run_cell({WRONG!r}.replace('0 * 1', f'0 * {{n}}'), store_history=True)\n"
             "    check('first_kernel')\nshare_progress('on')",
             "progress()",
         ),
