@@ -605,7 +605,7 @@ def test_times_of_attempts(text, expected):
 def test_gradescopes_time_is_the_submissions(course, tmp_path):
     take(course, tmp_path, EXPORTS["Gradescope"][0])
     stamp = course.notebook("submitted", "Ann_Lee", ADD).with_name("timestamp.txt")
-    assert read_timestamp(stamp) == datetime(2024, 10, 3, 10, 15, tzinfo=UTC)
+    assert read_timestamp(stamp) == datetime(2024, 10, 3, 10, 15, 0, 123456, tzinfo=UTC)
     assert ClassList(course).people["Ann_Lee"]["numbers"] == {"Gradescope": ["0017"]}
 
 
