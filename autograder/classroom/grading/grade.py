@@ -10,13 +10,12 @@ import contextlib
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from ...box import Box
 from ...exercises import EXERCISES
 from ...judge import Judge, this_backend
 from ...judge.jax import JaxMissing
@@ -54,7 +53,8 @@ class GradeReport:
     def print(self, out: Callable[[str], None] = print) -> None:
         for row in self.rows:
             out(str(row))
-        self.print_changes(out)
+        for line in self.changes_in_words():
+            out(f"would change: {line}")
         waiting = sum(row.needs_review for row in self.rows)
         kept = sum(row.kept for row in self.rows)
         out(
@@ -63,12 +63,11 @@ class GradeReport:
             + (f"; {waiting} of them need review" if waiting else "")
         )
 
-    def print_changes(self, out: Callable[[str], None]) -> None:
-        for change in self.changes[:LISTED]:
-            out(f"would change: {change}")
+    def changes_in_words(self) -> Iterator[str]:
+        yield from map(str, self.changes[:LISTED])
         if self.changes:
-            more = f" ({len(self.changes) - LISTED} more)" if len(self.changes) > LISTED else ""
-            out(f"would change{more}: nothing of it is written; see {self.changed}; then grade with --write-changes")
+            more = f"and {len(self.changes) - LISTED} more; " if len(self.changes) > LISTED else ""
+            yield f"{more}nothing of it is written; see {self.changed}; then grade with --write-changes"
 
 
 def grade(
@@ -82,7 +81,6 @@ def grade(
     write_changes: bool = False,
     cluster: str | None = None,
     new_judge: NewJudge | None = None,
-    early: Sequence[Box] = (),
     progress: Callable[[str], None] = lambda line: None,
 ) -> GradeReport:
     """Grade what was handed in, and write autograded/ and the gradebook. Grading again gives the same rows.
@@ -90,8 +88,7 @@ def grade(
     A grade is kept while answers, exercise, judge, backend and gradebook are the same; `again` grades all. So a run
     that was stopped goes on where it was. Where the answers are the same and the points are not, the old grade holds
     until `write_changes`. `assignments` and `students` choose some. `workers` judge at the same time: one for each
-    card, or for each processor where there is no card; or those of the Dask `cluster` at an address. Judges
-    take the boxes `early`, which were started while other things were loaded; the caller closes them. Every submission
+    card, or for each processor where there is no card; or those of the Dask `cluster` at an address. Every submission
     gets a row, however broken; CourseError is for a call that is itself wrong, and CannotJudge for an installation
     that misjudges known answers: then nothing is graded.
     """
@@ -110,7 +107,7 @@ def grade(
         lateness.apply_to(gradebook, kept)  # course.toml may have changed
         ready = [] if again else _held(course, before, kept, graded_as)
         todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
-        judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge, early)
+        judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge)
         stack.enter_context(contextlib.closing(judged))  # Ctrl-C: the judges end before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
@@ -177,7 +174,6 @@ def _judged(
     workers: int | None,
     confine: bool,
     new_judge: NewJudge | None,
-    early: Sequence[Box],
 ) -> Iterator[Row]:
     """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
 
@@ -191,14 +187,8 @@ def _judged(
     if new_judge is None:
         _prove(_exercises(course, todo), confine)
     bound = cards() if new_judge is None else []
-    started = list(early)
-
-    def judge_here() -> Judge:
-        return Judge(confine, early=started.pop() if started else None)
-
-    # judges in processes of their own make their boxes there
-    maker = new_judge or (functools.partial(Judge, confine) if bound else judge_here)
-    pool = JudgePool(min(workers or size_here(bound), len(todo)), maker, bound)
+    new_judge = new_judge or functools.partial(Judge, confine)
+    pool = JudgePool(min(workers or size_here(bound), len(todo)), new_judge, bound)
     with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
         for _, row in done:
             yield row

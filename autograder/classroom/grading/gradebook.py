@@ -11,7 +11,8 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from datetime import UTC
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,6 +268,38 @@ class Lateness:
             if (submission.student_id, submission.assignment.name) in names:
                 self.apply(submission)
         gradebook.db.commit()
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook says of a submission: its score after the penalty, its points, when it came (UTC).
+
+    `scores` has (score, points, whether it waits for a person) by the name of a check cell, `comments` by exercise.
+    """
+
+    score: float
+    points: float
+    penalty: float
+    scores: dict[str, tuple[float, float, bool]]
+    comments: dict[str, str]
+    came: datetime | None = None
+
+
+def marks_in(gradebook: Gradebook) -> dict[tuple[str, str], Marks]:
+    """(student, assignment) -> its marks. A few queries for all: nbgrader's own ways ask for each cell."""
+    loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
+    found = {}
+    for notebook in gradebook.db.query(SubmittedNotebook).options(*loaded):
+        submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
+        found[submission.student_id, submission.assignment.name] = Marks(
+            round(notebook.score - penalty, 6),
+            notebook.max_score,
+            penalty,
+            {g.cell.name: (g.score, g.max_score, bool(g.needs_manual_grade)) for g in notebook.grades},
+            {c.cell.name: c.comment for c in notebook.comments if c.comment},
+            submission.timestamp and submission.timestamp.replace(tzinfo=UTC),
+        )
+    return found
 
 
 def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:
