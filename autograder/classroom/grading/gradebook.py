@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import re
@@ -36,16 +35,15 @@ from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
+from ..course import COURSE_ID, Course, CourseError, configure, write_atomically
 from ..intake.collect import read_timestamp
 from ..intake.people import ClassList
-from ..submission import exercise_of, grade_id, is_check
+from ..submission import exercise_of, grade_id, is_answer, is_check
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
 from .record import NAME, record_of
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
-REGISTERED = ".registered.json"  # what the gradebook was given, in the course directory
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
 
@@ -79,15 +77,18 @@ def _said(what: str) -> Iterator[None]:
 
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
     """Give the gradebook some of the released assignments with their cells and points, unless it has them."""
-    rules, kept = course.rules(), course.root / REGISTERED
-    before = read_json(kept)
-    now = {assignment: _release_hash(course, assignment) for assignment in course.released if assignment in assignments}
-    for assignment, notebook in ((name, course.released[name]) for name in now):
+    rules = course.rules()
+    for assignment, notebook in course.released.items():
+        if assignment not in assignments:
+            continue
         due = rules.due(assignment)  # one that was set with nbgrader holds where course.toml says none
-        gradebook.update_or_create_assignment(assignment, **({"duedate": due} if due else {}))
-        there = bool(gradebook.find_assignment(assignment).notebooks)
+        known = gradebook.update_or_create_assignment(assignment, **({"duedate": due} if due else {})).notebooks
+        there = {cell.name: cell.source for one in known for cell in one.source_cells}
+        points = {cell.name: cell.max_score for one in known for cell in one.grade_cells}
         gradebook.db.commit()  # SaveCells has a connection of its own
-        if there and before.get(assignment) == now[assignment]:
+        cells = {grade_id(cell): cell for cell in notebook["cells"] if is_answer(cell) or is_check(cell)}
+        checks = {name: cell["metadata"]["nbgrader"]["points"] for name, cell in cells.items() if is_check(cell)}
+        if there == {name: cell["source"] for name, cell in cells.items()} and points == checks:
             continue
         try:
             SaveCells().preprocess(nbformat.from_dict(notebook), resources(course, "", assignment))
@@ -96,13 +97,6 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
                 f"{assignment}: release/ has other cells than the notebook that was graded before; "
                 "grade the new one in a course directory of its own"
             ) from None
-    if before | now != before:
-        write_atomically(kept, json.dumps({**before, **now}, indent=1).encode())
-
-
-def _release_hash(course: Course, assignment: str) -> str:
-    """Says whether a gradebook was given this released notebook."""
-    return hashlib.sha256(json.dumps([course.gradebook_name, course.released[assignment]]).encode()).hexdigest()
 
 
 def resources(course: Course, student: str, assignment: str) -> dict:
