@@ -133,6 +133,7 @@ def test_it_succeeds_where_nobody_must_act(course, tmp_path):
     report = run(download(tmp_path, files), course, new_judge=StrawJudge)
     assert report.status == 0
     assert report.now.late == {("roebob_2", ADD)} and len(report.now.missing) == 3
+    assert all("." in row["score"] for row in rows_of(report.steps["export"].files["grades"]).values())
     assert rows_of(report.steps["export"].files["grades"])["roebob_2"]["late"] == ADD
     assert "It was handed in late." in course.notebook("feedback", "roebob_2", ADD, ".html").read_text()
     assert "late" not in course.notebook("feedback", "leeann_1", ADD, ".html").read_text()
@@ -432,7 +433,7 @@ class Slow(StrawJudge):
         time.sleep(0.3)
         return super().judge(exercise, source)
 
-module._prove = lambda *_: None
+module.Here.prove = lambda *_: None
 module.Judge = lambda confine: Slow()
 sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
 """

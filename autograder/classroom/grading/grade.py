@@ -29,7 +29,7 @@ from .cluster import Cluster
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
 from .record import graded_by, is_about, judge_version, record_of, submitted_notebook
-from .regrade import Change, changes_of, held, held_of_others, hold, release
+from .regrade import Change, changes_of, held, held_of_others, hold, holds_still, release
 from .regrade import write_changes as write_list
 
 __all__ = ["GradeReport", "grade"]
@@ -95,9 +95,9 @@ def grade(
     chosen = _chosen(course, assignments, students)
     lateness = Lateness(course)
     with contextlib.ExitStack() as stack:
-        far = stack.enter_context(Cluster(cluster, confine, new_judge)) if cluster else None
-        version, backend = (far.version, far.backend) if far else (judge_version(), this_backend())
-        graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
+        judges = Cluster(cluster, confine, new_judge) if cluster else Here(workers, confine, new_judge)
+        stack.enter_context(judges)
+        graded_as = {a: graded_by(course, a, judges.version, f"{judges.backend} {confine}") for _, a in chosen}
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
@@ -105,10 +105,15 @@ def grade(
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
         lateness.apply_to(gradebook, kept)  # course.toml may have changed
-        ready = [] if again else _held(course, before, kept, graded_as)
+        ready = [
+            row
+            for n, row in ({} if again else held(course)).items()
+            if n in before.keys() - kept and holds_still(row, before[n], graded_as[n[1]])
+        ]
         todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
-        judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge)
-        stack.enter_context(contextlib.closing(judged))  # Ctrl-C: the judges end before the gradebook
+        if todo:
+            judges.prove(_exercises(course, todo))
+        judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
             for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
@@ -148,12 +153,6 @@ def _graded_before(
     return before
 
 
-def _held(course: Course, before: dict, kept: set[tuple[str, str]], graded_as: dict[str, dict]) -> list[Row]:
-    """Rows that were judged by an earlier run and held back."""
-    rows = (held(course, *n, record, graded_as[n[1]]) for n, record in before.items() if n not in kept)
-    return [row for row in rows if row]
-
-
 def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
     began = time.monotonic()
     for done, row in enumerate(rows, 1):
@@ -168,30 +167,38 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
-def _judged(
-    course: Course,
-    todo: list[tuple[str, str]],
-    workers: int | None,
-    confine: bool,
-    new_judge: NewJudge | None,
-) -> Iterator[Row]:
-    """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
+class Here(contextlib.AbstractContextManager):
+    """The judges of this machine, with what grading asks of a Cluster."""
 
-    known: dict[tuple[str, str], Verdict] = {}
+    def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
+        self.version, self.backend = judge_version(), this_backend()
+        self._workers, self._bound = workers, cards() if new_judge is None else []
+        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
 
-    def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
-        return judge_submission(course, *names, _OneVerdict(judge, known))
+    def __exit__(self, *error: object) -> None:
+        """Nothing is held between the calls."""
 
-    if not todo:
-        return
-    if new_judge is None:
-        _prove(_exercises(course, todo), confine)
-    bound = cards() if new_judge is None else []
-    new_judge = new_judge or functools.partial(Judge, confine)
-    pool = JudgePool(min(workers or size_here(bound), len(todo)), new_judge, bound)
-    with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
-        for _, row in done:
-            yield row
+    def prove(self, exercises: set[str]) -> None:
+        """CannotJudge before the first submission, and not an error in each of its rows."""
+        if self._proves:
+            with contextlib.closing(self._new_judge()) as judge:  # it starts its box where an answer must be judged
+                for exercise in exercises:
+                    with contextlib.suppress(JaxMissing):  # its answers get rows that say so
+                        judge.prove(exercise)
+
+    def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
+        """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
+        known: dict[tuple[str, str], Verdict] = {}
+
+        def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
+            return judge_submission(course, *names, _OneVerdict(judge, known))
+
+        if not todo:
+            return
+        pool = JudgePool(min(self._workers or size_here(self._bound), len(todo)), self._new_judge, self._bound)
+        with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
+            for _, row in done:
+                yield row
 
 
 @dataclass
@@ -206,21 +213,6 @@ class _OneVerdict:
         if verdict.diagnosis != GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
-
-
-def _prove(exercises: set[str], confine: bool) -> None:
-    """CannotJudge before the first submission, and not an error in each of its rows."""
-    with contextlib.closing(Judge(confine)) as judge:  # it starts its box where an answer must be judged
-        for exercise in exercises:
-            with contextlib.suppress(JaxMissing):  # its answers get rows that say so
-                judge.prove(exercise)
-
-
-def _judged_far(course: Course, todo: list[tuple[str, str]], cluster: Cluster) -> Iterator[Row]:
-    if todo:
-        cluster.prove(_exercises(course, todo))
-        with contextlib.closing(cluster.rows(course, todo)) as rows:
-            yield from rows
 
 
 def _exercises(course: Course, todo: list[tuple[str, str]]) -> set[str]:

@@ -37,7 +37,7 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
     for person in now.people:
         marks = {a: there[person.id, a] for a in now.assigned if (person.id, a) in there}
         scores = {assignment: mark.score for assignment, mark in marks.items()}
-        total = sum(score * counts[a] / (course.points(a) or 1.0) for a, score in scores.items())
+        total = sum((score * counts[a] / (course.points(a) or 1.0) for a, score in scores.items()), 0.0)
         for assignment, mark in marks.items():
             details += _exercise_lines(course, mark, person.id, assignment)
         who = [person.id, person.name, person.email, person.section] if now.has_roster else [person.id]
