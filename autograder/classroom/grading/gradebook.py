@@ -279,11 +279,14 @@ class Marks:
     came: datetime | None = None
 
 
-def marks_in(gradebook: Gradebook) -> dict[tuple[str, str], Marks]:
-    """(student, assignment) -> its marks. A few queries for all: nbgrader's own ways ask for each cell."""
+def marks_in(gradebook: Gradebook, student: str = "") -> dict[tuple[str, str], Marks]:
+    """(student, assignment) -> its marks, of all or of one. A few queries: nbgrader's own ways ask for each cell."""
     loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
+    notebooks = gradebook.db.query(SubmittedNotebook).options(*loaded)
+    if student:
+        notebooks = notebooks.filter(SubmittedNotebook.assignment.has(student_id=student))
     found = {}
-    for notebook in gradebook.db.query(SubmittedNotebook).options(*loaded):
+    for notebook in notebooks:
         submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
         found[submission.student_id, submission.assignment.name] = Marks(
             round(notebook.score - penalty, 6),

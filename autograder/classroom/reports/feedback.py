@@ -160,5 +160,5 @@ class FeedbackExporter(Exporter):
         nb, resources = super().from_notebook_node(nb, resources, **kwargs)
         names, coursedir = resources["nbgrader"], self.parent.coursedir
         with open_gradebook(Course.open(coursedir.root, coursedir.db_url)) as gradebook:
-            marks = marks_in(gradebook)[names["student"], names["assignment"]]
+            marks = marks_in(gradebook, names["student"])[names["student"], names["assignment"]]
         return student_page(nb, names["student"], names["assignment"], marks), resources
