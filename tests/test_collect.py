@@ -223,6 +223,22 @@ def test_every_file_that_is_not_understood_is_a_line(course, tmp_path):
     assert report.status == 1
 
 
+def test_a_pipe_is_a_line_and_a_file_that_cannot_be_read_says_why(course, tmp_path):
+    folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb")
+    os.mkfifo(folder / "ann" / "02_naive_softmax.ipynb")
+    with (folder / "bob" / "large.ipynb").open("wb") as file:
+        file.truncate(MAX_NOTEBOOK_BYTES + 1)
+    (folder / "bob" / "page.ipynb").write_text("<html>sign in</html>")
+    report = collect(folder, course)
+    assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
+    assert {line.partition(":")[0]: line for line in report.not_understood} == {
+        "ann/02_naive_softmax.ipynb": "ann/02_naive_softmax.ipynb: is neither a file nor a folder; not read",
+        "bob/large.ipynb": "bob/large.ipynb: is larger than 64 MB; is it full of pictures?",
+        "bob/page.ipynb": report.not_understood[-1],
+    }
+    assert "it is a web page" in report.not_understood[-1]
+
+
 def test_a_whole_repository_handed_in_is_one_line(course, tmp_path):
     folder = folder_of(tmp_path / "in", "ann/notebooks/01_vector_add.ipynb", "bob/01_vector_add.ipynb")
     packages = folder / "ann" / "venv" / "lib"

@@ -45,8 +45,7 @@ def person(name="ada", stuck=(), **exercises):
 
 
 def whole(room):
-    form = desk_view.Form("/user/instructor/", "<input>", STEPS, {"canvas": "Canvas"})
-    return desk_view.whole(room, form, "/", "nonce")
+    return desk_view.whole(room, "/user/instructor/", "<input>", "/", "nonce")
 
 
 def words(page):

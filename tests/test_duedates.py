@@ -77,7 +77,7 @@ def test_what_is_late_costs_points_everywhere(course):
         submit_at(course, student, DUE + late)
     graded(course)
     feedback(course)
-    rows = rows_of(export(course).grades)
+    rows = rows_of(export(course).files["grades"])
     assert [float(rows[s][ADD]) for s in times] == [8, 8, 7.2, 0]
     assert [float(rows[s]["score"]) for s in times] == [8, 8, 7.2, 0]
     assert [rows[s]["late"] for s in times] == ["", "", ADD, ADD]
@@ -91,12 +91,20 @@ def test_what_is_late_costs_points_everywhere(course):
         assert gradebook.find_submission(ADD, "eva").total_seconds_late == 3 * 3600
 
 
+def test_a_score_in_the_csv_has_no_rounding_error(course):
+    rules(course, RULES.replace("10%", "27.5%"))
+    submit_at(course, "ann", DUE + timedelta(hours=2), filled(ADD, vector_add="half", bug_hunt="half"))
+    graded(course)
+    export(course)
+    assert rows_of(course.root / "grades.csv")["ann"][ADD] == "1.8"  # 4 - 2.2
+
+
 def test_the_csv_says_with_its_time_zone_when_something_was_handed_in(course):
     """It was UTC without a word, and a reader took it for the local time."""
     submit_at(course, "ann", DUE)
     submit(course, "bob", filled(ADD, **RIGHT))
     graded(course)
-    rows = rows_of(export(course).exercises)
+    rows = rows_of(export(course).files["exercises"])
     assert [rows[student]["handed_in"] for student in ("ann", "bob")] == ["2024-10-03T12:00:00+00:00", ""]
 
 
@@ -104,7 +112,7 @@ def test_a_changed_file_changes_penalties_without_a_judge(course):
     rules(course, RULES)
     submit_at(course, "eva", DUE + timedelta(days=1, hours=1))
     graded(course)
-    assert float(rows_of(export(course).grades)["eva"][ADD]) == 8 - 2 * 0.8
+    assert float(rows_of(export(course).files["grades"])["eva"][ADD]) == 8 - 2 * 0.8
     for text, expected in (
         (RULES + f'[extensions.eva]\n{ADD} = "1 d"\n', 7.2),
         (RULES + f"[extensions.eva]\n{ADD} = 2024-10-05\n", 8),
@@ -117,7 +125,7 @@ def test_a_changed_file_changes_penalties_without_a_judge(course):
     ):
         rules(course, text)
         assert graded(course).rows[0].kept
-        assert float(rows_of(export(course).grades)["eva"][ADD]) == expected, text
+        assert float(rows_of(export(course).files["grades"])["eva"][ADD]) == expected, text
 
 
 def test_totals_count_what_is_assigned_with_its_weight(course):
@@ -131,7 +139,7 @@ def test_totals_count_what_is_assigned_with_its_weight(course):
     ):
         rules(course, text)
         feedback(course)
-        rows = rows_of(export(course).grades)
+        rows = rows_of(export(course).files["grades"])
         for student, (score, points) in totals.items():
             assert (float(rows[student]["score"]), float(rows[student]["points"])) == (score, points)
             said = (course.root / "feedback" / student / "index.html").read_text()
@@ -186,7 +194,7 @@ def test_rules_for_somebody_unknown_are_said(course, tmp_path):
 def test_the_time_of_a_download_makes_nobody_late(name, course, tmp_path):
     rules(course, RULES)
     report = run(zip_of(tmp_path / "x.zip", {name: filled(ADD, **RIGHT)}), course, new_judge=StrawJudge)
-    [row] = rows_of(report.exported.grades).values()
+    [row] = rows_of(report.steps["export"].files["grades"]).values()
     assert float(row[ADD]) == 8
     assert row["late"] == (ADD if "LATE" in name else "")  # the mark is recorded
     folder = course.root / "submitted" / row["student"] / ADD
@@ -197,7 +205,7 @@ def test_the_time_of_a_download_makes_nobody_late(name, course, tmp_path):
     assert (expected in said) == ("LATE" in name)
     rules(course, RULES + f"[handed_in.{row['student']}]\n{ADD} = 2024-10-03T13:00:00+00:00\n")
     graded(course)
-    assert float(rows_of(export(course).grades)[row["student"]][ADD]) == 7.2
+    assert float(rows_of(export(course).files["grades"])[row["student"]][ADD]) == 7.2
 
 
 @pytest.mark.parametrize("penalty, score", [("20%", 6.4), ("3 points", 5), ("all", 0), ("none", 8)])
@@ -206,7 +214,7 @@ def test_a_mark_of_late_costs_what_every_lateness_costs(penalty, score, course, 
     rules(course, f'penalty = "{penalty}"\ngrace = "1 h"\n')
     name = "leeann_LATE_7_5001_01_vector_add.ipynb"
     report = run(zip_of(tmp_path / "x.zip", {name: filled(ADD, **RIGHT)}), course, new_judge=StrawJudge)
-    assert float(rows_of(report.exported.grades)["leeann_7"][ADD]) == score
+    assert float(rows_of(report.steps["export"].files["grades"])["leeann_7"][ADD]) == score
     said = []
     report.print(said.append)
     assert not [line for line in said if "nothing says how late" in line]
@@ -233,7 +241,7 @@ def test_moodles_worksheet_says_when_something_was_handed_in(course, tmp_path):
     (tmp_path / "Grades-Course-Lab 1-77.csv").write_text(WORKSHEET, newline="")
     report = run(download, course, roster=tmp_path / "Grades-Course-Lab 1-77.csv", new_judge=StrawJudge)
     assert report.collected.notes == []
-    rows = rows_of(report.exported.grades)
+    rows = rows_of(report.steps["export"].files["grades"])
     assert [float(rows[who][ADD] or 0) for who in ("ann@x.example", "bob@x.example")] == [8, 7.2]
     assert "3 hours late" in rows["bob@x.example"]["notes"]
     # The number is of one assignment: the worksheet says nothing about others.
@@ -323,7 +331,7 @@ def test_plain_nbgrader_and_a_plug_in_of_ones_own_take_part(own, course, monkeyp
         gradebook.db.commit()
     result = NbGraderAPI(config=config).autograde(ADD, "eva")
     assert result["success"], result["log"]
-    assert float(rows_of(export(course).grades)["eva"][ADD]) == expected
+    assert float(rows_of(export(course).files["grades"])["eva"][ADD]) == expected
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def forged(course: Course) -> dict:
 
 
 def totals(course: Course) -> dict[str, float]:
-    text = export(course).grades.read_text(encoding="utf-8-sig")
+    text = export(course).files["grades"].read_text(encoding="utf-8-sig")
     return {line["student"]: float(line["score"]) for line in csv.DictReader(text.splitlines())}
 
 
@@ -90,7 +90,7 @@ def course(tmp_path_factory):
 def test_three_notebooks_give_three_rows(course):
     of_bob = ALL - 1 - POINTS["bug_hunt"]  # one blank of vector_add is wrong
     assert totals(course) == {"Ann_Right": ALL, "Bob_Half": of_bob, "Eve_Hostile": 0}
-    text = export(course).exercises.read_text(encoding="utf-8-sig")
+    text = export(course).files["exercises"].read_text(encoding="utf-8-sig")
     lines = {(line["student"], line["exercise"]): line for line in csv.DictReader(text.splitlines())}
     assert len(lines) == 3 * len(POINTS)
     assert {exercise: float(lines["Ann_Right", exercise]["score"]) for exercise in POINTS} == POINTS
@@ -214,7 +214,7 @@ def test_a_batch_with_twelve_bad_files(tmp_path):
     assert {row.student for row in report.rows if row.needs_review} == unreadable | without_answers
     assert report.status == 1
     assert totals(course) == scores
-    assert len(feedback(course).pages) == 14
+    assert len(feedback(course).files) == 14
 
 
 def test_a_checked_file_leaves_the_terminal_alone(tmp_path):

@@ -340,7 +340,7 @@ def test_one_lesson_alone(course):
     root = course.root.parent / "exchange"
     shutil.rmtree(root / COURSE_ID / "outbound")
     (root / COURSE_ID / "outbound").mkdir()
-    assert exchange(course, root, "release", [LESSON]).done == [LESSON]
+    assert exchange(course, root, "release", [LESSON]).said == ["release: 1 lesson"]
     assert [path.name for path in (root / COURSE_ID / "outbound").iterdir()] == [LESSON]
     with pytest.raises(CourseError, match="there is no lesson '99_none'"):
         exchange(course, root, "release", ["99_none"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def course(tmp_path):
     table = f"Student,ID,SIS Login ID,Section,{ADD} (1)\nVale,1,quentin77,x,\nLee,2,ann,x,\n"
     (tmp_path / "canvas.csv").write_text(table)
     export_for(made, "canvas", tmp_path / "canvas.csv", made.root / "exports")
+    export_for(made, "canvas", tmp_path / "canvas.csv")
+    shutil.copy(made.root / "canvas.csv", made.root / "canvas-filled.csv")  # what `export` makes of a table in there
     (made.root / SENT).write_text(json.dumps({f"{who} {ADD}": [1, 8] for who in ("quentin77", "ann")}))
     return made
 

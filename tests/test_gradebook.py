@@ -147,7 +147,7 @@ def test_a_batch_never_stops_for_a_bad_file(course, tmp_path):
     assert recorded["ann", ADD] == recorded["zoe", ADD] == (8, 8, False)
     assert recorded["page", ADD] == (0, 8, True)
     assert set(recorded) == set(rows) - {("unknown", "99_other")}
-    assert len(feedback(course).pages) == len(recorded)
+    assert len(feedback(course).files) == len(recorded)
 
 
 def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
@@ -163,7 +163,7 @@ def test_a_notebook_of_another_lesson_is_no_zero_that_nobody_looks_at(course):
     assert rows["ann", ADD].notes == ["the notebook is of another lesson: it has the answers naive_softmax"]
     assert in_database(course)["ann", ADD] == (0, 8, True)
     assert rows["bob", ADD].score == 5
-    notes = {row["student"]: row["notes"] for row in read_csv(export(course).grades)}
+    notes = {row["student"]: row["notes"] for row in read_csv(export(course).files["grades"])}
     assert notes == dict.fromkeys(("ann", "bob"), f"waits for a decision of yours: {ADD}")
     feedback(course)
     assert "of another lesson" in course.notebook("feedback", "ann", ADD, ".html").read_text()
@@ -357,7 +357,7 @@ def test_another_database_by_url(course, tmp_path):
     graded(elsewhere)
     assert in_database(elsewhere)["ann", ADD][0] == 8
     assert not (course.root / "gradebook.db").exists()
-    grades = export(elsewhere).grades.read_bytes()
+    grades = export(elsewhere).files["grades"].read_bytes()
     assert all("--db" in problem for problem in feedback(course).problems)
     with pytest.raises(CourseError, match="--db"):
         export(course)  # which would have written no grades over these
@@ -374,7 +374,7 @@ def test_a_course_in_a_folder_of_any_name(name, tmp_path):
     graded(course)
     assert in_database(course)["ann", ADD][0] == 8
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert len(feedback(course).pages) == 1
+    assert len(feedback(course).files) == 1
 
 
 def test_a_question_mark_would_put_the_gradebook_elsewhere(tmp_path):
@@ -429,11 +429,11 @@ def test_export(course):
     submit(course, "bob", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
     graded(course)
     report = export(course)
-    assert read_csv(report.grades) == [
+    assert read_csv(report.files["grades"]) == [
         {"student": "ann", ADD: "5.5", SOFTMAX: "", "score": "5.5", "points": "12.0", "late": "", "notes": ""},
         {"student": "bob", ADD: "", SOFTMAX: "4.0", "score": "4.0", "points": "12.0", "late": "", "notes": ""},
     ]
-    first, second, third = read_csv(report.exercises)
+    first, second, third = read_csv(report.files["exercises"])
     assert (first["exercise"], first["score"], first["diagnosis"]) == ("vector_add", "2.5", "wrong-value")
     assert first["reason"].startswith("wrong-value: def add()")
     assert (second["exercise"], second["passed"], second["reason"]) == ("bug_hunt", "1", "")
@@ -450,11 +450,11 @@ def test_nothing_exported_is_a_formula(course):
     submit(course, "+1+1", filled(ADD, vector_add="half"))
     grade(course, new_judge=Formulas)
     report = export(course)
-    for path in (report.grades, report.exercises):
+    for path in (report.files["grades"], report.files["exercises"]):
         for line in read_csv(path):
             for value in line.values():
                 assert not value.startswith(("=", "+", "-", "@"))
-    assert read_csv(report.exercises)[0]["reason"].startswith("'=HYPERLINK(1) @x")
+    assert read_csv(report.files["exercises"])[0]["reason"].startswith("'=HYPERLINK(1) @x")
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_no_answer_holds_up_the_feedback(filler, course):
     cell_of(notebook, "vector_add")["source"] += "\n" + filler * (59_000 // len(filler))
     submit(course, "ann", notebook)
     graded(course)
-    assert len(feedback(course).pages) == 1
+    assert len(feedback(course).files) == 1
 
 
 def test_what_was_not_handed_in_is_not_called_your_answer(course):
@@ -560,7 +560,7 @@ def test_a_feedback_page_is_whole_and_harmless(course):
         gradebook.find_comment("vector_add", ADD, ADD, "ann").manual_comment = "see <me>"
         gradebook.db.commit()
     report = feedback(course)
-    [page] = report.pages
+    [page] = report.files.values()
     html = page.read_text()
     assert page == course.notebook("feedback", "ann", ADD, ".html")
     for said in ("01_vector_add: a lesson", "5.5 of 8", "wrong-value", "see &lt;me&gt;", "3 of 3 points"):

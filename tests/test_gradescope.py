@@ -75,7 +75,7 @@ def test_a_fault_of_the_grader_is_no_result(release, tmp_path):
 def test_the_zip_has_what_gradescope_needs_and_no_solution(course, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("TORCH_INDEX_URL", "https://index.example/cpu")
     report = build_zip(course, ADD, confine=False)
-    with zipfile.ZipFile(report.path) as archive:
+    with zipfile.ZipFile(report.files["zip"]) as archive:
         names = archive.namelist()
         assert {"setup.sh", "run_autograder"} <= set(names)
         assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
@@ -98,7 +98,7 @@ def test_the_unpacked_zip_grades_with_the_real_judge(tmp_path):
     """All that Gradescope runs but the container: the call of run_autograder in the unpacked zip."""
     course = Course.open(tmp_path / "course")
     lesson = "00_setup"
-    with zipfile.ZipFile(build_zip(course, lesson, confine=False).path) as archive:
+    with zipfile.ZipFile(build_zip(course, lesson, confine=False).files["zip"]) as archive:
         archive.extractall(tmp_path / "source")
     notebook, answers = course.released[lesson], lessons.answers(ROOT / "solutions" / f"{lesson}.py")
     for cell in notebook["cells"]:

@@ -191,6 +191,14 @@ def test_a_submission_in_gradescope_without_a_notebook_has_a_row_that_says_it(in
     assert ClassList(course).trouble == {}
 
 
+def test_nothing_is_left_out_of_gradescopes_download_where_everybody_handed_in_a_notebook(course, tmp_path):
+    people = "submission_71:\n  :submitters:\n  - :name: Ann Lee\n    :sid: 17\n  - :name: Bob Roe\n    :sid: 18\n"
+    files = {"e/submission_metadata.yml": people, "e/submission_71/01_vector_add.ipynb": None}
+    report = take(course, tmp_path, files)
+    assert [student for student, _ in course.handed_in()] == ["Ann_Lee", "Bob_Roe"]
+    assert report.notes == [] and report.status == 0
+
+
 def stamp_of(course, student):
     return read_timestamp(course.stamp(student, ADD))
 
@@ -597,7 +605,7 @@ def test_times_of_attempts(text, expected):
 def test_gradescopes_time_is_the_submissions(course, tmp_path):
     take(course, tmp_path, EXPORTS["Gradescope"][0])
     stamp = course.notebook("submitted", "Ann_Lee", ADD).with_name("timestamp.txt")
-    assert read_timestamp(stamp) == datetime(2024, 10, 3, 10, 15, tzinfo=UTC)
+    assert read_timestamp(stamp) == datetime(2024, 10, 3, 10, 15, 0, 123456, tzinfo=UTC)
     assert ClassList(course).people["Ann_Lee"]["numbers"] == {"Gradescope": ["0017"]}
 
 

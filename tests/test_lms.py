@@ -96,9 +96,9 @@ def test_a_systems_file_comes_back_with_the_grades_and_nothing_else_changed(syst
     path = exported(tmp_path, text.format("", "1"), encoding)
     graded(course, tmp_path, names, path if with_roster else None)
     report = export_for(course, system, path)
-    assert (report.status, report.written) == (0, 2), lines_of(report)
+    assert (report.status, report.said[0].split()[0]) == (0, "2"), lines_of(report)
     assert [note for note in report.notes if "no feedback pages yet" not in note] == []
-    returned, expected = report.path.read_bytes(), text.format("8", "2.5").encode(encoding)
+    returned, expected = report.files["table"].read_bytes(), text.format("8", "2.5").encode(encoding)
     if system == "moodle":  # PHP puts quotes around blanks, which changes no cell
         returned, expected = returned.replace(b'"', b""), expected.replace(b'"', b"")
     assert returned == expected
@@ -111,7 +111,7 @@ def test_moodles_feedback_zip_has_its_folders(course, tmp_path):
     graded(course, tmp_path, [names[0], names[1].replace("Bob Roe", "Bob_Roe")])
     feedback(course)
     report = export_for(course, "moodle", path)
-    with zipfile.ZipFile(report.pages) as archive:
+    with zipfile.ZipFile(report.files["pages"]) as archive:
         assert archive.namelist() == [
             f"Ann Lee_4711_assignsubmission_file/feedback_{ADD}.html",
             f"Bob Roe_4712_assignsubmission_file/feedback_{ADD}.html",  # its number is between "_"
@@ -125,7 +125,7 @@ def test_moodles_number_of_another_assignment_is_nobodys(course, tmp_path):
     graded(course, tmp_path, names)
     swapped = text.format("", "").replace("4711", "0").replace("4712", "4711").replace("Bob Roe", "Eva Kim")
     report = export_for(course, "moodle", exported(tmp_path, swapped, encoding), columns={SOFTMAX: "Grade"})
-    assert report.written == 0
+    assert report.said[0].startswith("0 grades")
     submit(course, "Bob_Roe", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
     grade(course, new_judge=StrawJudge, workers=1)
     report = export_for(course, "moodle", exported(tmp_path, swapped, encoding), columns={SOFTMAX: "Grade"})
@@ -143,7 +143,7 @@ def test_a_namesake_gets_nobodys_grade(system, course, tmp_path):
     )
     number = "101" if system == "canvas" else "4711"
     student = "leeann_101" if system == "canvas" else "Ann_Lee"
-    assert report.written == 0
+    assert report.said[0].startswith("0 grades")
     assert report.problems == [f"{student} {ADD}: no line has the number {number}, which {system.capitalize()} gave"]
 
 
@@ -156,7 +156,7 @@ def test_a_file_about_one_assignment_needs_no_name_of_it_where_one_is_assigned(c
     path = exported(tmp_path, text.format("", ""))
     graded(course, tmp_path, ["ann@x.example_01_vector_add.ipynb", "Bob Roe_01_vector_add.ipynb"])
     report = export_for(course, "gradescope", path, scale=True)
-    assert report.path.read_text() == text.format("16", "5")
+    assert report.files["table"].read_text() == text.format("16", "5")
     submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
     with pytest.raises(CourseError, match="say which: --column '01_vector_add=Total Score'"):
         export_for(course, "gradescope", path)
@@ -169,7 +169,7 @@ def test_what_is_not_sure_is_not_written_but_said(course, tmp_path):
     submit(course, "eva", HALF)
     rows = "id,name,email,01_vector_add\nann,Ann Lee,,3\neva,Eva Kim,,4\nodd,Odd Ode,,5\nx,two,,6\ny,two,,7\n"
     report = export_for(course, "canvas", exported(tmp_path, rows))
-    assert report.status == 1 and report.written == 1
+    assert report.status == 1 and report.said[0].startswith("1 grades")
     said = "\n".join(report.problems)
     for words in (
         f"bob {ADD}: bob is not on the roster",
@@ -178,7 +178,7 @@ def test_what_is_not_sure_is_not_written_but_said(course, tmp_path):
         f"two {ADD}: two may be 2 people of the roster: x, y",
     ):
         assert words in said
-    table = list(csv.reader(io.StringIO(report.path.read_text())))
+    table = list(csv.reader(io.StringIO(report.files["table"].read_text())))
     assert [line[-1] for line in table[1:]] == ["8", "4", "5", "6", "7"]
 
 
@@ -187,7 +187,7 @@ def test_who_is_excused_stays_excused(course, tmp_path):
     graded(course, tmp_path, names)
     report = export_for(course, "canvas", exported(tmp_path, text.format("", "ex"), encoding))
     assert report.problems == [f"roebob_102 {ADD}: is excused in Canvas"]
-    assert report.path.read_text() == text.format("8", "ex")
+    assert report.files["table"].read_text() == text.format("8", "ex")
 
 
 def test_other_points_are_said_and_scaled_when_asked(course, tmp_path):
@@ -197,7 +197,7 @@ def test_other_points_are_said_and_scaled_when_asked(course, tmp_path):
     report = export_for(course, "canvas", path)
     assert f"note: {ADD} has 8 points, and 100 in Canvas: scores were written as they are" in lines_of(report)[0]
     scaled = export_for(course, "canvas", path, scale=True)
-    assert scaled.path.read_text() == text.format("100", "31.25").replace(",10,8,", ",10,100,")
+    assert scaled.files["table"].read_text() == text.format("100", "31.25").replace(",10,8,", ",10,100,")
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_a_column_is_known_by_the_title_that_people_see(course, tmp_path):
     graded(course, tmp_path, ["ann/01_vector_add.ipynb"])
     table = exported(tmp_path, "Student,ID,SIS Login ID,Section,Lab 1 (4711),Lab 10 (4712)\nAnn,1,ann,,,\n")
     report = export_for(course, "canvas", table, columns={ADD: "Lab 1"})
-    assert report.written == 1 and report.path.read_text().splitlines()[1].startswith("Ann,1,ann,,")
-    assert report.path.read_text().splitlines()[1].endswith(",")
+    assert report.said[0].startswith("1 grades") and report.files["table"].read_text().splitlines()[1].startswith("Ann,1,ann,,")
+    assert report.files["table"].read_text().splitlines()[1].endswith(",")
 
 
 def test_the_command(course, tmp_path, capsys):

@@ -29,7 +29,7 @@ def test_pages_for_students_and_for_the_instructor_load_nothing_from_elsewhere(t
     course = new_course(tmp_path / "course")
     submit(course, "ada", filled(**RIGHT))
     grade(course, new_judge=StrawJudge)
-    pages = [*feedback(course).pages, course.root / "feedback/ada/index.html"]
+    pages = [*feedback(course).files.values(), course.root / "feedback/ada/index.html"]
     report(course)
     pages += sorted(course.root.glob("*.html"))
     assert len(pages) >= 3

@@ -44,7 +44,7 @@ def test_the_class_at_a_glance(course):
     grade(course, new_judge=StrawJudge)
     feedback(course)
     made = report(course)
-    html = made.page.read_text()
+    html = made.files["page"].read_text()
     said = text_of(html)
     for words in (
         "7 students, 7 graded submissions",
@@ -60,8 +60,8 @@ def test_the_class_at_a_glance(course):
     ):
         assert words in said, words
     for target in re.findall(r'href="([^"]+)"', html):
-        assert (made.page.parent / target).is_file(), target
-    rows = list(csv.DictReader(made.misconceptions.read_text(encoding="utf-8-sig").splitlines()))
+        assert (made.files["page"].parent / target).is_file(), target
+    rows = list(csv.DictReader(made.files["misconceptions"].read_text(encoding="utf-8-sig").splitlines()))
     assert [(r["exercise"], r["diagnosis"], r["students"], r["tried"], r["who"]) for r in rows] == [
         ("vector_add", "wrong-value", "2", "3", "bob eva"),
         ("bug_hunt", "wrong-value", "1", "3", "eva"),
@@ -79,7 +79,7 @@ def test_nothing_of_a_students_is_markup_on_it(course, tmp_path):
     (folder / "<b>x.rar").write_text("Rar!")
     collect(folder.parent, course)
     grade(course, new_judge=StrawJudge)
-    html = report(course).page.read_text()
+    html = report(course).files["page"].read_text()
     for harm in ("<img", "<script", "<b>", "\u202e", "http://", "https://", 'onerror="'):
         assert harm not in html
     assert "default-src 'none'" in html and "prefers-color-scheme: dark" in html
@@ -132,6 +132,6 @@ def test_the_hint_is_on_the_page_and_called_a_hint(course):
         cell_of(notebook, "vector_add")["source"] += OWN
         submit(course, student, notebook)
     grade(course, new_judge=StrawJudge)
-    said = text_of(report(course).page.read_text())
+    said = text_of(report(course).files["page"].read_text())
     assert "Similar answers A hint to look at both, and no proof" in said
     assert "vector_add: ann and bob 100% of" in said

@@ -133,7 +133,8 @@ def test_it_succeeds_where_nobody_must_act(course, tmp_path):
     report = run(download(tmp_path, files), course, new_judge=StrawJudge)
     assert report.status == 0
     assert report.now.late == {("roebob_2", ADD)} and len(report.now.missing) == 3
-    assert rows_of(report.exported.grades)["roebob_2"]["late"] == ADD
+    assert all("." in row["score"] for row in rows_of(report.steps["export"].files["grades"]).values())
+    assert rows_of(report.steps["export"].files["grades"])["roebob_2"]["late"] == ADD
     assert "It was handed in late." in course.notebook("feedback", "roebob_2", ADD, ".html").read_text()
     assert "late" not in course.notebook("feedback", "leeann_1", ADD, ".html").read_text()
 
@@ -156,7 +157,7 @@ def test_a_grade_of_something_older_is_marked_until_it_is_graded(course):
     grade(course, new_judge=StrawJudge)
     submit(course, "ann", filled(ADD, **RIGHT))
     submit(course, "bob", filled(ADD, **RIGHT))
-    rows = rows_of(export(course).grades)
+    rows = rows_of(export(course).files["grades"])
     feedback(course)
     page = course.notebook("feedback", "ann", ADD, ".html")
     assert rows["ann"]["notes"] == f"collected anew after it was graded: {ADD}"
@@ -164,7 +165,7 @@ def test_a_grade_of_something_older_is_marked_until_it_is_graded(course):
     assert "Something newer was handed in" in page.read_text()
     grade(course, new_judge=StrawJudge)
     feedback(course)
-    rows = rows_of(export(course).grades)
+    rows = rows_of(export(course).files["grades"])
     assert [row["notes"] for row in rows.values()] == ["", ""]
     assert "Something newer" not in page.read_text()
 
@@ -275,12 +276,12 @@ def test_another_grade_for_the_same_answer_is_shown_before_it_is_written(course,
     assert "nothing of it is written" in lines[-2] and "--write-changes" in lines[-2]
     [change] = csv.DictReader((course.root / "changes.csv").read_text(encoding="utf-8-sig").splitlines())
     assert (change["student"], change["before"], change["after"]) == ("ann", "3.0", "1.5")
-    rows = rows_of(export(course).grades)
+    rows = rows_of(export(course).files["grades"])
     assert rows["ann"][ADD] == "8.0"
     assert rows["ann"]["notes"] == f"would get other points today (see changes.csv): {ADD}"
     with Gradebook(course.db_url, COURSE_ID) as gradebook:
         assert gradebook.find_submission(ADD, "ann").score == 8
-    assert "would get other points today: see changes.csv" in report_of(course).page.read_text()
+    assert "would get other points today: see changes.csv" in report_of(course).files["page"].read_text()
 
 
 def test_what_was_shown_is_written_without_a_judge(course, monkeypatch):
@@ -291,7 +292,7 @@ def test_what_was_shown_is_written_without_a_judge(course, monkeypatch):
     report = grade(course, new_judge=Stricter, workers=1, write_changes=True)
     assert Counting.judged == [] and report.status == 0
     assert [row.score for row in report.rows] == [6.5, 5]
-    assert rows_of(export(course).grades)["ann"]["notes"] == ""
+    assert rows_of(export(course).files["grades"])["ann"]["notes"] == ""
     assert not (course.root / "changes.csv").exists() and course.handed_in("held") == []
     again = grade(course, new_judge=Stricter, workers=1)
     assert [row.kept for row in again.rows] == [True, True]
@@ -326,7 +327,7 @@ def test_a_fault_of_the_grader_takes_no_grade_away(course, monkeypatch):
     report = grade(course, new_judge=Broken, workers=1, again=True)
     assert report.status == 1 and [row.score for row in report.rows] == [8]
     assert "broken today" in str(report.changes[0])
-    assert rows_of(export(course).grades)["ann"][ADD] == "8.0"
+    assert rows_of(export(course).files["grades"])["ann"][ADD] == "8.0"
     assert regrade(course).status == 0
 
 
@@ -395,7 +396,7 @@ def test_a_run_that_dies_between_database_and_files_grades_the_rest_again(course
         regrade(course)
     report = regrade(course)
     assert sum(row.kept for row in report.rows) == 3 and len(Counting.judged) == 2 * 5
-    assert {row.score for row in report.rows} == {8} and len(rows_of(export(course).grades)) == 8
+    assert {row.score for row in report.rows} == {8} and len(rows_of(export(course).files["grades"])) == 8
 
 
 def test_rows_that_come_fast_share_a_transaction_and_a_bad_one_keeps_no_other_back(course, monkeypatch):
@@ -432,8 +433,8 @@ class Slow(StrawJudge):
         time.sleep(0.3)
         return super().judge(exercise, source)
 
-module._prove = lambda *_: None
-module.Judge = lambda confine, early: Slow()
+module.Here.prove = lambda *_: None
+module.Judge = lambda confine: Slow()
 sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
 """
 
@@ -587,7 +588,7 @@ def test_collecting_again_what_was_graded_is_not_stale(course, tmp_path):
     path = download(tmp_path, {"ann/01_vector_add.ipynb": json.dumps(filled(ADD, **RIGHT))})
     run(path, course, new_judge=StrawJudge)
     collect(path, course)
-    assert rows_of(export(course).grades)["ann"]["notes"] == ""
+    assert rows_of(export(course).files["grades"])["ann"]["notes"] == ""
     assert run(path, course, new_judge=Counting).status == 0
     assert Counting.judged == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import os
 import sys
@@ -86,49 +85,15 @@ def _collect(course, options):
 
 
 def _run(course, options):
-    from .intake.collect import collect
+    from .run import run
 
-    with contextlib.ExitStack() as stack:
-        first = not course.handed_in("autograded")  # it builds the lessons meanwhile
-        early = _early(stack, options) if first else []
-        collected = collect(options.source, course, options.student, options.roster)
-        if not first and _is_something_new(course, options):
-            early = _early(stack, options)
-        from .run import finish
-
-        return finish(collected, course, options.to, early=early, **_grading(options))
+    return run(options.source, course, options.student, options.roster, options.to, **_grading(options))
 
 
 def _grade(course, options):
-    with contextlib.ExitStack() as stack:
-        early = _early(stack, options) if _is_something_new(course, options) else []
-        from .grading.grade import grade
+    from .grading.grade import grade
 
-        return grade(course, options.assignment, options.student, early=early, **_grading(options))
-
-
-def _is_something_new(course, options) -> bool:
-    """Whether there is surely something to judge. Another judge would judge all; that is known only later."""
-    from .grading.record import is_stale
-
-    graded = set(course.handed_in("autograded"))
-    return options.all or any(one not in graded or is_stale(course, *one) for one in course.handed_in())
-
-
-def _early(stack, options) -> list:
-    """Boxes for two judges, which import torch and Triton while this process loads nbgrader and the same."""
-    if options.cluster:
-        return []
-    from ..box import started_early
-    from .locks import scratch_folder
-
-    stack.enter_context(scratch_folder())
-    boxes = []
-    for _ in range(min(options.workers or 2, 2, os.cpu_count() or 1)):
-        if box := started_early(confine=not options.trust_submissions):
-            stack.callback(box.close)
-            boxes.append(box)
-    return boxes
+    return grade(course, options.assignment, options.student, **_grading(options))
 
 
 def _grading(options) -> dict:

@@ -57,8 +57,8 @@ def configure(c: Config) -> None:
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
     c.AssignLatePenalties.plugin_class = "autograder.classroom.grading.nbgrader_plugins.DueDates"
-    c.GenerateFeedback.exporter_class = "autograder.classroom.grading.nbgrader_plugins.FeedbackExporter"
-    c.GenerateFeedback.preprocessors = ["nbgrader.preprocessors.GetGrades"]
+    c.GenerateFeedback.exporter_class = "autograder.classroom.reports.feedback.FeedbackExporter"
+    c.GenerateFeedback.preprocessors = []
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
 
 
@@ -68,10 +68,15 @@ class CourseError(Exception):
 
 @dataclass
 class Outcome:
-    """What a command did, in lines; a line for each thing that it could not do, and what is printed before each."""
+    """What a command did, in lines, and notes; a line for each thing that it could not do, which `blame` begins.
+
+    `files` are what it wrote, by what they are.
+    """
 
     said: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    files: dict[str, Path] = field(default_factory=dict)
     blame: str = ""
 
     @property
@@ -80,9 +85,7 @@ class Outcome:
         return int(bool(self.problems))
 
     def print(self, out: Callable[[str], None] = print) -> None:
-        for problem in self.problems:
-            out(f"{self.blame}{problem}")
-        for line in self.said:
+        for line in (*(f"note: {n}" for n in self.notes), *(f"{self.blame}{p}" for p in self.problems), *self.said):
             out(line)
 
 

@@ -26,6 +26,7 @@ from .grading.regrade import held_of_others, write_changes
 from .intake.people import ClassList, roster_of
 from .intake.roster import people_of
 from .intake.tables import read_table
+from .lms.filled import MOODLE_ZIP, SYSTEMS
 from .lms.lti import SENT
 from .locks import one_grader
 from .reports.export import export
@@ -33,6 +34,7 @@ from .reports.report import report as write_page
 from .standing import standing
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
+FILLED = (MOODLE_ZIP, *(f"{system}{ending}" for system in SYSTEMS for ending in (".*", "-filled.*")))
 ABOUT_ALL = ("grades.csv", "exercises.csv", "misconceptions.csv", "report.html", "nbgrader_grades.csv", ".nbgrader.log")
 
 
@@ -44,6 +46,16 @@ class _Told(Outcome):
 
     def left(self, what: str) -> None:
         self.said.append(f"look through: {what}")
+
+    def remove(self, path: Path, what: str) -> None:
+        """Remove a file, a link or a folder, and say so; nothing happens where there is none."""
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.exists() or path.is_symlink():
+            path.unlink()
+        else:
+            return
+        self.gone(what)
 
 
 def forget(course: Course, name: str, room: Path | None = None) -> Outcome:
@@ -72,9 +84,7 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
         gradebook.db.commit()
         _compact(gradebook.db.get_bind())
     for step in STEPS:
-        if (course.root / step / name).is_dir():
-            shutil.rmtree(course.root / step / name)
-            said.gone(f"{step}/{word(name)}")
+        said.remove(course.root / step / name, f"{step}/{word(name)}")
     classlist = ClassList(course)
     for kept in (classlist.people, classlist.trouble):
         kept.pop(name, None)
@@ -92,8 +102,9 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     if sent.exists():
         left = {key: score for key, score in read_json(sent).items() if key.rpartition(" ")[0] != name}
         write_atomically(sent, json.dumps(left, indent=1).encode())
-    for file in ABOUT_ALL:
-        (course.root / file).unlink(missing_ok=True)
+    for file in [*ABOUT_ALL, *FILLED]:
+        for path in course.root.glob(file):
+            path.unlink()
     shutil.rmtree(course.root / "exports", ignore_errors=True)
     write_changes(course, held_of_others(course, ()))
     if course.handed_in("autograded"):
@@ -150,31 +161,24 @@ def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, sa
     _forget_account(room, name, said)
     for secret, lesson in filter(lambda one: one[0], secrets):
         page = room / "exchange" / COURSE_ID / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
-        if page.is_file():
-            page.unlink()
-            said.gone(f"feedback on {lesson} in the exchange")
+        said.remove(page, f"feedback on {lesson} in the exchange")
     for path in [*_hand_ins(room, number), room / "progress" / name, room / "home" / name]:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.exists() or path.is_symlink():
-            path.unlink()
-        else:
-            continue
-        said.gone(f"{path.relative_to(room).parent}/{word(path.name)}")
+        said.remove(path, f"{path.relative_to(room).parent}/{word(path.name)}")
     _forget_user(room, name, said)
     said.left("the hub's log, where you keep one")
 
 
 def _forget_account(room: Path, name: str, said: _Told) -> None:
-    database = os.environ.get("ROOM_DATABASE") or f"sqlite:///{room / 'hub/hub.sqlite'}"
-    if os.environ.get("ROOM_DATABASE") or (room / "hub/hub.sqlite").exists():
-        engine = create_engine(database)
-        with engine.begin() as hub:
-            if engine.dialect.name == "sqlite":
-                hub.execute(text("PRAGMA foreign_keys = ON"))
-            hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
-        _compact(engine)
-        said.gone("the account in the hub's database")
+    file, server = room / "hub/hub.sqlite", os.environ.get("ROOM_DATABASE")
+    if not server and not file.exists():
+        return
+    engine = create_engine(server or f"sqlite:///{file}")
+    with engine.begin() as hub:
+        if engine.dialect.name == "sqlite":
+            hub.execute(text("PRAGMA foreign_keys = ON"))
+        hub.execute(text("DELETE FROM users WHERE name = :name"), {"name": name})
+    _compact(engine)
+    said.gone("the account in the hub's database")
 
 
 def _forget_user(room: Path, name: str, said: _Told) -> None:
@@ -183,7 +187,7 @@ def _forget_user(room: Path, name: str, said: _Told) -> None:
         if pwd.getpwnam(name).pw_dir == str(room / "home" / name):
             subprocess.run(["userdel", name], check=True, capture_output=True)
             said.gone("the user of this machine")
-    lines = _text_lines(room / "passwd")
+    lines = _lines(room / "passwd")
     if changed := [at for at, line in enumerate(lines) if line.startswith(f"{name}:")]:
         for at in changed:
             lines[at] = ":".join([f"gone-{lines[at].split(':')[2]}", *lines[at].split(":")[1:]])
@@ -193,16 +197,17 @@ def _forget_user(room: Path, name: str, said: _Told) -> None:
 
 def _number_in(room: Path, name: str) -> int | None:
     """Somebody's user number in a room; None for a user who is not of this room."""
-    users = {line.split(":")[0]: line.split(":")[2] for line in _text_lines(room / "passwd")}
-    if name in users and (room / "home" / name).is_dir():
-        return int(users[name])
+    home = room / "home" / name
+    of_containers = [line.split(":") for line in _lines(room / "passwd") if line.startswith(f"{name}:")]
+    if of_containers and home.is_dir():
+        return int(of_containers[0][2])
     with contextlib.suppress(KeyError):
         user = pwd.getpwnam(name)
-        return user.pw_uid if user.pw_dir == str(room / "home" / name) else None
+        return user.pw_uid if user.pw_dir == str(home) else None
     return None
 
 
-def _text_lines(path: Path) -> list[str]:
+def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from nbgrader.api import Gradebook
 
+from ..text import visible
 from .course import HELD, Course, word
 from .duedates import Rules, spoken
 from .grading.gradebook import open_gradebook
@@ -47,6 +48,12 @@ class Standing:
         """A line for each student whom course.toml names and nobody knows: it may be a slip of the pen."""
         unknown = self.rules.students - {person.id for person in self.people}
         return [f"course.toml has rules for {word(name)}, of whom nothing is known" for name in sorted(unknown)]
+
+    def not_sure(self, names: Submission) -> str:
+        """Why a score may be another one soon, so that no LMS should get it; "" if it may."""
+        if names in self.waiting:
+            return f"waits for a decision of yours: {visible('; '.join(self.waiting[names]), 300)}"
+        return "something newer was collected; grade it first" if names in self.stale else ""
 
     def notes(self, student: str) -> list[str]:
         """What is to be known about the student's row, but for the grades."""

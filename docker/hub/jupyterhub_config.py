@@ -136,16 +136,10 @@ def in_a_container(spawner) -> None:
     number = room.number_in_containers(ROOM, name)
     home = room.home_of(ROOM, name, number)
     spawner.image = LAB if attends(spawner) else GRADER
-    spawner.volumes = {str(home): "/home/attendee", str(ROOM / "exchange"): str(ROOM / "exchange")}
-    spawner.volumes |= {str(ROOM / "turns"): str(ROOM / "turns")}
-    spawner.read_only_volumes = {str(ROOM / "passwd"): "/etc/passwd"}
+    there = room.mounts(ROOM, name, number)
+    spawner.volumes = {str(home): "/home/attendee"} | {f"{ROOM}/{place}": at for place, at, fixed in there if not fixed}
+    spawner.read_only_volumes = {f"{ROOM}/{place}": at for place, at, fixed in there if fixed}
     begin(spawner, "/home/attendee")
-    if attends(spawner):
-        share = room.share_of(ROOM, name, number, room.number_in_containers(ROOM, room.INSTRUCTOR))
-        spawner.volumes[str(share)] = str(share)
-    else:
-        spawner.volumes[str(ROOM / "course")] = str(ROOM / "course")
-        spawner.read_only_volumes[str(ROOM / "progress")] = str(ROOM / "progress")
     spawner.extra_create_kwargs = {"user": f"{number}:{number}", "working_dir": "/home/attendee"}
     spawner.extra_host_config = confined | devices(CARDS.take(name))
 

@@ -242,6 +242,16 @@ def share_of(folder: Path, name: str, number: int, instructors: int) -> Path:
     return share
 
 
+def mounts(folder: Path, name: str, number: int) -> list[tuple[str, str, bool]]:
+    """What a person's container has of the room: (place in it, path in the container, whether it is read-only)."""
+    shared = [(place, f"{folder}/{place}", False) for place in ("exchange", "turns")]
+    shared.append(("passwd", "/etc/passwd", True))
+    if name == INSTRUCTOR:
+        return [*shared, ("course", f"{folder}/course", False), ("progress", f"{folder}/progress", True)]
+    share = share_of(folder, name, number, number_in_containers(folder, INSTRUCTOR))
+    return [*shared, (f"progress/{name}", str(share), False)]
+
+
 # -- cards -------------------------------------------------------------------------------------------------
 
 

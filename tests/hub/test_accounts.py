@@ -146,6 +146,18 @@ def test_a_home_is_closed(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
+def test_a_container_has_what_its_role_needs_and_nothing_of_others(tmp_path):
+    room.lay_out(tmp_path)
+    ada = {place: read_only for place, _, read_only in room.mounts(tmp_path, "ada", os.getuid())}
+    assert ada == {"exchange": False, "turns": False, "passwd": True, "progress/ada": False}
+    instructor = {place: read_only for place, _, read_only in room.mounts(tmp_path, room.INSTRUCTOR, os.getuid())}
+    assert instructor == {"exchange": False, "turns": False, "passwd": True, "course": False, "progress": True}
+    paths = {place: at for place, at, _ in room.mounts(tmp_path, "ada", os.getuid())}
+    assert paths["passwd"] == "/etc/passwd" and paths["exchange"] == str(tmp_path / "exchange")
+
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders away")
 def test_what_is_shared_is_written_by_one_and_read_by_the_instructor_alone(tmp_path):
     room.lay_out(tmp_path)
     share = room.share_of(tmp_path, "ada", 20000, 20009)

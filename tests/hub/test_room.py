@@ -12,7 +12,7 @@ from autograder.lessons import answers
 pytestmark = pytest.mark.browser
 LESSON = "00_setup"
 RIGHT = answers(ROOT / "solutions" / f"{LESSON}.py")["first_kernel"]
-WRONG = RIGHT.replace("tl.program_id(axis=0)", "0")
+WRONG = RIGHT.replace("tl.program_id(axis=0)", "0 * 1")
 SLOW = 120_000  # ms that a step may take on two busy cores
 OUTSIDE = re.compile(r"^(?!(?:https?|wss?)://127\.0\.0\.1[:/]|data:|blob:|about:).+")
 
@@ -149,13 +149,17 @@ def inbound(room, name):
     return list((room.folder / "exchange/triton-workshop/inbound").glob(f"{name}+{LESSON}+*"))
 
 
-# What each runs in the last cell of the lesson. Ben does not get on, and lets the instructor see it.
+# What each runs in the last cell of the lesson. Ben does not get on, and lets the instructor see it: five more answers,
+# because a check of the same code is not counted again.
 LAST = dict(
     zip(
         PEOPLE,
         (
             "from workshop import share_progress\nshare_progress('on')",
-            "from workshop import share_progress\nfor _ in range(5):\n    check('first_kernel')\nshare_progress('on')",
+            "from workshop import share_progress\n"
+            "for n in range(2, 7):\n"
+            f"    get_ipython().run_cell({WRONG!r}.replace('0 * 1', f'0 * {{n}}'), store_history=True)\n"
+            "    check('first_kernel')\nshare_progress('on')",
             "progress()",
         ),
     )

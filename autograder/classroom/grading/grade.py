@@ -10,13 +10,12 @@ import contextlib
 import functools
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from ...box import Box
 from ...exercises import EXERCISES
 from ...judge import Judge, this_backend
 from ...judge.jax import JaxMissing
@@ -30,7 +29,7 @@ from .cluster import Cluster
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
 from .record import graded_by, is_about, judge_version, record_of, submitted_notebook
-from .regrade import Change, changes_of, held, held_of_others, hold, release
+from .regrade import Change, changes_of, held, held_of_others, hold, holds_still, release
 from .regrade import write_changes as write_list
 
 __all__ = ["GradeReport", "grade"]
@@ -54,7 +53,8 @@ class GradeReport:
     def print(self, out: Callable[[str], None] = print) -> None:
         for row in self.rows:
             out(str(row))
-        self.print_changes(out)
+        for line in self.changes_in_words():
+            out(f"would change: {line}")
         waiting = sum(row.needs_review for row in self.rows)
         kept = sum(row.kept for row in self.rows)
         out(
@@ -63,12 +63,11 @@ class GradeReport:
             + (f"; {waiting} of them need review" if waiting else "")
         )
 
-    def print_changes(self, out: Callable[[str], None]) -> None:
-        for change in self.changes[:LISTED]:
-            out(f"would change: {change}")
+    def changes_in_words(self) -> Iterator[str]:
+        yield from map(str, self.changes[:LISTED])
         if self.changes:
-            more = f" ({len(self.changes) - LISTED} more)" if len(self.changes) > LISTED else ""
-            out(f"would change{more}: nothing of it is written; see {self.changed}; then grade with --write-changes")
+            more = f"and {len(self.changes) - LISTED} more; " if len(self.changes) > LISTED else ""
+            yield f"{more}nothing of it is written; see {self.changed}; then grade with --write-changes"
 
 
 def grade(
@@ -82,7 +81,6 @@ def grade(
     write_changes: bool = False,
     cluster: str | None = None,
     new_judge: NewJudge | None = None,
-    early: Sequence[Box] = (),
     progress: Callable[[str], None] = lambda line: None,
 ) -> GradeReport:
     """Grade what was handed in, and write autograded/ and the gradebook. Grading again gives the same rows.
@@ -90,17 +88,16 @@ def grade(
     A grade is kept while answers, exercise, judge, backend and gradebook are the same; `again` grades all. So a run
     that was stopped goes on where it was. Where the answers are the same and the points are not, the old grade holds
     until `write_changes`. `assignments` and `students` choose some. `workers` judge at the same time: one for each
-    card, or for each processor where there is no card; or those of the Dask `cluster` at an address. Judges
-    take the boxes `early`, which were started while other things were loaded; the caller closes them. Every submission
+    card, or for each processor where there is no card; or those of the Dask `cluster` at an address. Every submission
     gets a row, however broken; CourseError is for a call that is itself wrong, and CannotJudge for an installation
     that misjudges known answers: then nothing is graded.
     """
     chosen = _chosen(course, assignments, students)
     lateness = Lateness(course)
     with contextlib.ExitStack() as stack:
-        far = stack.enter_context(Cluster(cluster, confine, new_judge)) if cluster else None
-        version, backend = (far.version, far.backend) if far else (judge_version(), this_backend())
-        graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
+        judges = Cluster(cluster, confine, new_judge) if cluster else Here(workers, confine, new_judge)
+        stack.enter_context(judges)
+        graded_as = {a: graded_by(course, a, judges.version, f"{judges.backend} {confine}") for _, a in chosen}
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
@@ -108,10 +105,15 @@ def grade(
         kept = {n for n, record in before.items() if not again and record["by"] == graded_as[n[1]]}
         rows = [Row.from_record(*names, before[names]) for names in sorted(kept)]
         lateness.apply_to(gradebook, kept)  # course.toml may have changed
-        ready = [] if again else _held(course, before, kept, graded_as)
+        ready = [
+            row
+            for n, row in ({} if again else held(course)).items()
+            if n in before.keys() - kept and holds_still(row, before[n], graded_as[n[1]])
+        ]
         todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
-        judged = _judged_far(course, todo, far) if far else _judged(course, todo, workers, confine, new_judge, early)
-        stack.enter_context(contextlib.closing(judged))  # Ctrl-C: the judges end before the gradebook
+        if todo:
+            judges.prove(_exercises(course, todo))
+        judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
             for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
@@ -151,12 +153,6 @@ def _graded_before(
     return before
 
 
-def _held(course: Course, before: dict, kept: set[tuple[str, str]], graded_as: dict[str, dict]) -> list[Row]:
-    """Rows that were judged by an earlier run and held back."""
-    rows = (held(course, *n, record, graded_as[n[1]]) for n, record in before.items() if n not in kept)
-    return [row for row in rows if row]
-
-
 def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) -> Iterator[Row]:
     began = time.monotonic()
     for done, row in enumerate(rows, 1):
@@ -171,37 +167,38 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
-def _judged(
-    course: Course,
-    todo: list[tuple[str, str]],
-    workers: int | None,
-    confine: bool,
-    new_judge: NewJudge | None,
-    early: Sequence[Box],
-) -> Iterator[Row]:
-    """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
+class Here(contextlib.AbstractContextManager):
+    """The judges of this machine, with what grading asks of a Cluster."""
 
-    known: dict[tuple[str, str], Verdict] = {}
+    def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
+        self.version, self.backend = judge_version(), this_backend()
+        self._workers, self._bound = workers, cards() if new_judge is None else []
+        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
 
-    def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
-        return judge_submission(course, *names, _OneVerdict(judge, known))
+    def __exit__(self, *error: object) -> None:
+        """Nothing is held between the calls."""
 
-    if not todo:
-        return
-    if new_judge is None:
-        _prove(_exercises(course, todo), confine)
-    bound = cards() if new_judge is None else []
-    started = list(early)
+    def prove(self, exercises: set[str]) -> None:
+        """CannotJudge before the first submission, and not an error in each of its rows."""
+        if self._proves:
+            with contextlib.closing(self._new_judge()) as judge:  # it starts its box where an answer must be judged
+                for exercise in exercises:
+                    with contextlib.suppress(JaxMissing):  # its answers get rows that say so
+                        judge.prove(exercise)
 
-    def judge_here() -> Judge:
-        return Judge(confine, early=started.pop() if started else None)
+    def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
+        """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
+        known: dict[tuple[str, str], Verdict] = {}
 
-    # judges in processes of their own make their boxes there
-    maker = new_judge or (functools.partial(Judge, confine) if bound else judge_here)
-    pool = JudgePool(min(workers or size_here(bound), len(todo)), maker, bound)
-    with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
-        for _, row in done:
-            yield row
+        def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
+            return judge_submission(course, *names, _OneVerdict(judge, known))
+
+        if not todo:
+            return
+        pool = JudgePool(min(self._workers or size_here(self._bound), len(todo)), self._new_judge, self._bound)
+        with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
+            for _, row in done:
+                yield row
 
 
 @dataclass
@@ -216,21 +213,6 @@ class _OneVerdict:
         if verdict.diagnosis != GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
-
-
-def _prove(exercises: set[str], confine: bool) -> None:
-    """CannotJudge before the first submission, and not an error in each of its rows."""
-    with contextlib.closing(Judge(confine)) as judge:  # it starts its box where an answer must be judged
-        for exercise in exercises:
-            with contextlib.suppress(JaxMissing):  # its answers get rows that say so
-                judge.prove(exercise)
-
-
-def _judged_far(course: Course, todo: list[tuple[str, str]], cluster: Cluster) -> Iterator[Row]:
-    if todo:
-        cluster.prove(_exercises(course, todo))
-        with contextlib.closing(cluster.rows(course, todo)) as rows:
-            yield from rows
 
 
 def _exercises(course: Course, todo: list[tuple[str, str]]) -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import math
 import re
@@ -11,7 +10,8 @@ import shutil
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from datetime import UTC
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,16 +35,15 @@ from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, configure, read_json, write_atomically
+from ..course import COURSE_ID, Course, CourseError, configure, write_atomically
 from ..intake.collect import read_timestamp
 from ..intake.people import ClassList
-from ..submission import exercise_of, grade_id, is_check
+from ..submission import exercise_of, grade_id, is_answer, is_check
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
 from .record import NAME, record_of
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
-REGISTERED = ".registered.json"  # what the gradebook was given, in the course directory
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
 
@@ -78,15 +77,18 @@ def _said(what: str) -> Iterator[None]:
 
 def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -> None:
     """Give the gradebook some of the released assignments with their cells and points, unless it has them."""
-    rules, kept = course.rules(), course.root / REGISTERED
-    before = read_json(kept)
-    now = {assignment: _release_hash(course, assignment) for assignment in course.released if assignment in assignments}
-    for assignment, notebook in ((name, course.released[name]) for name in now):
+    rules = course.rules()
+    for assignment, notebook in course.released.items():
+        if assignment not in assignments:
+            continue
         due = rules.due(assignment)  # one that was set with nbgrader holds where course.toml says none
-        gradebook.update_or_create_assignment(assignment, **({"duedate": due} if due else {}))
-        there = bool(gradebook.find_assignment(assignment).notebooks)
+        known = gradebook.update_or_create_assignment(assignment, **({"duedate": due} if due else {})).notebooks
+        there = {cell.name: cell.source for one in known for cell in one.source_cells}
+        points = {cell.name: cell.max_score for one in known for cell in one.grade_cells}
         gradebook.db.commit()  # SaveCells has a connection of its own
-        if there and before.get(assignment) == now[assignment]:
+        cells = {grade_id(cell): cell for cell in notebook["cells"] if is_answer(cell) or is_check(cell)}
+        checks = {name: cell["metadata"]["nbgrader"]["points"] for name, cell in cells.items() if is_check(cell)}
+        if there == {name: cell["source"] for name, cell in cells.items()} and points == checks:
             continue
         try:
             SaveCells().preprocess(nbformat.from_dict(notebook), resources(course, "", assignment))
@@ -95,13 +97,6 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
                 f"{assignment}: release/ has other cells than the notebook that was graded before; "
                 "grade the new one in a course directory of its own"
             ) from None
-    if before | now != before:
-        write_atomically(kept, json.dumps({**before, **now}, indent=1).encode())
-
-
-def _release_hash(course: Course, assignment: str) -> str:
-    """Says whether a gradebook was given this released notebook."""
-    return hashlib.sha256(json.dumps([course.gradebook_name, course.released[assignment]]).encode()).hexdigest()
 
 
 def resources(course: Course, student: str, assignment: str) -> dict:
@@ -267,6 +262,41 @@ class Lateness:
             if (submission.student_id, submission.assignment.name) in names:
                 self.apply(submission)
         gradebook.db.commit()
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook says of a submission: its score after the penalty, its points, when it came (UTC).
+
+    `scores` has (score, points, whether it waits for a person) by the name of a check cell, `comments` by exercise.
+    """
+
+    score: float
+    points: float
+    penalty: float
+    scores: dict[str, tuple[float, float, bool]]
+    comments: dict[str, str]
+    came: datetime | None = None
+
+
+def marks_in(gradebook: Gradebook, student: str = "") -> dict[tuple[str, str], Marks]:
+    """(student, assignment) -> its marks, of all or of one. A few queries: nbgrader's own ways ask for each cell."""
+    loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
+    notebooks = gradebook.db.query(SubmittedNotebook).options(*loaded)
+    if student:
+        notebooks = notebooks.filter(SubmittedNotebook.assignment.has(student_id=student))
+    found = {}
+    for notebook in notebooks:
+        submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
+        found[submission.student_id, submission.assignment.name] = Marks(
+            round(notebook.score - penalty, 6),
+            notebook.max_score,
+            penalty,
+            {g.cell.name: (g.score, g.max_score, bool(g.needs_manual_grade)) for g in notebook.grades},
+            {c.cell.name: c.comment for c in notebook.comments if c.comment},
+            submission.timestamp and submission.timestamp.replace(tzinfo=UTC),
+        )
+    return found
 
 
 def graded_in(gradebook: Gradebook) -> set[tuple[str, str]]:

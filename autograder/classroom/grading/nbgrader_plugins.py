@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 
 import nbformat
-from nbconvert.exporters import Exporter, NotebookExporter
+from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.api import Grade
 from nbgrader.plugins import LateSubmissionPlugin
@@ -23,8 +21,7 @@ from traitlets import Bool
 from ...verdict import GRADER_ERROR
 from ..course import Course
 from ..duedates import Rules
-from ..reports.pages import ExerciseFeedback, submission_page
-from ..submission import NO_NOTEBOOK, REVIEW, exercise_of, grade_id, is_answer, is_check
+from ..submission import NO_NOTEBOOK, REVIEW, grade_id
 
 
 class MakeRelease(NbGraderPreprocessor):
@@ -124,75 +121,3 @@ def _course_of(assign: AssignLatePenalties) -> Course:
     while above is not None and not hasattr(above, "course") and not hasattr(above, "coursedir"):
         above = above.parent
     return above.course if hasattr(above, "course") else Course.open(above.coursedir.root, above.coursedir.db_url)
-
-
-class FeedbackExporter(Exporter):
-    """Turns an autograded notebook, with the grades that GetGrades put into it, into the student's page."""
-
-    file_extension = ".html"
-    output_mimetype = "text/html"
-
-    def from_notebook_node(
-        self, nb: NotebookNode, resources: dict | None = None, **kwargs
-    ) -> tuple[str, dict]:
-        nb, resources = super().from_notebook_node(nb, resources, **kwargs)
-        grades = resources["nbgrader"]
-        cells = {grade_id(cell): cell.metadata.nbgrader for cell in nb.cells if is_answer(cell) or is_check(cell)}
-        marks = Marks(
-            grades["score"],
-            grades["max_score"],
-            grades.get("late_penalty") or 0.0,
-            {name: (mark.score, mark.points) for name, mark in cells.items() if mark.grade},
-            {name: mark.comment for name, mark in cells.items() if mark.get("comment")},
-        )
-        return student_page(nb, grades["student"], grades["assignment"], marks, grades.get("notices", ())), resources
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What the gradebook says of a submission: its score after the penalty, and by cell score, points and comments."""
-
-    score: float
-    points: float
-    penalty: float
-    scores: dict[str, tuple[float, float]]
-    comments: dict[str, str]
-
-
-def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:
-    """The HTML page about an autograded notebook."""
-    answers = {grade_id(cell): cell for cell in notebook["cells"] if is_answer(cell)}
-    exercises = []
-    for cell in filter(is_check, notebook["cells"]):
-        name = exercise_of(grade_id(cell))
-        score, points = marks.scores[grade_id(cell)]
-        handed_in = cell["metadata"].get("verdict", {}).get("diagnosis") != NO_NOTEBOOK
-        answer = answers.get(name, {"source": ""}) if handed_in else {"source": ""}
-        exercises.append(
-            ExerciseFeedback(name, score, points, _panel(cell), "".join(answer["source"]), marks.comments.get(name, ""))
-        )
-    late = [f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else []
-    return submission_page(
-        student=student,
-        assignment=assignment,
-        title=_title(notebook, assignment),
-        score=marks.score,
-        points=marks.points,
-        exercises=exercises,
-        notices=[*notices, *late],
-    )
-
-
-def _panel(cell: dict) -> str:
-    """The verdict's HTML; only a cell that the judge filled has one."""
-    if "verdict" not in cell["metadata"]:
-        return ""
-    return next(("".join(o["data"]["text/html"]) for o in cell["outputs"] if "text/html" in o.get("data", {})), "")
-
-
-def _title(notebook: dict, default: str) -> str:
-    for cell in notebook["cells"]:
-        lines = "".join(cell["source"]).splitlines()
-        if cell["cell_type"] == "markdown" and lines and lines[0].startswith("# "):
-            return lines[0][2:].strip()
-    return default

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterable
@@ -66,37 +67,32 @@ def hold(course: Course, row: Row, record: dict) -> None:
         write_atomically(course.notebook(HELD, row.student, row.assignment), json.dumps(row.notebook).encode())
 
 
-def held(course: Course, student: str, assignment: str, record: dict, graded_as: dict[str, str]) -> Row | None:
-    """The row that was held back, if the same answers would be judged in the same way now."""
-    row = _read(course, student, assignment)
-    if row is None:
-        return None
+def held(course: Course) -> dict[tuple[str, str], Row]:
+    """(student, assignment) -> the row that an earlier run held back, with its record in its notebook."""
+    rows = {}
+    for names in course.handed_in(HELD):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            notebook = json.loads(course.notebook(HELD, *names).read_bytes())
+            row = Row.from_record(*names, notebook["metadata"][NAME])
+            if isinstance(notebook["metadata"][NAME]["by"], dict):
+                row.notebook, row.kept = notebook, False
+                rows[names] = row
+    return rows
+
+
+def holds_still(row: Row, record: dict, graded_as: dict[str, str]) -> bool:
+    """Whether a row that was held back is of the answers of `record`, and would be judged in the same way now."""
     kept = row.notebook["metadata"][NAME]
-    same = all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
-    return row if same and kept["by"] == graded_as else None
+    return kept["by"] == graded_as and all(kept.get(key) == record.get(key) for key in ("answers", "submitted"))
 
 
 def held_of_others(course: Course, chosen: Iterable[tuple[str, str]]) -> list[Change]:
     """The changes that earlier runs held back, of submissions that are not among the chosen."""
     changes, chosen = [], set(chosen)
-    for names in course.handed_in(HELD):
-        row, record = _read(course, *names), record_of(course, *names)
-        if names not in chosen and row and record:
+    for names, row in held(course).items():
+        if names not in chosen and (record := record_of(course, *names)):
             changes += changes_of(course, row, record, row.notebook["metadata"][NAME]["by"])
     return changes
-
-
-def _read(course: Course, student: str, assignment: str) -> Row | None:
-    """A row that was held back; None if there is none."""
-    try:
-        notebook = json.loads(course.notebook(HELD, student, assignment).read_bytes())
-        row = Row.from_record(student, assignment, notebook["metadata"][NAME])
-        if not isinstance(notebook["metadata"][NAME]["by"], dict):
-            return None
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
-    row.notebook, row.kept = notebook, False
-    return row
 
 
 def release(course: Course, names: Iterable[tuple[str, str]]) -> None:

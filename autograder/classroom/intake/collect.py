@@ -49,7 +49,7 @@ def collect(
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
                 report.collected.append((who, assignment, shown(latest[0].found.path)))
-                classlist.set_late(who, assignment, latest[0].late)
+                classlist.set_late(who, assignment, latest[0].named.late)
     _say_timeless(course, timeless, report)
     if others := course.outdated():
         report.notes.append(
@@ -64,7 +64,7 @@ def collect(
 
 def _doubt_times(copies: dict[tuple[str, str], list[Identified]], matters: bool, report: CollectReport) -> None:
     """Take times of files for the time of a copy where three students' files or more are of the same minutes."""
-    alone = [one for there in copies.values() for one in there if one.found.timed and not one.named_time]
+    alone = [one for there in copies.values() for one in there if one.found.timed and not one.named.time]
     times = [one.found.modified for one in alone]
     if len({one.student for one in alone}) >= 3 and max(times) - min(times) < _AT_ONCE:
         for one in alone:

@@ -38,11 +38,12 @@ NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this perso
 
 
 @dataclass
-class _Candidate:
-    """A file on its way to a student. `rest` is what its name says beside the assignment.
+class Identified:
+    """A file, whose it is ("" if nobody knows), and the assignment, or the problem why it is none.
 
-    `named` is what a system's name said, and `outside` the folders around that name. `problem` says why the file
-    cannot be graded; `unclear` why nobody can be said to have handed it in. `other` is a file that is not a notebook.
+    `named` is what a system's name said, and `outside` the folders around that name; `rest` is what the file's name
+    says beside the assignment. `unclear` says why nobody can be said to have handed it in, `perhaps` who may have.
+    `other` is a file that is not a notebook.
     """
 
     found: Found
@@ -53,26 +54,12 @@ class _Candidate:
     problem: str = ""
     unclear: str = "nothing says whose"
     other: bool = False
+    student: str = ""
+    perhaps: tuple[str, ...] = ()
 
     @property
     def person(self) -> tuple[str, str, str]:
         return self.named.system, self.named.student, self.named.number
-
-
-@dataclass
-class Identified:
-    """A file, whose it is ("" if nobody knows), and the assignment, or the problem why it is none.
-
-    `named_time`: the system's name or metadata says when it was handed in. `perhaps`: it may be of one of these.
-    """
-
-    found: Found
-    student: str
-    assignment: str
-    late: bool = False
-    problem: str = ""
-    named_time: bool = False
-    perhaps: tuple[str, ...] = ()
 
 
 def answers_of(course: Course) -> dict[str, set[str]]:
@@ -89,7 +76,7 @@ def identified(
     classlist: ClassList,
     student: str,
     report: CollectReport,
-) -> Iterator[Identified]:
+) -> list[Identified]:
     """Whose each notebook is, and which assignment; every file that might be one, and is not, with its problem.
 
     Of a person of whom no notebook came, there is the first other file.
@@ -104,29 +91,32 @@ def identified(
         (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
+    people = [claim for claim in claims if claim[0].student]
+    ids = {}
     if student:
-        classlist.said((claim for claim in claims if claim[0].student), student_id(student))
-    ids, notes = ({}, []) if student else classlist.ids(claim for claim in claims if claim[0].student)
-    report.notes += notes
-    whose = [student_id(student) if student else ids.get(claim, "") for claim in claims]
-    with_notebook = {who for c, who in zip(candidates, whose) if not c.other}
-    # Two names may be one person's, of whom a notebook came after all.
-    told = [(c, who) for c, who in zip(candidates, whose) if not (c.other and who in with_notebook)]
-    used = {c.found.path for c, _ in told}
-    _say_what_is_no_notebook([c.found for c in others if c.found.path not in used], report)
-    for c, who in told:
-        expected, perhaps = f"expected {LAYOUTS}; or say it with --student", ()
+        classlist.said(people, student_id(student))
+    else:
+        ids, notes = classlist.ids(people)
+        report.notes += notes
+    for c, claim in zip(candidates, claims):
+        who = student_id(student) if student else ids.get(claim, "")
         if isinstance(who, Unclear):
-            perhaps, expected = who.people, "collect it alone and say whose it is with --student"
-            c.unclear, who = str(who), ""
-        if not who and not c.problem:
-            c.problem = f"is {c.assignment}, but {c.unclear}; {expected}"
-        yield Identified(c.found, who, c.assignment, c.named.late, c.problem, bool(c.named.time), perhaps)
+            c.perhaps, why = who.people, f"{who}; collect it alone and say whose it is with --student"
+        else:
+            c.student, why = who, f"{c.unclear}; expected {LAYOUTS}; or say it with --student"
+        if not c.student and not c.problem:
+            c.problem = f"is {c.assignment}, but {why}"
+    with_notebook = {c.student for c in candidates if c.student and not c.other}
+    # Two names may be one person's, of whom a notebook came after all.
+    candidates = [c for c in candidates if not (c.other and c.student in with_notebook)]
+    used = {c.found.path for c in candidates}
+    _say_what_is_no_notebook([c.found for c in others if c.found.path not in used], report)
+    return candidates
 
 
 def _candidates(
     files: Iterator[Found], assignments: dict[str, set[str]], report: CollectReport
-) -> tuple[list[_Candidate], list[_Candidate]]:
+) -> tuple[list[Identified], list[Identified]]:
     """What may be a notebook, and the other files, each with what a system's name or metadata say."""
     candidates, others, metadata = [], [], []
     stamps: dict[tuple[str, ...], Found] = {}
@@ -147,7 +137,9 @@ def _candidates(
     for c in candidates:
         _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
     submitters = _submitters(metadata, candidates, report)
-    for folder in filter(submitters.get, submitters):  # of those who handed in nothing at all
+    paths = (c.found.parts for c in (*candidates, *others))
+    there = {"/".join(parts[:n]) for parts in paths for n in range(1, len(parts))}
+    for folder in (folder for folder, people in submitters.items() if people and folder not in there):
         nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
         others.append(replace(_candidate(nothing, assignments, report), other=True))
     named = ([one for c in some for one in _by_gradescope(c, submitters)] for some in (candidates, others))
@@ -158,7 +150,7 @@ def _hidden(found: Found) -> bool:
     return any(map(ignored, found.parts))
 
 
-def _instead(candidates: list[_Candidate], others: list[_Candidate]) -> list[_Candidate]:
+def _instead(candidates: list[Identified], others: list[Identified]) -> list[Identified]:
     """The first other file of each person of whom no notebook came; of Blackboard, not the text about an attempt."""
     first, there = {}, {c.person for c in candidates}
     for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.found.path.lower().endswith(".txt")):
@@ -193,7 +185,7 @@ def _say_what_is_no_notebook(others: list[Found], report: CollectReport) -> None
             )
 
 
-def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: CollectReport) -> None:
+def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: CollectReport) -> None:
     """nbgrader keeps <student>/<assignment>/timestamp.txt. Elsewhere a file of this name is the student's own."""
     found = candidate.found
     its_layout = found.timed and not candidate.named.system and found.parts[1:-1][-1:] == (candidate.assignment,)
@@ -210,7 +202,7 @@ def _take_time_of_nbgrader(candidate: _Candidate, stamp: Found | None, report: C
 
 
 def _submitters(
-    metadata: list[Found], candidates: list[_Candidate], report: CollectReport
+    metadata: list[Found], candidates: list[Identified], report: CollectReport
 ) -> dict[str, list[Named]]:
     """Folder -> who submitted what is in it. Gradescope's file is above all; another one may be a student's own."""
     submitters = {}
@@ -226,7 +218,7 @@ def _submitters(
     return submitters
 
 
-def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) -> list[_Candidate]:
+def _by_gradescope(candidate: Identified, submitters: dict[str, list[Named]]) -> list[Identified]:
     """The candidate, once for each of its submitters if a submission_metadata.yml names them."""
     found = candidate.found
     folders = ("/".join(found.parts[: n + 1]) for n in range(len(found.parts)))
@@ -236,7 +228,7 @@ def _by_gradescope(candidate: _Candidate, submitters: dict[str, list[Named]]) ->
 
 
 def _split_blackboard(
-    candidates: list[_Candidate], assignments: dict[str, set[str]], classlist: ClassList
+    candidates: list[Identified], assignments: dict[str, set[str]], classlist: ClassList
 ) -> None:
     """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
     mine = [c for c in candidates if c.named.system == "Blackboard"]
@@ -246,7 +238,7 @@ def _split_blackboard(
         c.named = replace(c.named, student=listed or users[c.named.student])
 
 
-def _take_times_of_worksheet(candidates: list[_Candidate], classlist: ClassList) -> None:
+def _take_times_of_worksheet(candidates: list[Identified], classlist: ClassList) -> None:
     """Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment."""
     for c in candidates if classlist.roster else ():
         person = classlist.roster.numbered(c.named) if c.named.system == "Moodle" else None
@@ -260,7 +252,7 @@ def _is_title(title: str, assignments: dict[str, set[str]]) -> bool:
     return bool(assignment) and not rest
 
 
-def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> _Candidate:
+def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectReport) -> Identified:
     *folders, name = found.parts
     at, named = name_by_system(_trusted(found.parts))
     if not named.system:
@@ -272,15 +264,13 @@ def _candidate(found: Found, assignments: dict[str, set[str]], report: CollectRe
         assignment = next((a for f in reversed(folders) if (a := _by_name(f, names)[0])), "")
     problem = found.problem
     if not assignment and not problem:
-        assignment = _by_answers(found, assignments)
+        assignment, problem = _by_answers(found, assignments)
         if assignment:
             rest = ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-        else:
-            problem = f"neither name nor answers say which of {', '.join(assignments)}"
     timed = bool(named.time) or (found.timed and named.system not in WITHOUT_TIMES)
     found = replace(found, modified=named.time or found.modified, timed=timed)
-    return _Candidate(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
+    return Identified(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
 
 
 def _own_zip(parts: tuple[str, ...]) -> int:
@@ -325,17 +315,20 @@ def assignment_in(title: str, assignments: Iterable[str]) -> str:
     return _by_name(title, tuple(assignments))[0]
 
 
-def _by_answers(found: Found, assignments: dict[str, set[str]]) -> str:
+def _by_answers(found: Found, assignments: dict[str, set[str]]) -> tuple[str, str]:
+    """(assignment, why it is none)."""
     try:
         names = {grade_id(cell) for cell in cells_of(found.read())}
-    except (ValueError, OSError):
-        return ""
+    except (ValueError, OSError) as error:
+        return "", str(error)
     matching = [a for a, answers in assignments.items() if answers & names]
-    return matching[0] if len(matching) == 1 else ""
+    if len(matching) != 1:
+        return "", f"neither name nor answers say which of {', '.join(assignments)}"
+    return matching[0], ""
 
 
 def _name_students(
-    candidates: list[_Candidate], others: list[_Candidate], assignments: tuple[str, ...], classlist: ClassList
+    candidates: list[Identified], others: list[Identified], assignments: tuple[str, ...], classlist: ClassList
 ) -> None:
     """Fill in the student of those that no system named, from the folders that tell students apart."""
     folders = {
@@ -380,18 +373,18 @@ def _github_user(outer: str, folder: str) -> str:
     return folder.removeprefix(f"{slug}-") if slug != outer and folder.startswith(f"{slug}-") else ""
 
 
-def _number_of(candidate: _Candidate) -> str:
+def _number_of(candidate: Identified) -> str:
     """The folder that Gradescope numbered, of a submission that no metadata name; "" in another download."""
     folders = () if candidate.named.student else _trusted(candidate.found.parts)[:-1]
     return next((folder for folder in folders if re.fullmatch(r"submission_\d+", folder)), "")
 
 
-def _before_dash(candidate: _Candidate) -> str:
+def _before_dash(candidate: Identified) -> str:
     """The person in "Ann Lee - 01_vector_add.ipynb", as Google Classroom names a copy."""
     return candidate.rest if _stem(candidate.found.parts[-1]).startswith(f"{candidate.rest} - ") else ""
 
 
-def _folder_or_name(candidate: _Candidate, folder: str, classlist: ClassList) -> str:
+def _folder_or_name(candidate: Identified, folder: str, classlist: ClassList) -> str:
     """Who it is where all is in one folder: it may be the student's, or that of an assignment. "" where unclear."""
     person = candidate.rest
     if person and classlist.knows(person) != classlist.knows(folder):

@@ -13,6 +13,7 @@ import re
 import stat
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -28,6 +29,7 @@ STAMP = "timestamp.txt"  # nbgrader's
 NOTHING = "(nothing)"  # stands for the content of an empty folder
 # And what begins with a dot.
 _IGNORED = {"__MACOSX", "Thumbs.db", STAMP, "collected.txt", "submission_secret.txt"}
+Opener = Callable[[], AbstractContextManager[zipfile.ZipFile]]
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,10 @@ def files_in(path: Path, course: Path, report: CollectReport) -> Iterator[Iterat
         except Exception as error:  # damaged bytes raise many kinds
             raise CourseError(f"{path}: is a damaged zip: {visible(error, 200)}") from None
         with archive:
-            yield _with_nested(_files_of_zip(_changed(path), archive, report))
+            files, refused = _files_of_zip(lambda: contextlib.nullcontext(archive), _changed(path))
+            for name, reason in refused:
+                report.refuse(name, reason)
+            yield _with_nested(iter(files))
 
 
 def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
@@ -110,54 +115,48 @@ def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
             yield found
             continue
         try:
-            names, problem = _names_in(found)
+            inside, refused = _files_of_zip(functools.partial(_opened, found), found.modified)
         except (ValueError, OSError) as error:
             yield replace(found, problem=str(error))
             continue
-        if problem:
-            yield replace(found, problem=problem)
-        for name, modified, problem in names:
-            path = f"{found.path}/{name}"
-            yield Found(path, modified, lambda f=found, n=name: _read_in(f, n), problem, timed=False)
+        if refused:
+            name, reason = refused[0]
+            yield replace(found, problem=f"holds {shown(name)}: {reason}")
+        elif all(any(map(ignored, one.parts)) for one in inside):
+            yield replace(found, problem="is a zip with nothing in it to grade")
+        for one in inside:
+            too_deep = "is a zip in a zip in a zip; unpack it first" if one.path.lower().endswith(".zip") else ""
+            yield replace(one, path=f"{found.path}/{one.path}", problem=too_deep or one.problem, timed=False)
 
 
 @contextlib.contextmanager
 def _opened(found: Found) -> Iterator[zipfile.ZipFile]:
+    """A zip in a zip. It is unpacked for each reading: a class of them would not fit into memory."""
     content = found.read()
     if content.count(b"PK\x01\x02") > MAX_NESTED:
         raise ValueError(f"is a zip of more than {MAX_NESTED} files")
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            yield archive
+        archive = zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:  # damaged bytes raise many kinds
         raise ValueError(f"is a zip that could not be unpacked: {visible(error, 200)}") from None
+    with archive:
+        yield archive
 
 
-def _names_in(found: Found) -> tuple[list[tuple[str, datetime, str]], str]:
-    """(name, time, problem) of the files in a zip that a student handed in, and what is wrong with the zip."""
-    names, wrong = [], ""
-    with _opened(found) as archive:
-        for name, entry in _entries(archive):
-            if bad := _bad_name(name):
-                wrong = wrong or f"holds {shown(name)}: {bad}"
-                continue
-            too_deep = "is a zip in a zip in a zip; unpack it first" if name.lower().endswith(".zip") else ""
-            names.append((name, _zip_time(entry, found.modified), too_deep or _refusal(entry)))
-    if not wrong and all(any(map(ignored, PurePosixPath(name).parts)) for name, _, _ in names):
-        wrong = "is a zip with nothing in it to grade"
-    return names, wrong
-
-
-def _entries(archive: zipfile.ZipFile) -> Iterator[tuple[str, zipfile.ZipInfo]]:
-    """The files in a zip, by name."""
-    named = ((entry.filename.replace("\\", "/"), entry) for entry in archive.infolist())
-    return ((name, entry) for name, entry in named if not name.endswith("/"))
-
-
-def _read_in(found: Found, name: str) -> bytes:
-    """A file of a zip in a zip. The inner zip is unpacked again: a class of them would not fit into memory."""
-    with _opened(found) as archive:
-        return _unpacked(archive, next(entry for there, entry in _entries(archive) if there == name))
+def _files_of_zip(opened: Opener, packed: datetime) -> tuple[list[Found], list[tuple[str, str]]]:
+    """The files in a zip, and (name, why) of those that are refused for their names."""
+    files, refused = [], []
+    with opened() as archive:
+        entries = archive.infolist()
+    for entry in entries:
+        name = entry.filename.replace("\\", "/")
+        if bad := _bad_name(name):
+            refused.append((name, bad))
+        elif not name.endswith("/"):
+            problem = _refusal(entry)
+            read = _nothing if problem else functools.partial(_unpacked, opened, entry)
+            files.append(Found(name, _zip_time(entry, packed), read, problem))
+    return files, refused
 
 
 def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterator[Found]:
@@ -181,6 +180,8 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
             elif stat.S_ISREG(mode):
                 found = _file(path, name)
                 yield replace(found, modified=cloned, timed=False) if cloned else found
+            elif not stat.S_ISDIR(mode):
+                yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
 
 
 def ignored(name: str) -> bool:
@@ -201,16 +202,6 @@ def _changed(path: Path) -> datetime:
         return datetime.fromtimestamp(path.lstat().st_mtime, UTC)
     except (ValueError, OverflowError, OSError):
         return datetime.now(UTC)
-
-
-def _files_of_zip(packed: datetime, archive: zipfile.ZipFile, report: CollectReport) -> Iterator[Found]:
-    for name, entry in _entries(archive):
-        if bad := _bad_name(name):
-            report.refuse(name, bad)
-        else:
-            refusal = _refusal(entry)
-            read = _nothing if refusal else functools.partial(_unpacked, archive, entry)
-            yield Found(name, _zip_time(entry, packed), read, refusal)
 
 
 def _nothing() -> bytes:
@@ -238,9 +229,9 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def _unpacked(opened: Opener, entry: zipfile.ZipInfo) -> bytes:
     try:
-        with archive.open(entry) as file:
+        with opened() as archive, archive.open(entry) as file:
             return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
     except Exception as error:  # as above
         raise ValueError(f"could not be unpacked: {visible(error, 200)}") from None

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import dateutil.parser
 import yaml
 
 from .student_id import in_a_word
@@ -58,8 +59,8 @@ _PATTERNS = {
     "Brightspace": rf"(?P<number>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?(?P<time>{_DAY}{_CLOCK})[ -]*(?P<file>.*)",
 }
 _PATTERNS = {system: re.compile(pattern, re.DOTALL) for system, pattern in _PATTERNS.items()}
-_WEEKDAY = re.compile(r"^(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,? ", re.IGNORECASE)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATED = re.compile(r"[^\W\d]{3,}.*\d{4}|\d{4}-\d\d-\d\d")  # 10/3/2024 may be October or March
+_CLOCK_AFTER_DATE = re.compile(r"(\d{4}(?:-\d\d-\d\d)?\D+\d{1,2})[ .h]?(\d\d)(?=$| ?[AaPp][Mm])")  # 1005, 10 05, 10.05
 
 
 def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
@@ -123,28 +124,13 @@ def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[
 
 def attempt_time(text: str) -> datetime | None:
     """The time that a system's name or table says, by the local clock; None if it says none that is understood."""
-    text = _WEEKDAY.sub("", text)
-    if re.fullmatch(r"\d{4}(-\d\d){5}", text):
-        numbers = [int(n) for n in text.split("-")]
-    else:
-        month = re.search(r"[^\W\d]{3,}", text)
-        name = month[0][:3].lower() if month else ""
-        iso = re.match(r"(\d{4})-(\d\d)-(\d\d)", text)
-        days = re.match(r"\D*(\d{1,2})\D+(\d{4})", text)
-        clock = re.search(r"\d{4}(?:-\d\d-\d\d)?\D+(\d{1,2})[ .:h]?(\d\d)(?: ?([AaPp])[Mm])?$", text)
-        if iso:
-            numbers = [int(n) for n in iso.groups()]
-        elif name in _MONTHS and days:
-            numbers = [int(days[2]), _MONTHS.index(name) + 1, int(days[1])]
-        else:
-            return None
-        if clock:
-            afternoon = (clock[3] or "").lower()
-            hour = int(clock[1])
-            hour = hour % 12 + 12 * (afternoon == "p") if afternoon else hour
-            numbers += [hour, int(clock[2])]
     try:
-        return datetime(*numbers).astimezone(UTC)
+        if re.fullmatch(r"\d{4}(-\d\d){5}", text):  # Blackboard
+            return datetime.strptime(text, "%Y-%m-%d-%H-%M-%S").astimezone(UTC)
+        if not _DATED.search(text):
+            return None
+        text = _CLOCK_AFTER_DATE.sub(r"\1:\2", text)
+        return dateutil.parser.parse(text, default=datetime(2000, 1, 1)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -189,9 +175,8 @@ def _submitters(about: dict) -> Iterator[Named]:
 
 def _utc(text: str) -> datetime | None:
     """A time as Ruby writes it to YAML: 2024-10-03 10:15:00.123456789 Z."""
-    match = re.match(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)", text)
-    zone = re.search(r"([+-]\d\d:?\d\d)$", text)
     try:
-        return datetime.fromisoformat(f"{match[1]}T{match[2]}{zone[1] if zone else '+00:00'}").astimezone(UTC)
-    except (ValueError, TypeError):
+        time = dateutil.parser.isoparse(text.replace(" ", "T", 1).replace(" ", ""))
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
-
 from ...text import visible
-from ..course import Course, CourseError, word, write_atomically
-from ..grading.gradebook import graded_folders, open_gradebook
+from ..course import Course, CourseError, Outcome, word, write_atomically
+from ..grading.gradebook import Marks, graded_folders, marks_in, open_gradebook
 from ..intake.identity import assignment_in
 from ..intake.people import ClassList
 from ..intake.roster import Person, Roster, Unclear, people_of, refuse_translated
 from ..intake.systems import Named
 from ..intake.tables import Table, read_table
-from ..standing import Standing, standing
+from ..standing import Standing, Submission, standing
 
 
 @dataclass(frozen=True)
@@ -62,28 +60,6 @@ SYSTEMS = {
 EXCUSED = "EX"
 MOODLE_ZIP = "moodle-feedback.zip"
 ONLY_SCORE = {"moodle": "Grade", "gradescope": "Total Score"}  # a file about a single assignment
-
-
-@dataclass
-class LmsReport:
-    """What went into the system's file. `problems` are grades that did not, each with its reason."""
-
-    path: Path
-    written: int = 0
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    pages: Path | None = None
-
-    @property
-    def status(self) -> int:
-        return int(bool(self.problems) or not self.written)
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        for note in self.notes:
-            out(f"note: {note}")
-        for problem in self.problems:
-            out(f"not written: {problem}")
-        out(f"{self.written} grades in {self.path}" + (f", feedback in {self.pages}" if self.pages else ""))
 
 
 @dataclass
@@ -142,7 +118,7 @@ def export_for(
     *,
     columns: dict[str, str] | None = None,
     scale: bool = False,
-) -> LmsReport:
+) -> Outcome:
     """Fill a copy of `into`, the CSV that `system` exported, with the grades of the course.
 
     `columns` says which column is an assignment's (assignment -> title), where its title does not. With `scale` a
@@ -158,14 +134,20 @@ def export_for(
     now = standing(course)
     target = _Target(system, table, people, Roster([p for p in people if p]), {})
     target.columns = _columns(target, course, now, into, columns or {})
-    report = LmsReport((folder or course.root) / f"{system}{into.suffix}")
-    if report.path.resolve() == into.resolve():
-        report.path = report.path.with_name(f"{system}-filled{into.suffix}")
+    path = (folder or course.root) / f"{system}{into.suffix}"
+    if path.resolve() == into.resolve():
+        path = path.with_name(f"{system}-filled{into.suffix}")
     with open_gradebook(course) as gradebook:
-        filled = _fill(target, course, gradebook, now, scale, report)
-    write_atomically(report.path, table.content())
+        marks = marks_in(gradebook)
+    report = Outcome(files={"table": path}, blame="not written: ")
+    filled = _fill(target, course, marks, now, scale, report)
+    write_atomically(path, table.content())
     if system == "moodle":
-        report.pages = _feedback_zip(target, course, filled, report)
+        _write_feedback_zip(target, course, filled, report)
+    pages = f", feedback in {report.files['pages']}" if "pages" in report.files else ""
+    report.said.append(f"{len(filled)} grades in {path}{pages}")
+    if not filled and not report.problems:
+        report.problems.append("nobody of the course has a grade for these columns")
     return report
 
 
@@ -205,32 +187,25 @@ def _listed(header: list[str]) -> str:
 
 
 def _fill(
-    target: _Target, course: Course, gradebook: Gradebook, now: Standing, scale: bool, report: LmsReport
-) -> dict[tuple[str, str], int]:
+    target: _Target, course: Course, marks: dict[Submission, Marks], now: Standing, scale: bool, report: Outcome
+) -> dict[Submission, int]:
     """Write the grades into the lines; (student, assignment) -> line of those that were written."""
     known, filled, other_points = ClassList(course).people, {}, {}
-    for person, assignment in ((p, a) for p in now.people for a in target.columns):
-        try:
-            submission = gradebook.find_submission(assignment, person.id)
-        except MissingEntry:
-            continue
+    for person, assignment in ((p, a) for p in now.people for a in target.columns if (p.id, a) in marks):
         who = f"{word(person.id)} {assignment}"
         try:
             line = target.line_of(person, known.get(person.id, {}), assignment)
         except Unclear as unclear:
             report.problems.append(f"{who}: {unclear}")
             continue
-        if (person.id, assignment) in now.waiting:
-            reasons = "; ".join(now.waiting[person.id, assignment])
-            report.problems.append(f"{who}: waits for a decision of yours: {reasons}")
-        elif (person.id, assignment) in now.stale:
-            report.problems.append(f"{who}: something newer was collected; grade it first")
+        if reason := now.not_sure((person.id, assignment)):
+            report.problems.append(f"{who}: {reason}")
         elif _cell(target, line, assignment).strip().upper() == EXCUSED:
             report.problems.append(f"{who}: is excused in {SYSTEMS[target.system].name}")
         elif line in (at for (_, a), at in filled.items() if a == assignment):
             report.problems.append(f"{who}: another student of the course has the same line")
         else:
-            score, points = submission.score - (submission.late_submission_penalty or 0.0), course.points(assignment)
+            score, points = marks[person.id, assignment].score, course.points(assignment)
             there = target.points(assignment, line)
             if there is not None and there != points:
                 other_points[assignment] = there
@@ -243,7 +218,6 @@ def _fill(
         name = SYSTEMS[target.system].name
         how = "scores were scaled" if scale else "scores were written as they are; --scale turns them into the others"
         report.notes.append(f"{assignment} has {course.points(assignment):g} points, and {there:g} in {name}: {how}")
-    report.written = len(filled)
     return filled
 
 
@@ -252,16 +226,14 @@ def _cell(target: _Target, line: int, assignment: str) -> str:
     return cells[column] if column < len(cells) else ""
 
 
-def _feedback_zip(
-    target: _Target, course: Course, filled: dict[tuple[str, str], int], report: LmsReport
-) -> Path | None:
-    """Moodle's "Upload multiple feedback files in a zip", beside the CSV; None without Moodle's numbers.
+def _write_feedback_zip(target: _Target, course: Course, filled: dict[Submission, int], report: Outcome) -> None:
+    """Moodle's "Upload multiple feedback files in a zip", `pages`, beside the CSV; nothing without Moodle's numbers.
 
     mod/assign/feedback/file/importziplib.php: a folder is `name_number_assignsubmission_file`, the name without "_".
     """
     header = target.table.lines[0]
     if "Identifier" not in header or not filled:
-        return None
+        return
     pages = [
         (page, f"{folder}/feedback_{page.name}")
         for names, folder in _folders(header, target.table.lines, filled)
@@ -269,12 +241,11 @@ def _feedback_zip(
     ]
     if not pages:
         report.notes.append("there are no feedback pages yet, so no zip of them; run `autograder feedback`")
-        return None
-    path = report.path.with_name(MOODLE_ZIP)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        return
+    report.files["pages"] = report.files["table"].with_name(MOODLE_ZIP)
+    with zipfile.ZipFile(report.files["pages"], "w", zipfile.ZIP_DEFLATED) as archive:
         for page, name in pages:
             archive.write(page, name)
-    return path
 
 
 def _folders(header: list[str], lines: list[list[str]], filled: dict) -> Iterator[tuple[tuple[str, str], str]]:

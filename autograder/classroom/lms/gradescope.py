@@ -16,13 +16,12 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
 from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
-from ..course import Course, CourseError, write_atomically
+from ..course import Course, CourseError, Outcome, write_atomically
 from ..grading.judging import Row, judge_submission
 from ..intake.collect import collect
 from ..submission import exercise_of, grade_id, is_check
@@ -47,18 +46,7 @@ exec .venv/bin/python -m autograder.classroom.lms.gradescope{options} \\
 """
 
 
-@dataclass
-class GradescopeReport:
-    path: Path
-    assignment: str
-    points: float
-    status: int = 0
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        out(f"{self.path}: upload it as the autograder of a programming assignment with {self.points:g} points")
-
-
-def build_zip(course: Course, assignment: str, path: Path | None = None, confine: bool = True) -> GradescopeReport:
+def build_zip(course: Course, assignment: str, path: Path | None = None, confine: bool = True) -> Outcome:
     """Write the autograder of an assignment of the course. It holds no solution. Raises CourseError."""
     course.create()
     if assignment not in course.released:
@@ -75,7 +63,8 @@ def build_zip(course: Course, assignment: str, path: Path | None = None, confine
             _add(archive, f"course/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
         notebook = course.root / "release" / assignment / f"{assignment}.ipynb"
         _add(archive, f"course/release/{assignment}/{notebook.name}", notebook.read_bytes())
-    return GradescopeReport(path, assignment, course.points(assignment))
+    what = f"the autograder of a programming assignment with {course.points(assignment):g} points"
+    return Outcome([f"{path}: upload it as {what}"], files={"zip": path})
 
 
 def _files() -> Iterator[Path]:

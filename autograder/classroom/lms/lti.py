@@ -19,14 +19,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
-from nbgrader.api import MissingEntry
-
 from ...text import visible
 from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
-from ..grading.gradebook import open_gradebook
+from ..grading.gradebook import marks_in, open_gradebook
 from ..intake.identity import assignment_in
 from ..intake.people import keep_roster
-from ..standing import Standing, standing
+from ..standing import standing
 
 SETTINGS, KEY, SENT = "lti.json", "lti-key.pem", "lti-sent.json"  # in the course directory
 AGS = "https://purl.imsglobal.org/spec/lti-ags/scope/"
@@ -100,36 +98,24 @@ def grades(course: Course) -> Outcome:
     sent = read_json(course.root / SENT)
     count = 0
     with open_gradebook(course) as gradebook:
-        now = standing(course, gradebook)
-        try:
-            for person, assignment in ((p.id, a) for a in now.assigned for p in now.people):
-                try:
-                    submission = gradebook.find_submission(assignment, person)
-                except MissingEntry:
-                    continue
-                who, points = f"{word(person)} {assignment}", course.points(assignment)
-                score = round(submission.score - (submission.late_submission_penalty or 0.0), 6)
-                if reason := _reason(now, (person, assignment), person in people):
-                    report.problems.append(f"{who}: {reason}")
-                elif sent.get(f"{person} {assignment}") != [score, points]:
-                    items = platform.items() if items is None else items
-                    item = _item(platform, items, course, assignment)
-                    user = people[person]["user_id"]
-                    platform.send(_below(item["id"], "scores"), "score", "lis.v1.score", _score(user, score, points))
-                    sent[f"{person} {assignment}"] = [score, points]
-                    count += 1
-        finally:  # what was sent is known, also where the system went away
-            write_atomically(course.root / SENT, json.dumps(sent, indent=1, sort_keys=True).encode())
+        now, marks = standing(course, gradebook), marks_in(gradebook)
+    try:
+        for names in ((p.id, a) for a in now.assigned for p in now.people if (p.id, a) in marks):
+            person, assignment = names
+            score, points = marks[names].score, course.points(assignment)
+            if reason := now.not_sure(names) or ("is no learner of the course in the LMS" * (person not in people)):
+                report.problems.append(f"{word(person)} {assignment}: {reason}")
+            elif sent.get(f"{person} {assignment}") != [score, points]:
+                items = platform.items() if items is None else items
+                item = _item(platform, items, course, assignment)
+                user = people[person]["user_id"]
+                platform.send(_below(item["id"], "scores"), "score", "lis.v1.score", _score(user, score, points))
+                sent[f"{person} {assignment}"] = [score, points]
+                count += 1
+    finally:  # what was sent is known, also where the system went away
+        write_atomically(course.root / SENT, json.dumps(sent, indent=1, sort_keys=True).encode())
     report.said.append(f"{count} scores sent to {platform.issuer}; {len(sent) - count} are there already")
     return report
-
-
-def _reason(now: Standing, names: tuple[str, str], is_member: bool) -> str:
-    if names in now.waiting:
-        return f"waits for a decision of yours: {visible('; '.join(now.waiting[names]), 300)}"
-    if names in now.stale:
-        return "something newer was collected; grade it first"
-    return "" if is_member else "is no learner of the course in the LMS"
 
 
 def _score(user: str, score: float, points: float) -> dict:

@@ -1,86 +1,65 @@
-"""Writes the pages of feedback/ from what was graded."""
+"""Writes the pages of feedback/ from what was graded: verdict, points and the student's own answer."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from datetime import timedelta
 from pathlib import Path
 
-from nbgrader.api import Gradebook, SubmittedNotebook
-from sqlalchemy.orm import selectinload
+from nbconvert.exporters import Exporter
+from nbformat import NotebookNode
 
 from ...text import visible
 from .. import templates
-from ..course import Course, word, write_atomically
+from ..course import Course, Outcome, word, write_atomically
 from ..duedates import spoken
-from ..grading import nbgrader_plugins
-from ..grading.gradebook import NOT_IN_GRADEBOOK, graded_folders, open_gradebook
-from ..grading.nbgrader_plugins import Marks, student_page
+from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, marks_in, open_gradebook
 from ..grading.record import file_hash, hash_of
-from ..standing import Standing, Submission, standing
+from ..standing import Standing, standing
+from ..submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
 from . import pages
-from .pages import LessonScore, overview
+from .pages import document
 
 LATE = "It was handed in late."
 STALE = "Something newer was handed in after this was graded."
 
 
-@dataclass
-class FeedbackReport:
-    pages: list[Path]
-    problems: list[str]
-
-    @property
-    def status(self) -> int:
-        return int(bool(self.problems))
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        for problem in self.problems:
-            out(problem)
-        out(self.where)
-
-    @property
-    def where(self) -> str:
-        """One line: how many pages there are, and where."""
-        return f"{len(self.pages)} feedback pages" + (f" in {self.pages[0].parents[2]}" if self.pages else "")
-
-
-def feedback(course: Course, now: Standing | None = None) -> FeedbackReport:
+def feedback(course: Course, now: Standing | None = None) -> Outcome:
     """Write a page for every graded submission to feedback/, and an overview for every student.
 
-    now: how the class stands, where that is known already.
+    now: how the class stands, where that is known already. `files` has the pages of submissions.
     """
     graded = graded_folders(course)
     with open_gradebook(course) as gradebook:
-        now, marks = now or standing(course, gradebook), _marks(gradebook)
-    report = FeedbackReport([], [])
-    totals: dict[str, dict[str, tuple[float, float]]] = {}
+        now, marks = now or standing(course, gradebook), marks_in(gradebook)
+    report = Outcome(blame="no feedback: ")
+    theirs: dict[str, dict[str, Marks]] = {}
     for student, assignment in graded:
         source = course.notebook("autograded", student, assignment)
         target = course.notebook("feedback", student, assignment, ".html")
         mark, notices = marks.get((student, assignment)), _notices(now, student, assignment)
         if mark is None:
-            report.problems.append(f"{word(student)} {word(assignment)}: no page: {NOT_IN_GRADEBOOK}")
+            report.problems.append(f"{word(student)} {word(assignment)}: {NOT_IN_GRADEBOOK}")
             continue
         try:
             content = source.read_bytes()
-            made_of = hash_of([_program(), content.decode(), student, assignment, astuple(mark), notices])
+            made_of = hash_of([_program(), content.decode(), student, assignment, repr(astuple(mark)), notices])
             if not _says(target, made_of):
                 html = student_page(json.loads(content), student, assignment, mark, notices)
                 write_atomically(target, html.replace("<head>", f"<head><!-- {made_of} -->", 1).encode())
         except Exception as error:
-            report.problems.append(
-                f"{word(student)} {word(assignment)}: no page: {type(error).__name__}: {visible(error, 300)}"
-            )
+            why = f"{type(error).__name__}: {visible(error, 300)}"
+            report.problems.append(f"{word(student)} {word(assignment)}: {why}")
             continue
-        report.pages.append(target)
-        totals.setdefault(student, {})[assignment] = mark.score, mark.points
-    for student, scores in totals.items():
-        html = overview(student, _lessons(course, now, scores))
+        report.files[f"{student}/{assignment}"] = target
+        theirs.setdefault(student, {})[assignment] = mark
+    for student, graded_now in theirs.items():
+        html = _overview(course, now, student, graded_now)
         write_atomically(course.root / "feedback" / student / "index.html", html.encode())
+    report.said.append(f"{len(report.files)} feedback pages" + f" in {course.root / 'feedback'}" * bool(report.files))
     return report
 
 
@@ -96,25 +75,9 @@ def _says(page: Path, made_of: str) -> bool:
 @functools.cache
 def _program() -> str:
     """Changes with what makes a page."""
-    files = [Path(module.__file__) for module in (nbgrader_plugins, pages)]
+    files = [Path(__file__), Path(pages.__file__)]
     files += sorted(path for path in Path(templates.__file__).parent.iterdir() if path.is_file())
     return hash_of([file_hash(path) for path in files])
-
-
-def _marks(gradebook: Gradebook) -> dict[Submission, Marks]:
-    """(student, assignment) -> what the gradebook says. One query: nbgrader's GetGrades asks for each cell."""
-    found = {}
-    loaded = (selectinload(SubmittedNotebook.grades), selectinload(SubmittedNotebook.comments))
-    for notebook in gradebook.db.query(SubmittedNotebook).options(*loaded):
-        submission, penalty = notebook.assignment, notebook.late_submission_penalty or 0.0
-        found[submission.student_id, submission.assignment.name] = Marks(
-            notebook.score - penalty,
-            notebook.max_score,
-            penalty,
-            {grade.cell.name: (grade.score, grade.max_score) for grade in notebook.grades},
-            {comment.cell.name: comment.comment for comment in notebook.comments if comment.comment},
-        )
-    return found
 
 
 def _notices(now: Standing, student: str, assignment: str) -> list[str]:
@@ -129,11 +92,73 @@ def _notices(now: Standing, student: str, assignment: str) -> list[str]:
     return said + [STALE] * ((student, assignment) in now.stale)
 
 
-def _lessons(course: Course, now: Standing, scores: dict[str, tuple[float, float]]) -> list[LessonScore]:
-    """The lines of a student's overview: all that is assigned, and what else has a page."""
-    lines = []
-    for assignment in dict.fromkeys([*now.assigned, *scores]):
-        score, points = scores.get(assignment, (0.0, course.points(assignment)))
+def student_page(notebook: dict, student: str, assignment: str, marks: Marks, notices: Sequence[str] = ()) -> str:
+    """The HTML page about an autograded notebook."""
+    return document(
+        "page.html",
+        f"{assignment} · {student}",
+        heading=_title(notebook, assignment),
+        assignment=assignment,
+        student=student,
+        score=marks.score,
+        points=marks.points,
+        notices=[*notices, *([f"It came late: {marks.penalty:g} points were taken off."] if marks.penalty else [])],
+        exercises=list(_exercises(notebook, marks)),
+    )
+
+
+def _exercises(notebook: dict, marks: Marks) -> Iterator[dict]:
+    """What a page says of each exercise. The panel is HTML of ours; all other texts are escaped in the template."""
+    answers = {grade_id(cell): "".join(cell["source"]) for cell in notebook["cells"] if is_answer(cell)}
+    for cell in filter(is_check, notebook["cells"]):
+        name = exercise_of(grade_id(cell))
+        score, points, _ = marks.scores[grade_id(cell)]
+        verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
+        shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)
+        yield {
+            "name": name,
+            "score": score,
+            "points": points,
+            "panel": next(("".join(html) for html in shown if html), ""),
+            "answer": "" if (verdict or {}).get("diagnosis") == NO_NOTEBOOK else answers.get(name, ""),
+            "comment": marks.comments.get(name, ""),
+        }
+
+
+def _title(notebook: dict, default: str) -> str:
+    for cell in notebook["cells"]:
+        lines = "".join(cell["source"]).splitlines()
+        if cell["cell_type"] == "markdown" and lines and lines[0].startswith("# "):
+            return lines[0][2:].strip()
+    return default
+
+
+def _overview(course: Course, now: Standing, student: str, graded: dict[str, Marks]) -> str:
+    """A student's page about all lessons: what is assigned, what else has a page, and the total of what counts."""
+    lessons = []
+    for assignment in dict.fromkeys([*now.assigned, *graded]):
+        mark = graded.get(assignment)
+        score, points = (mark.score, mark.points) if mark else (0.0, course.points(assignment))
         counts = now.rules.weight(assignment, points) if assignment in now.assigned else 0.0
-        lines.append(LessonScore(assignment, score, points, counts, assignment in scores))
-    return lines
+        line = {"assignment": assignment, "score": score, "points": points, "counts": counts, "graded": bool(mark)}
+        lessons.append(line)
+    earned = round(sum(one["score"] * one["counts"] / (one["points"] or 1.0) for one in lessons), 6)
+    points = sum(one["counts"] for one in lessons)
+    about = {"student": student, "lessons": lessons, "score": earned, "points": points}
+    return document("overview.html", f"Feedback · {student}", **about)
+
+
+class FeedbackExporter(Exporter):
+    """What `nbgrader generate_feedback` calls: the same page, without notices."""
+
+    file_extension = ".html"
+    output_mimetype = "text/html"
+
+    def from_notebook_node(
+        self, nb: NotebookNode, resources: dict | None = None, **kwargs
+    ) -> tuple[str, dict]:
+        nb, resources = super().from_notebook_node(nb, resources, **kwargs)
+        names, coursedir = resources["nbgrader"], self.parent.coursedir
+        with open_gradebook(Course.open(coursedir.root, coursedir.db_url)) as gradebook:
+            marks = marks_in(gradebook, names["student"])[names["student"], names["assignment"]]
+        return student_page(nb, names["student"], names["assignment"], marks), resources

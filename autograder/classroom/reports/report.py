@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from ...text import visible
 from ...verdict import GRADER_ERROR
-from ..course import Course, word, write_atomically
+from ..course import Course, Outcome, word, write_atomically
 from ..grading.gradebook import graded_folders
 from ..grading.record import graded
 from ..standing import Standing, Submission, standing
@@ -57,19 +57,8 @@ class _Exercise:
         return sorted(self.mistakes.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-@dataclass
-class ClassReport:
-    page: Path
-    misconceptions: Path
-    submissions: int
-    status: int = 0
-
-    def print(self, out: Callable[[str], None] = print) -> None:
-        out(f"{self.submissions} submissions in {self.page}, misconceptions in {self.misconceptions}")
-
-
-def report(course: Course, now: Standing | None = None) -> ClassReport:
-    """Write report.html, one file that loads nothing, and misconceptions.csv to the course directory.
+def report(course: Course, now: Standing | None = None) -> Outcome:
+    """Write `page`, report.html, which loads nothing, and `misconceptions`, a CSV, to the course directory.
 
     now: how the class stands, where that is known already. CourseError before anything is graded.
     """
@@ -99,11 +88,11 @@ def report(course: Course, now: Standing | None = None) -> ClassReport:
         **{"named": NAMED, "listed": LISTED, "samples": SAMPLES, "most": MAX_SAMPLE, "most_pairs": PAIRS},
         **{"address": _address, "word": word, "visible": visible},
     )
-    path = course.root / "report.html"
-    write_atomically(path, html.encode())
-    misconceptions = course.root / "misconceptions.csv"
-    _write_misconceptions(misconceptions, exercises)
-    return ClassReport(path, misconceptions, len(records))
+    files = {"page": course.root / "report.html", "misconceptions": course.root / "misconceptions.csv"}
+    write_atomically(files["page"], html.encode())
+    _write_misconceptions(files["misconceptions"], exercises)
+    said = f"{len(records)} submissions in {files['page']}, misconceptions in {files['misconceptions']}"
+    return Outcome([said], files=files)
 
 
 def _write_misconceptions(path: Path, exercises: dict[Submission, _Exercise]) -> None:

@@ -124,11 +124,8 @@ class _Handler(JupyterHandler):
 class PageHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
-        hub_url = os.environ.get("JUPYTERHUB_BASE_URL", "")
-        state = await self.desk.state()
-        systems = {name: system.name for name, system in SYSTEMS.items()}
-        form = desk_view.Form(self.base_url, self.xsrf_form_html(), STEPS, systems)
-        self.finish(desk_view.whole(state, form, hub_url, self.nonce))
+        hub_url, state = os.environ.get("JUPYTERHUB_BASE_URL", ""), await self.desk.state()
+        self.finish(desk_view.whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
 
 
 class LiveHandler(_Handler):
@@ -138,59 +135,42 @@ class LiveHandler(_Handler):
         self.finish(desk_view.live(await self.desk.state(), self.base_url))
 
 
-class _PressHandler(_Handler):
+class PressHandler(_Handler):
     """What a button sends. Afterwards its reader is back on the page."""
 
-    async def lesson(self) -> str:
-        """The chosen lesson, "" for all."""
-        lesson = self.get_body_argument("lesson", "")
-        if lesson and lesson not in (await self.desk.seen())["lessons"]:
-            raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
-        return lesson
-
-    def only_one(self) -> None:
-        if self.desk.busy:
-            raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
-
-    def back(self) -> None:
+    @web.authenticated
+    async def post(self, what: str) -> None:
+        if what == "stop":
+            self.desk.stop()
+        else:
+            lesson = self.get_body_argument("lesson", "")
+            if lesson and lesson not in (await self.desk.seen())["lessons"]:
+                raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
+            press = self.run(lesson) if what == "run" else self.fill(lesson)
+            if self.desk.busy:
+                raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
+            try:
+                press()
+            except OSError as error:
+                raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
         self.redirect(url_path_join(self.base_url, "room"))
 
-
-class RunHandler(_PressHandler):
-    @web.authenticated
-    async def post(self) -> None:
-        name, lesson = self.get_body_argument("step"), await self.lesson()
+    def run(self, lesson: str) -> Callable[[], None]:
+        name = self.get_body_argument("step")
         if name not in STEPS:
             raise web.HTTPError(400, f"found the step {name!r}; expected a button's")
-        self.only_one()
-        self.desk.start(name, lesson)
-        self.back()
+        return lambda: self.desk.start(name, lesson)
 
-
-class StopHandler(_PressHandler):
-    @web.authenticated
-    async def post(self) -> None:
-        self.desk.stop()
-        self.back()
-
-
-class FillHandler(_PressHandler):
-    @web.authenticated
-    async def post(self) -> None:
-        system, lesson = self.get_body_argument("system"), await self.lesson()
+    def fill(self, lesson: str) -> Callable[[], None]:
+        system = self.get_body_argument("system")
         table = next(iter(self.request.files.get("table", [])), None)
         if system not in SYSTEMS or table is None:
             raise web.HTTPError(400, f"found the system {system!r}; expected a known one, and the CSV that it exported")
         title = self.get_body_argument("column", "") or ONLY_SCORE.get(system, "")
         if lesson and not title:
             raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
-        self.only_one()
-        columns = {lesson: title} if lesson else {}
-        try:
-            self.desk.fill(system, table["filename"], table["body"], columns, bool(self.get_body_argument("scale", "")))
-        except OSError as error:
-            raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
-        self.back()
+        columns, scale = {lesson: title} if lesson else {}, bool(self.get_body_argument("scale", ""))
+        return lambda: self.desk.fill(system, table["filename"], table["body"], columns, scale)
 
 
 class FileHandler(_Handler):
@@ -216,9 +196,7 @@ def _load_jupyter_server_extension(server) -> None:
     addresses = {
         "room": PageHandler,
         "room/live": LiveHandler,
-        "room/run": RunHandler,
-        "room/stop": StopHandler,
-        "room/fill": FillHandler,
+        "room/(run|stop|fill)": PressHandler,
         r"room/files/([0-9.]+)/([\w.-]+)": FileHandler,
     }
     base = settings["base_url"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ...text import visible
+from ..lms.filled import SYSTEMS
 from ..templates import template
-
-if TYPE_CHECKING:
-    from .buttons import Run, Step
-    from .exchange import HowFar
+from .buttons import STEPS, Run
+from .exchange import HowFar
 
 
 @dataclass(frozen=True)
@@ -29,24 +27,11 @@ class State:
     runs: Sequence[Run]
 
 
-@dataclass(frozen=True)
-class Form:
-    """What the buttons need. base_url: this server's; xsrf: the hidden field that the server asks for.
-
-    systems: an LMS that grades can be exported for -> its name.
-    """
-
-    base_url: str
-    xsrf: str
-    steps: Mapping[str, Step]
-    systems: Mapping[str, str]
-
-
-def whole(room: State, form: Form, hub_url: str, nonce: str) -> str:
-    """The whole page. hub_url: JupyterHub's, or "" without one."""
+def whole(room: State, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
+    """The whole page. base_url: this server's; xsrf: the hidden field that it asks for; hub_url: "" without a hub."""
     busy = bool(room.runs) and room.runs[0].status is None
-    about = {"form": form, "hub_url": hub_url, "nonce": nonce, "busy": busy}
-    return template("desk.html").render(_names(room, form.base_url), **about)
+    about = {"xsrf": xsrf, "hub_url": hub_url, "nonce": nonce, "busy": busy, "steps": STEPS, "systems": SYSTEMS}
+    return template("desk.html").render(_names(room, base_url), **about)
 
 
 def live(room: State, base_url: str = "/") -> str:

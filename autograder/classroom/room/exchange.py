@@ -16,7 +16,7 @@ import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -162,15 +162,7 @@ def _store(course: Course, student: str, lesson: str, notebook: bytes, secret: b
     part.rename(target)
 
 
-@dataclass
-class ExchangeReport(Outcome):
-    """What one step did with each lesson: `done`, or a problem. `notes` are no problems."""
-
-    done: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
-def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = ()) -> ExchangeReport:
+def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = ()) -> Outcome:
     """One step for every lesson, or for those in `only`: "release", "collect" or "give-back".
 
     `root` is the exchange's folder. CourseError when there is no exchange, and for a lesson that the course has not.
@@ -179,7 +171,7 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
     if not root.is_dir():
         raise CourseError(f"{root}: there is no exchange; give the folder of the room, --exchange ROOM/exchange")
     course.create()
-    here, report = root / COURSE_ID, ExchangeReport()
+    here, report, done = root / COURSE_ID, Outcome(), 0
     _lay_out(here)
     handed_in = {_lesson_in(name, course.released) for name, _ in _entries(here / "inbound")}
     steps = {
@@ -196,11 +188,10 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         except OSError as error:
             problems = [f"{step} {word(assignment)}: {visible(error, 300)}"]
         report.problems += problems
-        report.done += [assignment] * (not problems)
+        done += not problems
     if step == "collect" and None in handed_in:
         report.notes.append(f"{here / 'inbound'}: something there is no hand-in of a lesson; it is left out")
-    report.said = [f"note: {note}" for note in report.notes]
-    report.said.append(f"{step}: {len(report.done)} lesson{'' if len(report.done) == 1 else 's'}")
+    report.said.append(f"{step}: {done} lesson{'' if done == 1 else 's'}")
     return report
 
 
