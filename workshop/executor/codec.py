@@ -26,7 +26,6 @@ MAX_ELEMENTS = 2**20  # of a block, as Triton has it
 _FIELDS = {"void": [], "int": ["name"], "float": ["name"], "pointer": ["element", "space"], "function": ["parts"],
            "block": ["element", "shape"], "descriptor": ["element", "shape", "signed"]}  # fmt: skip
 _ATTRIBUTES = {"get_int32_attr", "get_unit_attr", "get_disable_loop_licm_attr"}
-_OPEN = {"if_op", "map_elementwise"}  # their arguments do not tell the types of their results
 _INFINITE = {"inf", "-inf", "nan"}  # JSON has no numbers for these
 
 
@@ -72,11 +71,10 @@ class _Writer:
         return [self.operation(each) for each in block.operations]
 
     def operation(self, operation: Operation) -> list:
-        """[name, arguments, line, regions, types, attributes]; what is empty at the end is left away."""
+        """[name, arguments, line, regions, attributes]; what is empty at the end is left away."""
         name, where = operation.name, operation.location
         row = [name, self.data(operation.args), 0 if where == NOWHERE else [where.file, where.line]]
         row.append([self.block(region.blocks[0]) for region in operation.regions])
-        row.append([self.data(each.type) for each in operation.results] if name in _OPEN else [])
         row.append(operation.attributes)
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
@@ -93,6 +91,8 @@ class _Writer:
             return -1 - self.share(given, self.constants, given.constant) if given.constant else self.values[given]
         if isinstance(given, Block):
             return self.blocks[given]
+        if isinstance(given, Function):
+            return given.name
         if isinstance(given, Enum):
             return f"{given.kind}.{given.name}"
         return str(given) if isinstance(given, float) and not math.isfinite(given) else given
@@ -159,7 +159,7 @@ class _Reader:
         self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
         self.calls: dict[str, list[str]] = {}
         self.arguments = {"v": self.value, "o": self.value, "t": self.type, "x": _enum, "b": self.target, "n": _number,
-                          "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
+                          "f": self.callee, "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
         rows = data["functions"]
         for row in rows:
             self.declare(*row)
@@ -231,6 +231,10 @@ class _Reader:
         """The front end branches forwards only: loops are operations of their own."""
         return self.blocks[_number(number, self.at + 1)]
 
+    def callee(self, name) -> Function:
+        self.called.append(name)
+        return self.program.functions[name]
+
     def size(self, name: str, depth: int = 0) -> int:
         """How many operations a function is, with those of what it calls."""
         _need(depth <= MAX_DEPTH, "a function that calls itself, or too many in one another")
@@ -252,41 +256,23 @@ class _Reader:
         _need(all(each.name not in TERMINATORS for each in block.operations[:-1]), "an operation after the end")
         return block.operations[-1] if block.operations else Operation("yield_op", [[]], [])
 
-    def operation(self, depth: int, name: str, args, where=0, regions=(), types=(), attributes=None) -> Operation:
+    def operation(self, depth: int, name: str, args, where=0, regions=(), attributes=None) -> Operation:
         _need(name in OPERATIONS, "no operation")
         letters = next((each for each in OPERATIONS[name][0] if len(each) == len(args)), None)
         _need(letters is not None, f"{name} of {len(args)} arguments")
         args = [self.argument(letter, each) for letter, each in zip(letters, args)]
         if where != 0:
             where = Location(_number(where[0], 0, len(self.program.files) - 1), _number(where[1], 0))
-        if name == "call":
-            callee = self.program.functions[args[0]]
-            self.called.append(callee.name)
-            _same(args[1], callee.type.parts[0])
-            found = callee.type.parts[1]
-        else:
-            found = map(self.type, types) if name in _OPEN else results(name, args)
-        made = Operation(name, args, [Value(_valid(each)) for each in found], where or NOWHERE)
+        made = Operation(name, args, [Value(_valid(each)) for each in results(name, args)], where or NOWHERE)
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")
             made.attributes[key] = [method, *map(_number, numbers)]
-        self.check_operands(made)
         expected_inside = inside(made)
         _need(len(regions) == len(expected_inside), "regions")
         for rows, expected in zip(regions, expected_inside):
             made.regions.append(self.region(rows, depth + 1, *expected))
         self.values += made.results
         return made
-
-    def check_operands(self, operation: Operation):
-        """What the rules for the results do not look at."""
-        name, args = operation.name, operation.args
-        if name == "if_op":
-            _same(args[:1], [BOOL])
-        elif name == "for_op":
-            _same(args[:3], [args[0].type] * 3)
-        elif name in ("reduce", "scan", "map_elementwise"):
-            _number(args[1], 0, 64)
 
     def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
         region, before = Region(), len(self.values)

@@ -46,10 +46,7 @@ class Facts:
 
     def _has(self, operation: Operation, names: set[str]) -> bool:
         """Whether there is an operation of these names in the regions of one, or in the function that it calls."""
-        regions = operation.regions
-        if operation.name == "call":
-            regions = [self.program.functions[operation.args[0]].region]
-        blocks = [block for region in regions for block in region.blocks]
+        blocks = [block for region in operation.bodies for block in region.blocks]
         return any(each.name in names or self._has(each, names) for block in blocks for each in block.operations)
 
     def _only_operation(self, body: Block) -> str:
@@ -59,7 +56,7 @@ class Facts:
             return ""
         if first.name != "call":
             return first.name
-        blocks = self.program.functions[first.args[0]].region.blocks
+        blocks = first.args[0].region.blocks
         return self._only_operation(blocks[0]) if len(blocks) == 1 else ""
 
 
@@ -87,13 +84,10 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
     """By pointer, those that it may come from: all that go into the loop, condition, call or branch that gives it."""
     found: dict[Value, list[Value]] = {}
     for operation in program.operations():
-        regions, made = operation.regions, list(operation.results)
-        if operation.name == "call":
-            regions = [program.functions[operation.args[0]].region]
-        given = list(values(operation.args))
-        blocks = [region.blocks[0] for region in regions if region.blocks]
+        made, given = list(operation.results), list(values(operation.args))
+        blocks = [region.blocks[0] for region in operation.bodies if region.blocks]
         blocks += [each for each in operation.args if isinstance(each, Block)]
-        for region in regions:
+        for region in operation.bodies:
             given += _handed(region)
         for block in blocks:
             made += block.arguments

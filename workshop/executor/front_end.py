@@ -372,8 +372,8 @@ class Builder:
         return Type("descriptor", element=block.element, shape=block.shape, signed=bool(signed))
 
     def __getattr__(self, name: str):
-        if name.startswith("create_"):
-            return self._recorder(name[7:])
+        if name.startswith("create_") or name in ("call", "ret"):
+            return self._recorder(name.removeprefix("create_"))
         if name in TYPES:
             return lambda: TYPES[name]
         if name in CONSTANTS:
@@ -387,14 +387,14 @@ class Builder:
 
     # operations
 
-    def record(self, name: str, args, types: list[Type] | None = None) -> Operation:
-        """Puts an operation where the builder stands. types: of its results, where `results` does not know them."""
+    def record(self, name: str, args) -> Operation:
+        """Puts an operation where the builder stands."""
         Builder.current = self
         args = [_argument(each) for each in args]
-        if name in _CONDITIONS and args[0].type != BOOL:  # in the words of MLIR's verifier, at the line where it is
-            given = f"must be 1-bit signless integer, but got '{args[0].type}'"
-            raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 {given}")
-        made = [Handle(each) for each in (results(name, args) if types is None else types)]
+        if name in _CONDITIONS and (type := next(ir.values(args)).type) != BOOL:
+            # in the words of MLIR's verifier, at the line where it is
+            raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 must be 1-bit signless integer, but got '{type}'")
+        made = [Handle(each) for each in results(name, args)]
         operation = Operation(name, args, made, self.location, (Region() for _ in range(REGIONS.get(name, 0))))
         block, before = self.point
         block.operations.insert(block.operations.index(before) if before else len(block.operations), operation)
@@ -404,7 +404,10 @@ class Builder:
         def create(*args, **named):
             args = (*args, *named.values())
             made = self.record(name, [args] if name in ("reduce_ret", "scan_ret") else args)
-            if name in REGIONS:
+            if name in ("for_op", "if_op"):  # the front end makes the blocks of the others
+                for region, (inputs, *_) in zip(made.regions, inside(made)):
+                    Block(region, inputs)
+            if name in REGIONS or name == "call":
                 return made
             return made.results[0] if len(made.results) == 1 else made.results
 
@@ -413,36 +416,15 @@ class Builder:
     def create_int_cast(self, value, type, signed):
         return value if value.type == type else self.record("int_cast", [value, type, signed]).results[0]
 
-    def call(self, function, args):
-        return self.record("call", [function.name, args], function.type.parts[1])
 
-    def ret(self, values):
-        return self.record("ret", [values])
-
-    def create_for_op(self, *args):
-        return self.with_blocks(self.record("for_op", args))
-
-    def create_if_op(self, types, condition, has_else):
-        return self.with_blocks(self.record("if_op", [condition, has_else], types))
-
-    def with_blocks(self, operation: Operation) -> Operation:
-        """An operation of which the front end makes no blocks itself."""
-        for region, (inputs, *_) in zip(operation.regions, inside(operation)):
-            Block(region, inputs)
-        return operation
-
-    def create_while_op(self, types, initial):
-        return self.record("while_op", [initial])
-
-    def create_map_elementwise(self, operands, types, pack):
-        return self.record("map_elementwise", [operands, pack], types)
+_DATA = ir.Value, ir.Block, ir.Function, Type, bool, int, float, str
 
 
 def _argument(value):
     """An argument as data: members of Triton's enumerations by name."""
     if isinstance(value, core.constexpr):
         value = value.value
-    if isinstance(value, (ir.Value, ir.Block, Type)) or value is None or type(value) in (bool, int, float, str):
+    if value is None or isinstance(value, _DATA):
         return value
     if isinstance(value, (list, tuple, core.tuple)):  # 3.4 gives shapes as its own tuple
         return [_argument(each) for each in value]

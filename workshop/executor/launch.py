@@ -307,4 +307,3 @@ def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> L
     program = lowered(kernel, special, options)
     arguments = list(leaves(bound, special, kernel.arg_names))
     return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
-

@@ -16,7 +16,7 @@ from . import arithmetic
 from .facts import about
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
-from .program import Block, Operation, Program, Unsupported, Value, values
+from .program import Block, Function, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
 from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
@@ -121,7 +121,7 @@ class Machine:
             rest = torch.div(rest, size, rounding_mode="floor")
         self.ids = tuple(ids)
         self.env, self.outside = {}, None
-        return self.function(self.program.kernel.name, arguments, None)
+        return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
 
@@ -174,9 +174,9 @@ class Machine:
 
     # --- functions, blocks, branches --------------------------------------------------------------------
 
-    def function(self, name: str, arguments: list, on) -> Steps:
+    def function(self, function: Function, arguments: list, on) -> Steps:
         """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
-        blocks = self.program.functions[name].region.blocks
+        blocks = function.region.blocks
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
         while waiting:
@@ -285,7 +285,7 @@ class Machine:
         return found
 
     def do_if_op(self, operation: Operation, on) -> Steps:
-        choice = self._condition(self.known(operation.args[0]), on)
+        choice = self._condition(self.known(operation.args[1]), on)
         yes, no = _both(choice, on), _both(~choice, on)
         then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
         if not no.any():
@@ -357,7 +357,7 @@ class Machine:
         return guess(rounds, everybody)[1:]
 
     def do_while_op(self, operation: Operation, on) -> Steps:
-        carried = [self.kept(v) for v in operation.args[0]]
+        carried = [self.kept(v) for v in operation.args[1]]
         before, body = (region.blocks[0] for region in operation.regions)
         waits, where, rounds, last = operation in self.facts.waits, self.where, 0, None
         while True:
@@ -441,7 +441,7 @@ class Machine:
         return [p.flip(axis) for p in parts] if reverse else parts
 
     def _map(self, operation: Operation, on, *given) -> Steps:
-        operands, pack = operation.args
+        operands, _, pack = operation.args
         parts = [_whole(v, each) for v, each in zip(operands, given)]
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]

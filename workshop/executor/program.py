@@ -119,7 +119,7 @@ NOWHERE = Location(-1, 0)
 
 
 class Operation:
-    """name: of the builder's method, without `create_`. args: Values, Types, Enums, Blocks, numbers, and lists of them.
+    """name: of the builder's method, without `create_`. args: of that call, as they are in `operations`.
 
     regions: the bodies of a loop, a condition or a reduction. attributes: what the front end set afterwards.
     """
@@ -130,6 +130,11 @@ class Operation:
         self.name, self.args, self.results, self.location = name, args, results, location
         self.regions: list[Region] = list(regions)
         self.attributes: dict[str, list] = {}
+
+    @property
+    def bodies(self) -> list[Region]:
+        """Its regions, or that of the function that it calls."""
+        return [self.args[0].region] if self.name == "call" else self.regions
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"
@@ -153,7 +158,7 @@ class Block:
             region.blocks.append(self)
 
 
-@dataclass
+@dataclass(eq=False)
 class Function:
     """type: of kind "function". promises: by number of the argument, attributes such as tt.divisibility."""
 
