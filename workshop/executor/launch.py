@@ -206,7 +206,7 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
             address = torch.tensor([memory.register(label, value.base)])
             sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
             nan = getattr(value, "padding", "zero") == "nan"
-            found.append((label, View(address, sizes, strides, [], value.block_shape, float("nan") if nan else 0.0)))
+            found.append((label, View(address, sizes, strides, [], tuple(value.block_shape), math.nan if nan else 0.0)))
             found += [(label, part) for part in sizes + strides]
         elif kind.startswith("*"):
             found.append((label, torch.tensor([memory.register(label, value)])))

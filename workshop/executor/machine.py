@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
+from dataclasses import replace
 
 import torch
 
@@ -595,16 +596,16 @@ class Machine:
 
     def do_make_block_ptr(self, operation: Operation, on):
         base, sizes, strides, offsets, block, _ = operation.args
-        return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), block)
+        return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), tuple(block))
 
     def do_advance(self, operation: Operation, on):
         view, by = self.known(operation.args[0]), self.numbers(operation.args[1])
-        return view.at([a + b for a, b in zip(view.offsets, by, strict=True)])
+        return replace(view, offsets=[a + b for a, b in zip(view.offsets, by, strict=True)])
 
     def do_make_tensor_descriptor(self, operation: Operation, on):
         base, sizes, strides, block, *rest = operation.args
         padding = float("nan") if any(getattr(each, "name", "") == "PAD_NAN" for each in rest) else 0.0
-        return View(self.number(base), self.numbers(sizes), self.numbers(strides), [], block, padding)
+        return View(self.number(base), self.numbers(sizes), self.numbers(strides), [], tuple(block), padding)
 
     def _view_access(self, kind: str, view: View, element, checked, on, rows=None, granule: int = 1) -> Access:
         dtype = arithmetic.torch_dtype(element)
@@ -637,7 +638,7 @@ class Machine:
         view, offsets = self.known(descriptor), self.numbers(indices)
         if rows is not None:
             offsets, rows = [torch.zeros(1, dtype=torch.int64), *offsets], self.whole(rows)
-        view = view.at(offsets)
+        view = replace(view, offsets=offsets)
         return self._view_access(kind, view, descriptor.type.element, range(len(offsets)), on, rows, granule)
 
     def do_descriptor_load(self, operation: Operation, on):

@@ -136,14 +136,14 @@ class Memory:
     def _boxes(self, access: Access) -> list[Region] | None:
         """The access as boxes; None if it is none, or if lanes one by one are faster."""
         size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
-        steps = access.address.broadcast(shape).steps
+        steps = access.address.broadcast(shape).parts
         if any(step % size or step < 0 for step in steps):
             return None
         live = access.live(count)
         base = access.address.base.expand(count)[live]
         limits = torch.empty((live.numel(), len(shape)), dtype=torch.int64)
         for axis, whole in enumerate(shape):
-            given = mask.counts[axis] if mask else None
+            given = mask.parts[axis] if mask else None
             limits[:, axis] = whole if given is None else given.expand(count)[live]
         some = (limits > 0).all(dim=1)
         if mask is not None and not some.all():
