@@ -36,9 +36,6 @@ FORMATS = [Format(*row) for row in (
 DTYPES = {each.mlir: each.dtype for each in FORMATS}
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
-# Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
-LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
-           torch.float8_e5m2fnuz: 57344.0}  # fmt: skip
 
 
 def torch_dtype(type: Type) -> torch.dtype:
@@ -109,8 +106,8 @@ def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor
         # torch goes by float32 and rounds twice. Rounded to odd there, the second rounding gives what one gives.
         single = narrowed(x, torch.float32, toward_zero=True)
         x = (bits(single) | (single != x)).view(torch.float32)
-    if dtype in LARGEST and not toward_zero:
-        x = x.clamp(-LARGEST[dtype], LARGEST[dtype])
+    if dtype.is_floating_point and dtype.itemsize == 1 and not toward_zero:
+        x = x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max)  # others give infinity (PTX: satfinite)
     result = x.to(dtype)
     if toward_zero:
         result = (bits(result) - (result.to(x.dtype).abs() > x.abs()).to(SIGNED[dtype.itemsize])).view(dtype)
