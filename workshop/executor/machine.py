@@ -533,7 +533,8 @@ class Machine:
             if isinstance(value, Doubtful):
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
-                    program = region.program_of(tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,))
+                    place = tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,)
+                    program = region.number(region.programs, place)
                     memory.undefined("store", region.argument.name, program, self.where)
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
