@@ -34,11 +34,11 @@ def run(k, grid, *args, programs=None, **constants):
     """Some programs, or the addresses of all."""
     bound, options = launch.bind(k.jit, args, constants)
     special = launch.specialise(k.jit, bound)
-    arguments = list(launch.leaves(bound, special, k.jit.arg_names))
     watch = Watch() if programs is None else Watch(counts=True, races=True)
     program = launch.lowered(k.jit, special, options)
     chosen = None if programs is None else torch.tensor(programs)
-    return launch.execute(program, arguments, launch.grid_of(grid, bound), watch, chosen, only_addresses=chosen is None)
+    grid, everything = launch.grid_of(grid, bound), chosen is None
+    return launch.execute(program, special.arguments, grid, watch, chosen, only_addresses=everything)
 
 
 def vectors(n):
