@@ -12,7 +12,7 @@ import triton.language as tl
 
 from . import front_end
 from .facts import about
-from .formats import FORMATS, torch_dtype
+from .formats import FORMATS, UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
 from .program import Program, Type
@@ -22,10 +22,8 @@ from .values import View
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
 MOST_AT_ONCE = 1 << 18  # programs, where only their addresses are wanted
 MOST_PROGRAMS = (1 << 31) - 1, 65_535, 65_535  # of a grid's axes, on every card
-UNSIGNED = {f"u{bits}": (getattr(torch, f"uint{bits}"), getattr(torch, f"int{bits}")) for bits in (8, 16, 32, 64)}
-# How a signature writes the type of a tensor, and the dtype that stands for numbers of a type.
-TYPES = {each.dtype: each.name for each in FORMATS} | {dtype: name for name, (dtype, _) in UNSIGNED.items()}
-NUMBERS = {each.name: each.dtype for each in FORMATS} | {"u1": torch.bool} | {n: d for n, (_, d) in UNSIGNED.items()}
+# How a signature writes the type of a tensor.
+TYPES = {each.dtype: each.name for each in FORMATS} | {each: f"u{8 * each.itemsize}" for each in UNSIGNED.values()}
 NOTHING, FINISHED = Watch(), object()
 
 
@@ -195,18 +193,11 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
         if kind.startswith("tensordesc"):
             address = torch.tensor([memory.register(label, value.base)])
             sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
-            nan = getattr(value, "padding", "zero") == "nan"
-            found.append((label, View(address, sizes, strides, [], tuple(value.block_shape), math.nan if nan else 0.0)))
-            found += [(label, part) for part in sizes + strides]
-        elif kind.startswith("*"):
-            found.append((label, torch.tensor([memory.register(label, value)])))
+            padding = math.nan if getattr(value, "padding", "zero") == "nan" else 0.0
+            found.append((label, View(address, sizes, strides, [], tuple(value.block_shape), padding)))
+            found += [(label, n) for n in (*value.shape, *value.strides)]
         else:
-            dtype = NUMBERS[kind]
-            number = value - (1 << 64) if isinstance(value, int) and value >= 1 << 63 else value
-            if not dtype.is_floating_point and dtype != torch.bool:
-                bits = dtype.itemsize * 8
-                number = (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-            found.append((label, torch.tensor([number], dtype=dtype)))
+            found.append((label, torch.tensor([memory.register(label, value)]) if kind.startswith("*") else value))
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
@@ -214,8 +205,10 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
 
 
 def _as(type: Type, value):
-    """Sizes and strides of a descriptor have the types that this Triton gives them."""
-    return value.to(torch_dtype(type)) if isinstance(value, torch.Tensor) and type.kind == "int" else value
+    """A number as the kernel gets it: sizes and strides of a descriptor have the types that this Triton gives them."""
+    if not isinstance(value, (bool, int, float)):
+        return value
+    return constant("", (value if type.kind == "float" else int(value),), type)
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
