@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
@@ -15,9 +16,10 @@ import torch
 
 from . import arithmetic
 from .facts import about
+from .formats import constant, torch_dtype
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
-from .program import Block, Function, Operation, Program, Unsupported, Value, values
+from .program import Block, Enum, Function, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
 from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
@@ -132,7 +134,7 @@ class Machine:
         if found is None:
             constants = self.facts.constants
             if value.constant and value not in constants:
-                constants[value] = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
+                constants[value] = constant(value.constant[0], value.constant[1:], value.type)
             found = constants[value] if value in constants else self._around(value, self.outside)
             self.env[value] = found
         return found
@@ -247,17 +249,11 @@ class Machine:
         found = step.symbolic(given)
         if found is not None:
             return found
-        if self.postpones and (step.blocks or any(isinstance(each, Later) for each in given)):
-            return self._postponed(step.operation, given, lambda *given: step.compute(given))
-        return step.computed(given)
-
-    @staticmethod
-    def _postponed(operation: Operation, given: list, compute: Callable):
-        """The result, or a list of several, of which only what an address or a condition needs is computed."""
-        whole = later(given, compute)
-        if len(operation.results) == 1:
-            return whole
-        return [later([whole], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
+        if not self.postpones or not (step.blocks or any(isinstance(each, Later) for each in given)):
+            return step.computed(given)
+        if step.result is not None:
+            return later(given, lambda *given: step.compute(given))
+        return _postponed(step.operation, given, lambda *given: step.compute(given))
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
@@ -384,32 +380,30 @@ class Machine:
 
     def _do_combine(self, operation: Operation, on) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
-        given = [self.kept(v) for v in operation.args[0]]
+        operands, given = operation.args[0], [self.kept(v) for v in operation.args[0]]
+
+        def combined(*given) -> Steps:
+            parts = yield from how(operation, on, [_whole(v, each) for v, each in zip(operands, given)])
+            if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
+                return parts
+            doubts = [_whole(v, doubt(each)).any(dim=operation.args[1] + 1) for v, each in zip(operands, given)]
+            return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
+
         if not self.postpones:
-            return (yield from how(operation, on, *given))
-        found = later(given, lambda *given: _without_waiting(how(operation, on, *given)))
-        return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
+            return (yield from combined(*given))
+        return _postponed(operation, given, lambda *given: _without_waiting(combined(*given)))
 
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
-    def _reduce(self, operation: Operation, on, *given) -> Steps:
+    def _reduce(self, operation: Operation, on, parts: list) -> Steps:
         axis, body = operation.args[1] + 1, operation.regions[0].blocks[0]
-        wholes = [_whole(v, each) for v, each in zip(operation.args[0], given)]
-        known = arithmetic.reduction(self.facts.combines[operation]) if len(given) == 1 else None
+        known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
         if known is not None:
-            parts = [known(wholes[0], axis)]
-        else:  # neighbours, again and again: the order stays, as an associative function may ask
-            parts = wholes
-            while parts[0].shape[axis] > 1:
-                pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
-                parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
-            parts = [p.squeeze(axis) for p in parts]
-        if not any(isinstance(each, Doubtful) for each in given):
-            return parts
-        undefined = torch.zeros((), dtype=torch.bool)
-        for value, each in zip(operation.args[0], given):
-            undefined = undefined | _whole(value, doubt(each)).any(dim=axis)
-        return [without_doubt(part, undefined) for part in parts]
+            return [known(parts[0], axis)]
+        while parts[0].shape[axis] > 1:  # neighbours: the order stays, as an associative function may ask
+            pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
+            parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
+        return [p.squeeze(axis) for p in parts]
 
     def _combined(self, body: Block, pairs: list, on) -> Steps:
         """The function of a reduction, scan or map, which is written for numbers, on blocks."""
@@ -425,10 +419,8 @@ class Machine:
         self.memory.batch, self.ids = batch, ids
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
-    def _scan(self, operation: Operation, on, *given) -> Steps:
-        operands, axis, reverse = operation.args
-        axis += 1
-        parts = [_whole(v, each) for v, each in zip(operands, given)]
+    def _scan(self, operation: Operation, on, parts: list) -> Steps:
+        axis, reverse = operation.args[1] + 1, operation.args[2]
         parts = [p.flip(axis) for p in parts] if reverse else parts
         body, step, size = operation.regions[0].blocks[0], 1, parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
@@ -441,9 +433,8 @@ class Machine:
             step *= 2
         return [p.flip(axis) for p in parts] if reverse else parts
 
-    def _map(self, operation: Operation, on, *given) -> Steps:
-        operands, _, pack = operation.args
-        parts = [_whole(v, each) for v, each in zip(operands, given)]
+    def _map(self, operation: Operation, on, parts: list) -> Steps:
+        pack = operation.args[2]
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
         found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
@@ -462,7 +453,7 @@ class Machine:
 
     def do_poison(self, operation: Operation, on):
         type = operation.args[0]
-        return torch.zeros((1,) * (1 + len(type.shape)), dtype=arithmetic.torch_dtype(type.scalar))
+        return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
 
     # --- memory -----------------------------------------------------------------------------------------
 
@@ -485,7 +476,7 @@ class Machine:
         pointer, mask, other = operation.args[0], None, None
         if operation.name == "masked_load":
             mask, other = operation.args[1:3]
-        dtype = arithmetic.torch_dtype(operation.results[0].type.scalar)
+        dtype = torch_dtype(operation.results[0].type.scalar)
         access = self._access("load", pointer, mask, dtype, on)
         return self._loaded(access, None if other is None else self.kept(other), mask is not None)
 
@@ -519,7 +510,7 @@ class Machine:
     def do_store(self, operation: Operation, on):
         pointer, value = operation.args[:2]
         mask = operation.args[2] if operation.name == "masked_store" else None
-        dtype = arithmetic.torch_dtype(value.type.scalar)
+        dtype = torch_dtype(value.type.scalar)
         self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value))
 
     do_masked_store = do_store
@@ -573,7 +564,7 @@ class Machine:
 
     def _atomic(self, operation: Operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
         """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
-        dtype = arithmetic.torch_dtype(pointer.type.scalar.element)
+        dtype = torch_dtype(pointer.type.scalar.element)
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "")
         access = self._access("atomic", pointer, mask, dtype, on)
         return self._atomically(access, None if value is None else self.flat(value), semantics, change)
@@ -605,25 +596,22 @@ class Machine:
 
     def do_make_tensor_descriptor(self, operation: Operation, on):
         base, sizes, strides, block, *rest = operation.args
-        padding = float("nan") if any(getattr(each, "name", "") == "PAD_NAN" for each in rest) else 0.0
-        return View(self.number(base), self.numbers(sizes), self.numbers(strides), [], tuple(block), padding)
+        return View(self.number(base), *map(self.numbers, (sizes, strides)), [], tuple(block), _padding(*rest))
 
-    def _view_access(self, kind: str, view: View, element, checked, on, rows=None, granule: int = 1) -> Access:
-        dtype = arithmetic.torch_dtype(element)
-        address, mask = view.lanes(dtype.itemsize, checked, rows, granule)
+    def _view_access(self, kind: str, pointer: Value, on, checked=None, indices=None, rows=None, granule=1) -> Access:
+        """An access of a view: `checked` are the axes along which lanes may lie outside; None: all.
+
+        Of a tensor descriptor: of the block that begins at these indices, or of these rows.
+        """
+        view, rows = self.known(pointer), None if rows is None else self.whole(rows)
+        if indices is not None:
+            first = [] if rows is None else [torch.zeros(1, dtype=torch.int64)]
+            view = replace(view, offsets=first + self.numbers(indices))
+        dtype = torch_dtype(pointer.type.element.scalar)
+        axes = range(len(view.block)) if checked is None else checked
+        address, mask = view.lanes(dtype.itemsize, axes, rows, granule)
         shape = view.block if rows is None else (rows.shape[1], *view.block[1:])
         return Access(kind, address, shape, mask, on, dtype, self.where)
-
-    def do_tensor_pointer_load(self, operation: Operation, on):
-        pointer, checked, padding, *_ = operation.args
-        access = self._view_access("load", self.known(pointer), pointer.type.element.element, checked, on)
-        fills = None if padding is None else float("nan") if padding.name == "PAD_NAN" else 0.0
-        return self._view_loaded(operation, access, fills)
-
-    def do_tensor_pointer_store(self, operation: Operation, on):
-        pointer, value, checked, *_ = operation.args
-        access = self._view_access("store", self.known(pointer), value.type.scalar, checked, on)
-        self._stored(access, self.kept(value))
 
     def _view_loaded(self, operation: Operation, access: Access, fills: float | None):
         other = None
@@ -634,44 +622,46 @@ class Machine:
             return found
         return found.expand(len(found), *access.shape).reshape(-1, *shape)
 
-    def _described(self, kind: str, descriptor: Value, indices: list[Value], on, rows: Value | None = None, granule=1):
-        """The access of a tensor descriptor's block that begins at these indices, or of these rows."""
-        view, offsets = self.known(descriptor), self.numbers(indices)
-        if rows is not None:
-            offsets, rows = [torch.zeros(1, dtype=torch.int64), *offsets], self.whole(rows)
-        view = replace(view, offsets=offsets)
-        return self._view_access(kind, view, descriptor.type.element, range(len(offsets)), on, rows, granule)
+    def do_tensor_pointer_load(self, operation: Operation, on):
+        pointer, checked, padding, *_ = operation.args
+        fills = None if padding is None else _padding(padding)
+        return self._view_loaded(operation, self._view_access("load", pointer, on, checked), fills)
+
+    def do_tensor_pointer_store(self, operation: Operation, on):
+        pointer, value, checked, *_ = operation.args
+        self._stored(self._view_access("store", pointer, on, checked), self.kept(value))
 
     def do_descriptor_load(self, operation: Operation, on):
         descriptor, indices = operation.args[:2]
-        size = arithmetic.torch_dtype(descriptor.type.element).itemsize
+        size = torch_dtype(descriptor.type.element).itemsize
         apart = self.number(indices[-1]).long() * size % GRANULE != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
-        access = self._described("load", descriptor, indices, on)
+        access = self._view_access("load", descriptor, on, indices=indices)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
     def do_descriptor_gather(self, operation: Operation, on):
         descriptor, rows, column_offset = operation.args[:3]
-        access = self._described("load", descriptor, [column_offset], on, rows)
+        access = self._view_access("load", descriptor, on, indices=[column_offset], rows=rows)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
     def do_descriptor_store(self, operation: Operation, on):
         descriptor, value, indices = operation.args[:3]
-        access = self._described("store", descriptor, indices, on)
+        access = self._view_access("store", descriptor, on, indices=indices)
         if self.postpones:
             self._stored(access, None)
             return
-        wide = self._described("store", descriptor, indices, on, granule=GRANULE // access.dtype.itemsize)
+        granule = GRANULE // access.dtype.itemsize
+        wide = self._view_access("store", descriptor, on, indices=indices, granule=granule)
         number = self.whole(value).reshape(-1, *access.shape)
         self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
 
     def do_descriptor_scatter(self, operation: Operation, on):
         descriptor, value, rows, column_offset = operation.args[:4]
-        self._stored(self._described("store", descriptor, [column_offset], on, rows), self.kept(value))
+        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))
 
     def do_descriptor_reduce(self, operation: Operation, on):
         how, descriptor, value, indices = operation.args[:4]
-        access = self._described("atomic", descriptor, indices, on)
+        access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
         self._atomically(access, self.flat(value), "RELAXED", _changing(name))
 
@@ -689,7 +679,7 @@ class Machine:
     def do_promise(self, operation: Operation, on):
         value, promise, numbers = operation.args
         is_pointer = value.type.scalar.kind == "pointer"
-        size = arithmetic.torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
+        size = torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
         if bad is not None:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
@@ -726,13 +716,19 @@ def _function(operation: Operation) -> Callable:
             *(_whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
         )
     if name == "addptr":
-        size = arithmetic.torch_dtype(operation.args[0].type.scalar.element).itemsize
+        size = torch_dtype(operation.args[0].type.scalar.element).itemsize
         return lambda pointer, offset: pointer + offset.long() * size
     if name == "extern_elementwise":
         return lambda *given: arithmetic.extern(operation.args[2], list(given), operation.args[4])
     if name not in arithmetic.ELEMENTWISE:
         raise Unsupported(name)
     return arithmetic.ELEMENTWISE[name]
+
+
+def _postponed(operation: Operation, given: list, compute: Callable) -> list:
+    """The results, of which only what an address or a condition needs is computed."""
+    found = later(given, compute)
+    return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
 
 
 def _without_waiting(steps: Steps):
@@ -777,6 +773,11 @@ def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int)
 
 def _both(choice: torch.Tensor, on) -> torch.Tensor:
     return choice if on is None else choice & on
+
+
+def _padding(*args) -> float:
+    """What lanes outside of a view hold, by the arguments of an operation."""
+    return math.nan if Enum("PADDING_OPTION", "PAD_NAN") in args else 0.0
 
 
 def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -95,9 +95,6 @@ class Race:
     same_value: bool | None
     line: int | None
     code: str
-
-    def to_json(self) -> dict:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -233,11 +230,6 @@ class Argument:
     def writes(self) -> np.ndarray:
         """How often this launch wrote each element, through any argument: int32, the tensor's shape."""
         return self.of(self.storage.writes)
-
-    @property
-    def unwritten(self) -> np.ndarray:
-        """Indices of the elements that this launch never wrote: one row each, one column a dimension."""
-        return np.argwhere(self.writes == 0)
 
 
 @dataclass
