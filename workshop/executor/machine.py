@@ -1,7 +1,8 @@
 """Runs a Program: all programs of a batch at once, in torch operations.
 
 Where programs take different ways (loops, conditions, an early return), those that do not take part are masked, as
-the lanes of a warp are. A method `do_NAME` is what the operation NAME does, where it is not a function of its operands.
+the lanes of a warp are. A method `do_NAME` is what the operation NAME does, where it is not a function of its operands:
+of the operation, the programs that take part (None: all) and the operation's arguments.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class Machine:
             elif step.method is not None:
                 if self.postpones and step.says:
                     continue
-                found = step.method(self, operation, on)
+                found = step.method(self, operation, on, *operation.args)
             elif step.result in facts.constants:
                 continue
             else:
@@ -238,7 +239,7 @@ class Machine:
         """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may stay unknown."""
         operation = step.operation
         try:
-            return (yield from step.control(self, operation, on))
+            return (yield from step.control(self, operation, on, *operation.args))
         except TooLarge:
             if not self.postpones or operation in self.facts.holders or operation.name in ACCESSES:
                 raise
@@ -275,14 +276,14 @@ class Machine:
 
     # --- control flow -----------------------------------------------------------------------------------
 
-    def do_call(self, operation: Operation, on) -> Steps:
+    def do_call(self, operation: Operation, on, function: Function, given) -> Steps:
         where = self.where
-        found = yield from self.function(operation.args[0], [self.kept(v) for v in operation.args[1]], on)
+        found = yield from self.function(function, [self.kept(v) for v in given], on)
         self.where = where
         return found
 
-    def do_if_op(self, operation: Operation, on) -> Steps:
-        choice = self._condition(self.known(operation.args[1]), on)
+    def do_if_op(self, operation: Operation, on, types, condition, _) -> Steps:
+        choice = self._condition(self.known(condition), on)
         yes, no = _both(choice, on), _both(~choice, on)
         then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
         if not no.any():
@@ -300,9 +301,9 @@ class Machine:
         new = (yield from self.block(body, given, go))[1]
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
-    def do_for_op(self, operation: Operation, on) -> Steps:
-        index, high, step = self.numbers(operation.args[:3])
-        carried = [self.kept(v) for v in operation.args[3]]
+    def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
+        index, high, step = self.numbers([low, high, step])
+        carried = [self.kept(v) for v in initial]
         self._fail(NeverEnds, "the step of this loop is 0", step == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
         while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
@@ -353,8 +354,8 @@ class Machine:
             (self.env, self.outside), memory.batch, memory.weight, self.ids = outside, batch, weight, ids
         return guess(rounds, everybody)[1:]
 
-    def do_while_op(self, operation: Operation, on) -> Steps:
-        carried = [self.kept(v) for v in operation.args[1]]
+    def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
+        carried = [self.kept(v) for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
         waits, where, rounds, last = operation in self.facts.waits, self.where, 0, None
         while True:
@@ -378,15 +379,15 @@ class Machine:
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
 
-    def _do_combine(self, operation: Operation, on) -> Steps:
+    def _do_combine(self, operation: Operation, on, operands, *more) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
-        operands, given = operation.args[0], [self.kept(v) for v in operation.args[0]]
+        given = [self.kept(v) for v in operands]
 
         def combined(*given) -> Steps:
-            parts = yield from how(operation, on, [_whole(v, each) for v, each in zip(operands, given)])
+            parts = yield from how(operation, on, [_whole(v, each) for v, each in zip(operands, given)], *more)
             if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
                 return parts
-            doubts = [_whole(v, doubt(each)).any(dim=operation.args[1] + 1) for v, each in zip(operands, given)]
+            doubts = [_whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
             return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
 
         if not self.postpones:
@@ -395,8 +396,8 @@ class Machine:
 
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
-    def _reduce(self, operation: Operation, on, parts: list) -> Steps:
-        axis, body = operation.args[1] + 1, operation.regions[0].blocks[0]
+    def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
+        axis, body = axis + 1, operation.regions[0].blocks[0]
         known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
         if known is not None:
             return [known(parts[0], axis)]
@@ -419,10 +420,10 @@ class Machine:
         self.memory.batch, self.ids = batch, ids
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
-    def _scan(self, operation: Operation, on, parts: list) -> Steps:
-        axis, reverse = operation.args[1] + 1, operation.args[2]
+    def _scan(self, operation: Operation, on, parts: list, axis: int, reverse: bool) -> Steps:
+        axis, body, step = axis + 1, operation.regions[0].blocks[0], 1
         parts = [p.flip(axis) for p in parts] if reverse else parts
-        body, step, size = operation.regions[0].blocks[0], 1, parts[0].shape[axis]
+        size = parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
             early = [p.narrow(axis, 0, size - step) for p in parts]
             late = [p.narrow(axis, step, size - step) for p in parts]
@@ -433,8 +434,7 @@ class Machine:
             step *= 2
         return [p.flip(axis) for p in parts] if reverse else parts
 
-    def _map(self, operation: Operation, on, parts: list) -> Steps:
-        pack = operation.args[2]
+    def _map(self, operation: Operation, on, parts: list, types, pack: int) -> Steps:
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
         found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
@@ -445,14 +445,13 @@ class Machine:
 
     # --- what a program is -------------------------------------------------------------------------------
 
-    def do_get_program_id(self, operation: Operation, on):
-        return self.ids[operation.args[0]]
+    def do_get_program_id(self, operation: Operation, on, axis):
+        return self.ids[axis]
 
-    def do_get_num_programs(self, operation: Operation, on):
-        return torch.tensor([self.grid[operation.args[0]]], dtype=torch.int32)
+    def do_get_num_programs(self, operation: Operation, on, axis):
+        return torch.tensor([self.grid[axis]], dtype=torch.int32)
 
-    def do_poison(self, operation: Operation, on):
-        type = operation.args[0]
+    def do_poison(self, operation: Operation, on, type):
         return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
 
     # --- memory -----------------------------------------------------------------------------------------
@@ -472,15 +471,13 @@ class Machine:
                 on, mask = _both(mask.reshape(-1), on), None
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
-    def do_load(self, operation: Operation, on):
-        pointer, mask, other = operation.args[0], None, None
-        if operation.name == "masked_load":
-            mask, other = operation.args[1:3]
+    def do_load(self, operation: Operation, on, pointer, *_):
+        return self.do_masked_load(operation, on, pointer, None, None)
+
+    def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
         dtype = torch_dtype(operation.results[0].type.scalar)
         access = self._access("load", pointer, mask, dtype, on)
         return self._loaded(access, None if other is None else self.kept(other), mask is not None)
-
-    do_masked_load = do_load
 
     def _loaded(self, access: Access, other, switched_off: bool):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
@@ -507,13 +504,12 @@ class Machine:
             return without_doubt(whole, ~plain(access.mask) if shape else ~access.on)
         return whole
 
-    def do_store(self, operation: Operation, on):
-        pointer, value = operation.args[:2]
-        mask = operation.args[2] if operation.name == "masked_store" else None
-        dtype = torch_dtype(value.type.scalar)
-        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value))
+    def do_store(self, operation: Operation, on, pointer, value, *_):
+        self.do_masked_store(operation, on, pointer, value, None)
 
-    do_masked_store = do_store
+    def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
+        access = self._access("store", pointer, mask, torch_dtype(value.type.scalar), on)
+        self._stored(access, self.kept(value))
 
     def _stored(self, access: Access, value) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -532,27 +528,22 @@ class Machine:
 
     # --- atomics ----------------------------------------------------------------------------------------
 
-    def do_atomic_rmw(self, operation: Operation, on):
-        how, pointer, value, mask, *_ = operation.args
+    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
         return self._atomic(operation, pointer, value, mask, on, _changing(how.name))
 
-    def do_atomic_cas(self, operation: Operation, on):
-        pointer, expected, value, *_ = operation.args
+    def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
         wanted = self.flat(expected)
         compared = lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)  # noqa: E731
         return self._atomic(operation, pointer, value, None, on, compared)
 
-    def do_atomic_load(self, operation: Operation, on):
-        pointer, mask, *_ = operation.args
+    def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
         return self._atomic(operation, pointer, None, mask, on, _unchanged)
 
-    def do_atomic_store(self, operation: Operation, on):
-        pointer, value, mask, *_ = operation.args
+    def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
         self._atomic(operation, pointer, value, mask, on, _changing("XCHG"))
 
-    def do_atomic_poll(self, operation: Operation, on) -> Steps:
+    def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
-        pointer, expected, *_ = operation.args
         wanted, waiting = self.whole(expected), on
         while True:
             found = self._atomic(operation, pointer, None, None, waiting, _unchanged)
@@ -586,16 +577,14 @@ class Machine:
 
     # --- block pointers and tensor descriptors ------------------------------------------------------------
 
-    def do_make_block_ptr(self, operation: Operation, on):
-        base, sizes, strides, offsets, block, _ = operation.args
+    def do_make_block_ptr(self, operation: Operation, on, base, sizes, strides, offsets, block, _):
         return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), tuple(block))
 
-    def do_advance(self, operation: Operation, on):
-        view, by = self.known(operation.args[0]), self.numbers(operation.args[1])
-        return replace(view, offsets=[a + b for a, b in zip(view.offsets, by, strict=True)])
+    def do_advance(self, operation: Operation, on, pointer, by):
+        view = self.known(pointer)
+        return replace(view, offsets=[a + b for a, b in zip(view.offsets, self.numbers(by), strict=True)])
 
-    def do_make_tensor_descriptor(self, operation: Operation, on):
-        base, sizes, strides, block, *rest = operation.args
+    def do_make_tensor_descriptor(self, operation: Operation, on, base, sizes, strides, block, *rest):
         return View(self.number(base), *map(self.numbers, (sizes, strides)), [], tuple(block), _padding(*rest))
 
     def _view_access(self, kind: str, pointer: Value, on, checked=None, indices=None, rows=None, granule=1) -> Access:
@@ -622,30 +611,25 @@ class Machine:
             return found
         return found.expand(len(found), *access.shape).reshape(-1, *shape)
 
-    def do_tensor_pointer_load(self, operation: Operation, on):
-        pointer, checked, padding, *_ = operation.args
+    def do_tensor_pointer_load(self, operation: Operation, on, pointer, checked, padding, *_):
         fills = None if padding is None else _padding(padding)
         return self._view_loaded(operation, self._view_access("load", pointer, on, checked), fills)
 
-    def do_tensor_pointer_store(self, operation: Operation, on):
-        pointer, value, checked, *_ = operation.args
+    def do_tensor_pointer_store(self, operation: Operation, on, pointer, value, checked, *_):
         self._stored(self._view_access("store", pointer, on, checked), self.kept(value))
 
-    def do_descriptor_load(self, operation: Operation, on):
-        descriptor, indices = operation.args[:2]
+    def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
         size = torch_dtype(descriptor.type.element).itemsize
         apart = self.number(indices[-1]).long() * size % GRANULE != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
         access = self._view_access("load", descriptor, on, indices=indices)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def do_descriptor_gather(self, operation: Operation, on):
-        descriptor, rows, column_offset = operation.args[:3]
+    def do_descriptor_gather(self, operation: Operation, on, descriptor, rows, column_offset, *_):
         access = self._view_access("load", descriptor, on, indices=[column_offset], rows=rows)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def do_descriptor_store(self, operation: Operation, on):
-        descriptor, value, indices = operation.args[:3]
+    def do_descriptor_store(self, operation: Operation, on, descriptor, value, indices, *_):
         access = self._view_access("store", descriptor, on, indices=indices)
         if self.postpones:
             self._stored(access, None)
@@ -655,12 +639,10 @@ class Machine:
         number = self.whole(value).reshape(-1, *access.shape)
         self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
 
-    def do_descriptor_scatter(self, operation: Operation, on):
-        descriptor, value, rows, column_offset = operation.args[:4]
+    def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
         self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))
 
-    def do_descriptor_reduce(self, operation: Operation, on):
-        how, descriptor, value, indices = operation.args[:4]
+    def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
         self._atomically(access, self.flat(value), "RELAXED", _changing(name))
@@ -670,22 +652,20 @@ class Machine:
     def do_barrier(self, operation: Operation, on):
         self.memory.synchronise(on)
 
-    def do_assume(self, operation: Operation, on):
-        self._fail(FalsePromise, "tl.assume", ~self.number(operation.args[0]), on)
+    def do_assume(self, operation: Operation, on, condition):
+        self._fail(FalsePromise, "tl.assume", ~self.number(condition), on)
 
-    def do_assert(self, operation: Operation, on):
-        self._fail(DeviceAssert, str(operation.args[1]), ~self.get(operation.args[0]), on)
+    def do_assert(self, operation: Operation, on, condition, message):
+        self._fail(DeviceAssert, message, ~self.get(condition), on)
 
-    def do_promise(self, operation: Operation, on):
-        value, promise, numbers = operation.args
+    def do_promise(self, operation: Operation, on, value, promise, numbers):
         is_pointer = value.type.scalar.kind == "pointer"
         size = torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
         if bad is not None:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
-    def do_print(self, operation: Operation, on):
-        prefix, _, given, *_ = operation.args
+    def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
         printed = self.memory.launch.printed
         everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
         wholes = [self.whole(value) for value in given]

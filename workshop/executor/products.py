@@ -13,25 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import bits, by_numpy, narrowed, tf32, torch_dtype, without_sign, zero_extended
+from .formats import bits, by_numpy, narrowed, odd_sum, tf32, torch_dtype, without_sign, zero_extended
 from .program import Enum, Type
 
 # --- of numbers --------------------------------------------------------------------------------------------
-
-
-def _two_sum(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """(the rounded sum, its error): their sum is exactly x + y."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
-    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
-    total, error = _two_sum(x, y)
-    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
-    outward = (error > 0) == (total > 0)
-    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
 
 
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
@@ -51,7 +36,7 @@ def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
 
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z of float32 or narrower, as float64 rounded to odd."""
-    return _odd_sum(x.double() * y.double(), z.double())
+    return odd_sum(x.double() * y.double(), z.double())
 
 
 @functools.cache
