@@ -190,7 +190,7 @@ def spots(data):
 def too_much(data: dict, codec, answer: dict):
     """Why programs are refused that would take all time: those that call or nest too much."""
     types, constants, functions = data["types"], data["constants"], data["functions"]
-    types.append(["function", [[], []]])
+    types.append(["function", "", None, [], [[], []], True, 1])
     constants.append(["get_int1", 1])
     deep = ["barrier", []]
     for _ in range(100):

@@ -10,6 +10,7 @@ raises an exception when the program runs needs no check here: whoever runs what
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from functools import partial
@@ -23,8 +24,6 @@ MAX_OPERATIONS = 20_000
 MAX_EXPANDED = 1_000_000  # operations, with each call counted as what it calls
 MAX_DEPTH = 50  # of regions, and of calls
 MAX_ELEMENTS = 2**20  # of a block, as Triton has it
-_FIELDS = {"void": [], "int": ["name"], "float": ["name"], "pointer": ["element", "space"], "function": ["parts"],
-           "block": ["element", "shape"], "descriptor": ["element", "shape", "signed"]}  # fmt: skip
 _ATTRIBUTES = {"get_int32_attr", "get_unit_attr", "get_disable_loop_licm_attr"}
 _INFINITE = {"inf", "-inf", "nan"}  # JSON has no numbers for these
 
@@ -63,8 +62,7 @@ class _Writer:
         return [function.name, type, is_public, function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
-        for each in values:
-            self.values[each] = len(self.values)
+        self.values.update(zip(values, itertools.count(len(self.values))))
 
     def block(self, block: Block) -> list[list]:
         self.define(block.arguments)
@@ -86,7 +84,7 @@ class _Writer:
         if isinstance(given, (list, tuple)):
             return [self.data(each) for each in given]
         if isinstance(given, Type):
-            return self.share(given, self.types, [given.kind, *(getattr(given, name) for name in _FIELDS[given.kind])])
+            return self.share(given, self.types, list(vars(given).values()))
         if isinstance(given, Value):
             return -1 - self.share(given, self.constants, given.constant) if given.constant else self.values[given]
         if isinstance(given, Block):
@@ -144,7 +142,8 @@ def _valid(type: Type) -> Type:
     elif kind == "pointer":
         _need(element.kind in ("int", "float", "pointer", "block"), "a pointer to nothing")
     else:
-        _need(all(each.kind not in ("void", "function") for part in type.parts for each in part), "no function")
+        parts = [each.kind for part in type.parts for each in part]
+        _need(kind == "function" and not {"void", "function"} & {*parts}, "no function")
     return type
 
 
@@ -174,14 +173,11 @@ class _Reader:
     def type(self, number) -> Type:
         return self.types[_number(number, 0)]
 
-    def new_type(self, kind: str, *given) -> Type:
-        read = {
-            "name": str, "element": self.type, "space": _number, "signed": partial(_is, bool),
-            "shape": lambda shape: tuple(map(_number, shape)),
-            "parts": lambda parts: tuple(tuple(map(self.type, part)) for part in parts),
-        }  # fmt: skip
-        fields = {name: read[name](each) for name, each in zip(_FIELDS[kind], given, strict=True)}
-        return _valid(Type(kind, **fields))
+    def new_type(self, kind: str, name: str, element, shape, parts, signed, space) -> Type:
+        element = None if element is None else self.type(element)
+        inputs, outputs = (tuple(map(self.type, part)) for part in parts)
+        shape = tuple(map(_number, shape))
+        return _valid(Type(kind, _is(str, name), element, shape, (inputs, outputs), _is(bool, signed), _number(space)))
 
     def constant(self, method: str, argument) -> Value:
         type = CONSTANTS.get(method)
@@ -209,10 +205,8 @@ class _Reader:
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
         self.calls[function.name] = self.called = []
-        self.blocks = [Block(function.region) for _ in rows]
+        self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
         before = self.count
-        for block, (types, _) in zip(self.blocks, rows):
-            block.arguments = [Value(self.type(n)) for n in types]
         _same(function.entry.arguments, function.type.parts[0])
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -276,8 +270,7 @@ class _Reader:
 
     def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
         region, before = Region(), len(self.values)
-        block = Block(region)
-        block.arguments = [Value(each) for each in inputs]
+        block = Block(region, map(Value, inputs))
         last = self.operations(block, rows, depth)
         if last.name in TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")

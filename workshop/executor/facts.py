@@ -97,13 +97,7 @@ def _sources(program: Program) -> dict[Value, list[Value]]:
     return {value: given for value, given in found.items() if given}
 
 
-_known: dict[int, tuple[Program, Facts]] = {}
-
-
 def about(program: Program) -> Facts:
     """The Facts of a program, found once."""
-    if id(program) not in _known:
-        while len(_known) > 256:
-            del _known[next(iter(_known))]
-        _known[id(program)] = program, Facts(program)
-    return _known[id(program)][1]
+    program.facts = program.facts or Facts(program)
+    return program.facts

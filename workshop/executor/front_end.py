@@ -96,16 +96,12 @@ def _python_builder(target: GPUTarget) -> Iterator[None]:
     instead += [(semantic, "ir", _ENUMERATIONS), (semantic, "driver", driver)]
     if hasattr(triton.language, "target_info"):  # since Triton 3.5
         instead.append((triton.language.target_info, "driver", driver))
-    with _one_at_a_time:
+    with _one_at_a_time, contextlib.ExitStack() as after:
         _Reader.places = {}
-        real = [(owner, name, getattr(owner, name)) for owner, name, _ in instead]
-        try:
-            for owner, name, value in instead:
-                setattr(owner, name, value)
-            yield
-        finally:
-            for owner, name, value in real:
-                setattr(owner, name, value)
+        for owner, name, value in instead:
+            after.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+        yield
 
 
 class _Reader(code_generator.CodeGenerator):
@@ -201,10 +197,6 @@ class Block(ir.Block):
     arg = _element("arguments")
     get_parent = _attribute("region")
 
-    def __init__(self, region: Region | None = None, types=()):
-        super().__init__(region)
-        self.arguments = [Handle(each) for each in types]
-
     def add_argument(self, type):
         self.arguments.append(Handle(type))
         return self.arguments[-1]
@@ -227,7 +219,7 @@ class Block(ir.Block):
 
 class Function(ir.Function):
     def add_entry_block(self):
-        return Block(self.region, self.type.parts[0])
+        return Block(self.region, map(Handle, self.type.parts[0]))
 
     def args(self, number):
         return self.entry.arg(number)
@@ -353,7 +345,7 @@ class Builder:
         return Block(self.point[0] and self.point[0].region)
 
     def create_block_with_parent(self, region, types):
-        block = Block(region, types)
+        block = Block(region, map(Handle, types))
         self.set_insertion_point_to_start(block)
         return block
 
@@ -406,7 +398,7 @@ class Builder:
             made = self.record(name, [args] if name in ("reduce_ret", "scan_ret") else args)
             if name in ("for_op", "if_op"):  # the front end makes the blocks of the others
                 for region, (inputs, *_) in zip(made.regions, inside(made)):
-                    Block(region, inputs)
+                    Block(region, map(Handle, inputs))
             if name in REGIONS or name == "call":
                 return made
             return made.results[0] if len(made.results) == 1 else made.results

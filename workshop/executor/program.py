@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 
@@ -150,8 +150,8 @@ class Region:
 class Block:
     __slots__ = ("arguments", "operations", "region")
 
-    def __init__(self, region: Region | None = None):
-        self.arguments: list[Value] = []
+    def __init__(self, region: Region | None = None, arguments: Iterable[Value] = ()):
+        self.arguments: list[Value] = list(arguments)
         self.operations: list[Operation] = []
         self.region = region
         if region is not None:
@@ -176,10 +176,14 @@ class Function:
 
 @dataclass
 class Program:
-    """functions: by name; the first one is the kernel. files: of the lines; Triton's own are not among them."""
+    """functions: by name; the first one is the kernel. files: of the lines; Triton's own are not among them.
+
+    facts: what `facts.about` has found.
+    """
 
     functions: dict[str, Function] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    facts: object = field(default=None, compare=False, repr=False)
 
     @property
     def kernel(self) -> Function:
