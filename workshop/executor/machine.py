@@ -42,6 +42,7 @@ from .values import (
     now,
     of,
     plain,
+    whole,
     without_doubt,
 )  # fmt: skip
 
@@ -170,7 +171,7 @@ class Machine:
 
     def whole(self, value: Value) -> torch.Tensor:
         """The value with all of its block's axes written out."""
-        return _whole(value, self.known(value))
+        return whole(value, self.known(value))
 
     def flat(self, value: Value) -> torch.Tensor:
         """The value of each program and lane, one behind the other."""
@@ -384,10 +385,10 @@ class Machine:
         given = [self.kept(v) for v in operands]
 
         def combined(*given) -> Steps:
-            parts = yield from how(operation, on, [_whole(v, each) for v, each in zip(operands, given)], *more)
+            parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
             if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
                 return parts
-            doubts = [_whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
+            doubts = [whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
             return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
 
         if not self.postpones:
@@ -456,9 +457,9 @@ class Machine:
 
     # --- memory -----------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, pointer: Value, mask: Value | None, dtype: torch.dtype, on) -> Access:
+    def _access(self, kind: str, pointer: Value, mask: Value | None, on) -> Access:
         """An access of a pointer or a block of pointers."""
-        address, shape = self.known(pointer), pointer.type.shape
+        address, shape, dtype = self.known(pointer), pointer.type.shape, torch_dtype(pointer.type.scalar.element)
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
             address = Affine(address.reshape(-1), (), (), torch.int64)
@@ -475,8 +476,7 @@ class Machine:
         return self.do_masked_load(operation, on, pointer, None, None)
 
     def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
-        dtype = torch_dtype(operation.results[0].type.scalar)
-        access = self._access("load", pointer, mask, dtype, on)
+        access = self._access("load", pointer, mask, on)
         return self._loaded(access, None if other is None else self.kept(other), mask is not None)
 
     def _loaded(self, access: Access, other, switched_off: bool):
@@ -488,28 +488,27 @@ class Machine:
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:
-            whole = memory.load(regions[0]).reshape(count, *shape)
-            return whole.clone() if regions[0].argument.name in self.written else whole
+            found = memory.load(regions[0]).reshape(count, *shape)
+            return found.clone() if regions[0].argument.name in self.written else found
         if active == total:
-            whole = torch.empty((count, *shape), dtype=dtype)
+            found = torch.empty((count, *shape), dtype=dtype)
         elif other is not None:
-            whole = plain(other).to(dtype).expand(count, *shape).clone()
+            found = plain(other).to(dtype).expand(count, *shape).clone()
         else:
-            whole = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
+            found = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
         for region in regions:
-            region.put(whole, memory.load(region))
+            region.put(found, memory.load(region))
         if isinstance(other, Doubtful):
-            return Doubtful(whole, other.undefined)
+            return Doubtful(found, other.undefined)
         if other is None and switched_off:
-            return without_doubt(whole, ~plain(access.mask) if shape else ~access.on)
-        return whole
+            return without_doubt(found, ~plain(access.mask) if shape else ~access.on)
+        return found
 
     def do_store(self, operation: Operation, on, pointer, value, *_):
         self.do_masked_store(operation, on, pointer, value, None)
 
     def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
-        access = self._access("store", pointer, mask, torch_dtype(value.type.scalar), on)
-        self._stored(access, self.kept(value))
+        self._stored(self._access("store", pointer, mask, on), self.kept(value))
 
     def _stored(self, access: Access, value) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -529,40 +528,36 @@ class Machine:
     # --- atomics ----------------------------------------------------------------------------------------
 
     def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
-        return self._atomic(operation, pointer, value, mask, on, _changing(how.name))
+        return self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing(how.name))
 
     def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
         wanted = self.flat(expected)
         compared = lambda old, new, at: torch.where(_same(old, wanted[at]), new, old)  # noqa: E731
-        return self._atomic(operation, pointer, value, None, on, compared)
+        return self._atomic(operation, self._access("atomic", pointer, None, on), value, compared)
 
     def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
-        return self._atomic(operation, pointer, None, mask, on, _unchanged)
+        return self._atomic(operation, self._access("atomic", pointer, mask, on))
 
     def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._atomic(operation, pointer, value, mask, on, _changing("XCHG"))
+        self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing("XCHG"))
 
     def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, pointer, None, None, waiting, _unchanged)
+            found = self._atomic(operation, self._access("atomic", pointer, None, waiting))
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
+    def _atomic(self, operation: Operation, access: Access, value: Value | None = None, change=lambda old, *_: old):
         """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
-        dtype = torch_dtype(pointer.type.scalar.element)
-        semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "")
-        access = self._access("atomic", pointer, mask, dtype, on)
-        return self._atomically(access, None if value is None else self.flat(value), semantics, change)
-
-    def _atomically(self, access: Access, new, semantics: str, change: Callable):
         if self.postpones:
             raise TooLarge
+        semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
+        new = None if value is None else self.flat(value)
         old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
         for region in self.memory.regions(access):
             region = region.one_by_one()
@@ -645,7 +640,7 @@ class Machine:
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomically(access, self.flat(value), "RELAXED", _changing(name))
+        self._atomic(operation, access, value, _changing(name))
 
     # --- what a kernel says -------------------------------------------------------------------------------
 
@@ -680,20 +675,15 @@ class Machine:
                 self.memory.watch.tell(printed[-1])
 
 
-def _whole(value: Value, kept) -> torch.Tensor:
-    x = plain(kept)
-    return x.expand(x.shape[:1] + value.type.shape)
-
-
 def _function(operation: Operation) -> Callable:
     """What a pure operation computes, of tensors and of what is no value."""
     name = operation.name
     if name in MOVES:
         return functools.partial(MOVES[name], operation)
     if name in arithmetic.WHOLE:
-        whole, type = arithmetic.WHOLE[name], operation.results[0].type
-        return lambda *given: whole(
-            *(_whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
+        compute, type = arithmetic.WHOLE[name], operation.results[0].type
+        return lambda *given: compute(
+            *(whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
         )
     if name == "addptr":
         size = torch_dtype(operation.args[0].type.scalar.element).itemsize
@@ -758,10 +748,6 @@ def _both(choice: torch.Tensor, on) -> torch.Tensor:
 def _padding(*args) -> float:
     """What lanes outside of a view hold, by the arguments of an operation."""
     return math.nan if Enum("PADDING_OPTION", "PAD_NAN") in args else 0.0
-
-
-def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:
-    return old
 
 
 def _changing(name: str) -> Callable:

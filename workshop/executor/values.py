@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from .formats import torch_dtype
-from .program import Operation
+from .program import Operation, Value
 
 
 class TooLarge(Exception):
@@ -389,14 +389,15 @@ SYMBOLIC: dict[str, Callable] = {
 # --- operations that move elements: what is undefined moves with them. x: tensors. --------------------------
 
 
-def _whole(operation: Operation, number: int, x: torch.Tensor) -> torch.Tensor:
-    """An operand with all of its axes written out."""
-    return x.expand(x.shape[:1] + operation.args[number].type.shape)
+def whole(value: Value, kept) -> torch.Tensor:
+    """The value with all of its block's axes written out."""
+    x = plain(kept)
+    return x.expand(x.shape[:1] + value.type.shape)
 
 
 def _wholes(operation: Operation, *given: torch.Tensor) -> list[torch.Tensor]:
-    count = max(len(x) for x in given)
-    return [_whole(operation, i, x).expand(count, *operation.args[i].type.shape) for i, x in enumerate(given)]
+    count = max(map(len, given))
+    return [x.expand(count, *value.type.shape) for x, value in zip(given, operation.args)]
 
 
 MOVES: dict[str, Callable] = {
@@ -405,9 +406,9 @@ MOVES: dict[str, Callable] = {
     "expand_dims": lambda operation, x, axis: x.unsqueeze(axis + 1),
     "broadcast": lambda operation, x, shape: x,
     "trans": lambda operation, x, order: x.permute(0, *(i + 1 for i in order)),
-    "reshape": lambda operation, x, shape, reorder: _whole(operation, 0, x).reshape((-1, *shape)),
+    "reshape": lambda operation, x, shape, reorder: whole(operation.args[0], x).reshape((-1, *shape)),
     "join": lambda operation, x, y: torch.stack(_wholes(operation, x, y), dim=-1),
-    "split": lambda operation, x: _whole(operation, 0, x).unbind(-1),
+    "split": lambda operation, x: whole(operation.args[0], x).unbind(-1),
     "cat": lambda operation, x, y: torch.cat(_wholes(operation, x, y), dim=1),
 }
 
