@@ -44,14 +44,15 @@ def to_data(program: Program) -> dict:
     """The program as lists, numbers and texts."""
     writer = _Writer()
     functions = [writer.function(each) for each in program.functions.values()]
-    return {"files": program.files, "types": writer.types, "constants": writer.constants, "functions": functions}
+    return {"files": writer.files, "types": writer.types, "constants": writer.constants, "functions": functions}
 
 
 class _Writer:
     def __init__(self):
+        self.files: list[str] = []
         self.types: list[list] = []
         self.constants: list[list] = []
-        self.shared: dict[Type | Value, int] = {}  # the numbers of types and constants
+        self.shared: dict[str | Type | Value, int] = {}  # the numbers of files, types and constants
 
     def function(self, function: Function) -> list:
         self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
@@ -70,10 +71,10 @@ class _Writer:
 
     def operation(self, operation: Operation) -> list:
         """[name, arguments, line, regions, attributes]; what is empty at the end is left away."""
-        name, where = operation.name, operation.location
-        row = [name, self.data(operation.args), 0 if where == NOWHERE else [where.file, where.line]]
-        row.append([self.block(region.blocks[0]) for region in operation.regions])
-        row.append(operation.attributes)
+        where = operation.location
+        line = [self.share(where.file, self.files, where.file), where.line] if where.file else 0
+        row = [operation.name, self.data(operation.args), line]
+        row += [self.block(region.blocks[0]) for region in operation.regions], operation.attributes
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
             row.pop()
@@ -95,8 +96,8 @@ class _Writer:
             return f"{given.kind}.{given.name}"
         return str(given) if isinstance(given, float) and not math.isfinite(given) else given
 
-    def share(self, given: Type | Value, rows: list, parts: list | tuple) -> int:
-        """The number of a type or constant, which is written once."""
+    def share(self, given: str | Type | Value, rows: list, parts) -> int:
+        """The number of a file, type or constant, which is written once."""
         if given not in self.shared:
             rows.append(self.data(parts))
             self.shared[given] = len(rows) - 1
@@ -149,7 +150,8 @@ def _valid(type: Type) -> Type:
 
 class _Reader:
     def __init__(self, data):
-        self.program = Program({}, [_is(str, each) for each in data["files"]])
+        self.program = Program()
+        self.files = [_is(str, each) for each in data["files"]]
         self.types: list[Type] = []
         for row in data["types"]:
             self.types.append(self.new_type(*row))
@@ -256,7 +258,7 @@ class _Reader:
         _need(letters is not None, f"{name} of {len(args)} arguments")
         args = [self.argument(letter, each) for letter, each in zip(letters, args)]
         if where != 0:
-            where = Location(_number(where[0], 0, len(self.program.files) - 1), _number(where[1], 0))
+            where = Location(self.files[_number(where[0], 0)], _number(where[1], 0))
         made = Operation(name, args, [Value(_valid(each)) for each in results(name, args)], where or NOWHERE)
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")

@@ -12,7 +12,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import triton
@@ -249,14 +248,12 @@ class Module(ir.Program):
         return name in self.functions
 
     def finish(self) -> ir.Program:
-        """The program as data: aliases resolved, lines with the files that they belong to."""
-        files: list[str] = []
+        """The program as data: aliases resolved."""
         for function in self.functions.values():
             _remove_unreached(function.region)
         for operation in self.operations():
             operation.args = [_resolved(arg) for arg in operation.args]
-            operation.location = _located(operation.location, files)
-        return ir.Program(dict(self.functions), files)
+        return ir.Program(dict(self.functions))
 
 
 def _remove_unreached(region: Region) -> None:
@@ -274,23 +271,8 @@ def _resolved(arg):
     return [_resolved(each) for each in arg] if isinstance(arg, list) else arg
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the source as a location."""
-
-    file: str
-    line: int
-    column: int
-
-    get_name = _always("")  # Triton 3.9
-
-
-def _located(where, files: list[str]) -> Location:
-    if not isinstance(where, Line) or where.file.startswith(_LIBRARY):
-        return NOWHERE
-    if where.file not in files:
-        files.append(where.file)
-    return Location(files.index(where.file), where.line)
+def _line(file: str, line: int, column: int) -> Location:
+    return NOWHERE if file.startswith(_LIBRARY) else Location(file, line)
 
 
 _CONDITIONS = {"if_op": "scf.if", "condition_op": "scf.condition", "cond_branch": "cf.cond_br"}
@@ -309,11 +291,11 @@ class Builder:
 
     get_loc = _attribute("location")
     get_insertion_point = _attribute("point")
-    create_loc = staticmethod(Line)
+    create_loc = staticmethod(_line)
 
     def set_loc(self, *where):
         Builder.current = self
-        self.location = Line(*where) if len(where) == 3 else where[0]
+        self.location = _line(*where) if len(where) == 3 else where[0] or NOWHERE
 
     def create_name_loc(self, name, location=NOWHERE):
         return location

@@ -161,7 +161,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     total = math.prod(grid)
     numbers = torch.arange(total) if programs is None else programs
     facts = about(program)
-    memory = Memory(launch, watch, numbers, program.files, marks=facts.marks)
+    memory = Memory(launch, watch, numbers, facts.marks)
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
@@ -261,7 +261,7 @@ def _with_promises(program: Program, attributes: dict) -> Program:
     """A program whose arguments say their places, with the promises of a launch instead. It shares the operations."""
     told = {number: attributes.get(each[_PLACE]) for number, each in program.kernel.promises.items()}
     kernel = replace(program.kernel, promises={number: dict(each) for number, each in told.items() if each})
-    return Program(program.functions | {kernel.name: kernel}, program.files)
+    return Program(program.functions | {kernel.name: kernel})
 
 
 def check_globals(kernel) -> None:

@@ -67,7 +67,7 @@ class Step:
 
     def __init__(self, operation: Operation):
         name = operation.name
-        self.operation, self.where = operation, operation.location if operation.location.file >= 0 else None
+        self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
         self.method = None if self.control else METHODS.get(name)
         self.ends, self.says = name in TERMINATORS, name in SAYS

@@ -44,8 +44,8 @@ class Watch:
 class Memory:
     """All accesses of one launch. `programs`: the numbers of the programs that run, int64."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, files: list[str], marks: bool = True):
-        self.launch, self.watch, self.files = launch, watch, files
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
+        self.launch, self.watch = launch, watch
         self.programs = programs
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
@@ -239,9 +239,7 @@ class Memory:
 
     def text(self, where) -> tuple[int | None, str]:
         """The line of a location, and its text."""
-        if where is None or where.file < 0:
-            return None, ""
-        return where.line, linecache.getline(self.files[where.file], where.line).strip()
+        return (where.line, linecache.getline(where.file, where.line).strip()) if where else (None, "")
 
     def program_at(self, number: int) -> tuple[int, int, int] | None:
         """The place in the grid of a program of the batch."""

@@ -109,13 +109,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Location:
-    """A line of a file of `Program.files`; file -1 is Triton's own library."""
+    """A line of a file; NOWHERE for Triton's own library."""
 
-    file: int
+    file: str
     line: int
 
+    def get_name(self) -> str:  # Triton 3.9's front end asks
+        return ""
 
-NOWHERE = Location(-1, 0)
+
+NOWHERE = Location("", 0)
 
 
 class Operation:
@@ -176,13 +179,9 @@ class Function:
 
 @dataclass
 class Program:
-    """functions: by name; the first one is the kernel. files: of the lines; Triton's own are not among them.
-
-    facts: what `facts.about` has found.
-    """
+    """functions: by name; the first one is the kernel. facts: what `facts.about` has found."""
 
     functions: dict[str, Function] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
     facts: object = field(default=None, compare=False, repr=False)
 
     @property

@@ -20,7 +20,7 @@ from . import program as ir
 from .codec import to_data
 from .front_end import SPACES
 from .operations import TYPES
-from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Unsupported, Value
+from .program import Block, Enum, Operation, Program, Region, Type, Unsupported, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}
@@ -135,8 +135,7 @@ class _Replay:
                 self.replay(operation)
 
     def replay(self, operation: Operation):
-        where = operation.location
-        self.builder.set_loc("" if where == NOWHERE else self.program.files[where.file], where.line, 0)
+        self.builder.set_loc(operation.location.file, operation.location.line, 0)
         if operation.name == "promise":
             value, name, numbers = operation.args
             self.argument(value).set_attr(name, libtriton.ir.make_attr(numbers, self.context))
