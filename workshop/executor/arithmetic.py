@@ -18,12 +18,9 @@ import torch
 from torch import Tensor
 
 from . import libdevice
-from .formats import CONVERSIONS, bits, by_numpy, constant, torch_dtype, without_sign, zero_extended
+from .formats import CONVERSIONS, bits, by_numpy, torch_dtype, without_sign, zero_extended
 from .products import dot, dot_scaled, fma, umulhi
 from .program import Enum, Type
-
-__all__ = ["ATOMICS", "ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction",
-           "torch_dtype", "WHOLE"]  # fmt: skip
 
 # --- integers ----------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import operator
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -129,18 +130,13 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
         raise TypeError(f"a launch grid is a tuple, such as ({grid!r},), not {type(grid).__name__}")
     if not 1 <= len(grid) <= 3:
         raise TypeError(f"a launch grid has one to three dimensions, not {len(grid)}")
-    sizes = []
-    for each in grid:
-        try:
-            sizes.append(each.__index__())
-        except AttributeError:
-            raise TypeError(f"a launch grid holds integers, not {each!r}") from None
-    for axis, (size, most) in enumerate(zip(sizes, MOST_PROGRAMS)):
-        if size > most:
-            raise ValueError(f"dimension {axis} of the launch grid is {size:,}: a card takes at most {most:,}")
-        if size < 0:
-            raise ValueError(f"dimension {axis} of the launch grid is {size}")
-    return (*sizes, 1, 1)[:3]
+    for axis, (size, most) in enumerate(zip(grid, MOST_PROGRAMS)):
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"a launch grid holds integers, not {size!r}")
+        if not 0 <= size <= most:
+            told = f"{size:,}: a card takes at most {most:,}" if size > 0 else size
+            raise ValueError(f"dimension {axis} of the launch grid is {told}")
+    return (*map(operator.index, grid), 1, 1)[:3]
 
 
 # --- execution ---------------------------------------------------------------------------------------------

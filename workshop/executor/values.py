@@ -348,15 +348,11 @@ def _addptr(operation: Operation, pointer, offset):
     return pointer.plus(offset.long() * size) if both else None
 
 
-def _less(x, y, or_equal: bool) -> Rect | torch.Tensor | None:
-    if isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform:
-        return x.below(y.base + or_equal)
-    return None
-
-
 def _compare(operation: Operation, x, y):
     x, y = (y, x) if "SG" in operation.name else (x, y)
-    found = _less(x, y, operation.name.endswith("E"))
+    if not (isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform):
+        return None
+    found = x.below(y.base + operation.name.endswith("E"))
     return found and found.broadcast(operation.results[0].type.shape)
 
 
