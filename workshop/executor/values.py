@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
@@ -57,7 +57,7 @@ class Symbolic(Kept):
 
     def like(self, parts, shape) -> Symbolic:
         """The same programs' numbers with other axes."""
-        return replace(self, parts=parts, shape=shape)
+        return type(self)(**vars(self) | {"parts": parts, "shape": shape})
 
     def expand_dims(self, axis: int) -> Symbolic:
         parts = (*self.parts[:axis], self.equal, *self.parts[axis:])
