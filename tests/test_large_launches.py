@@ -1,12 +1,13 @@
 """Launches of any size: some of their programs on memory that is made when it is touched, all of their addresses."""
 
 import json
+import math
 
 import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import codec, front_end, launch, machine
+from workshop.executor import codec, front_end, launch, machine, values
 from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.records import Fault
 from workshop.executor.regions import covered
@@ -202,3 +203,11 @@ def test_a_shape_may_be_tritons_own_tuple():
 
     shape = front_end.core.tuple([front_end.core.constexpr(16), front_end.core.constexpr(1)])
     assert front_end._argument(shape) == [16, 1]
+
+
+def test_programs_of_a_view_whose_padding_is_nan():
+    number = torch.tensor([1, 2, 3])
+    view = values.View(number, [number], [number], [number], (16,), math.nan)
+    assert values.of(view, torch.tensor([2])).base.tolist() == [3]
+    merged = values.merged(torch.tensor([True, False, True]), view, values.of(view, torch.tensor([0, 0, 0])))
+    assert merged.offsets[0].tolist() == [1, 1, 3] and math.isnan(merged.padding)

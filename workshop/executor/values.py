@@ -278,7 +278,7 @@ def mapped(change: Callable, *given):
         return kind(*(mapped(change, *parts) for parts in zip(*(vars(each).values() for each in given))))
     if kind in (tuple, list):
         return kind([mapped(change, *parts) for parts in zip(*given, strict=True)])
-    if any(each != first for each in given):
+    if any(each is not first and each != first for each in given):  # NaN is the same NaN
         raise Unlike
     return first
 
