@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from workshop.executor import arithmetic, libdevice
+from workshop.executor import arithmetic, formats, libdevice
 from workshop.executor.front_end import Unsupported
 from workshop.executor.program import Enum, Type
 
@@ -121,7 +121,7 @@ LOW = -(1 << 31)
     ],
 )
 def test_integers(name, bits, x, y, expected):
-    dtype = arithmetic.torch_dtype(number(f"i{bits}"))
+    dtype = formats.torch_dtype(number(f"i{bits}"))
     assert E[name](tensor(dtype, *x), tensor(dtype, *y)).tolist() == expected
 
 
@@ -180,8 +180,8 @@ TO_ZERO = Enum("ROUNDING_MODE", "RTZ")
     ],
 )
 def test_conversions(name, given, x, to, expected):
-    found = E[name](tensor(arithmetic.torch_dtype(number(given)), *x), number(to[0]), *to[1:])
-    assert found.dtype == arithmetic.torch_dtype(number(to[0]))
+    found = E[name](tensor(formats.torch_dtype(number(given)), *x), number(to[0]), *to[1:])
+    assert found.dtype == formats.torch_dtype(number(to[0]))
     same(found.double(), tensor(torch.float64, *expected))
 
 
@@ -191,9 +191,9 @@ def test_constants():
         ("get_int1", 1, number("i1"), True), ("get_all_ones_value", number("i1"), number("i1"), True),
         ("get_all_ones_value", number("i16"), number("i16"), -1), ("get_fp32", 1e300, number("f32"), inf),
     ):  # fmt: skip
-        assert arithmetic.constant(method, (argument,), type).tolist() == [expected]
+        assert formats.constant(method, (argument,), type).tolist() == [expected]
     block = Type("block", element=number("bf16"), shape=(4, 2))
-    assert arithmetic.constant("get_null_value", (block,), block).shape == (1, 1, 1)
+    assert formats.constant("get_null_value", (block,), block).shape == (1, 1, 1)
 
 
 def test_a_number_chooses_blocks():

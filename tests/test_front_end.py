@@ -190,11 +190,11 @@ def spots(data):
 def too_much(data: dict, codec, answer: dict):
     """Why programs are refused that would take all time: those that call or nest too much."""
     types, constants, functions = data["types"], data["constants"], data["functions"]
-    types.append(["function", [[], []]])
+    types.append(["function", "", None, [], [[], []], True, 1])
     constants.append(["get_int1", 1])
     deep = ["barrier", []]
     for _ in range(100):
-        deep = ["if_op", [-len(constants), True], 0, [[deep], []]]
+        deep = ["if_op", [[], -len(constants), True], 0, [[deep], []]]
     chain = [["call", [f"f{i}", []]] for i in range(31)]
     extra = [[f"f{i}", len(types) - 1, False, False, [], [[[], [chain[i + 1]] * 5 * (i < 29) + [["ret", [[]]]]]]]
              for i in range(30)]  # fmt: skip

@@ -1,12 +1,13 @@
 """Launches of any size: some of their programs on memory that is made when it is touched, all of their addresses."""
 
 import json
+import math
 
 import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import codec, front_end, launch, machine
+from workshop.executor import codec, front_end, launch, machine, values
 from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.records import Fault
 from workshop.executor.regions import covered
@@ -34,11 +35,11 @@ def run(k, grid, *args, programs=None, **constants):
     """Some programs, or the addresses of all."""
     bound, options = launch.bind(k.jit, args, constants)
     special = launch.specialise(k.jit, bound)
-    arguments = list(launch.leaves(bound, special, k.jit.arg_names))
     watch = Watch() if programs is None else Watch(counts=True, races=True)
     program = launch.lowered(k.jit, special, options)
     chosen = None if programs is None else torch.tensor(programs)
-    return launch.execute(program, arguments, launch.grid_of(grid, bound), watch, chosen, only_addresses=chosen is None)
+    grid, everything = launch.grid_of(grid, bound), chosen is None
+    return launch.execute(program, special.arguments, grid, watch, chosen, only_addresses=everything)
 
 
 def vectors(n):
@@ -202,3 +203,11 @@ def test_a_shape_may_be_tritons_own_tuple():
 
     shape = front_end.core.tuple([front_end.core.constexpr(16), front_end.core.constexpr(1)])
     assert front_end._argument(shape) == [16, 1]
+
+
+def test_programs_of_a_view_whose_padding_is_nan():
+    number = torch.tensor([1, 2, 3])
+    view = values.View(number, [number], [number], [number], (16,), math.nan)
+    assert values.of(view, torch.tensor([2])).base.tolist() == [3]
+    merged = values.merged(torch.tensor([True, False, True]), view, values.of(view, torch.tensor([0, 0, 0])))
+    assert merged.offsets[0].tolist() == [1, 1, 3] and math.isnan(merged.padding)

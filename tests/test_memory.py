@@ -1,7 +1,5 @@
 """The executor's memory and language: what it must see, what it must leave alone, and what it computes."""
 
-import json
-
 import pytest
 import torch
 import triton
@@ -360,8 +358,8 @@ def test_other_is_respected():
 
 def test_unwritten_elements():
     _, _, memory = run_add(kernel(ADD, ("tl.program_id(0)", "(tl.program_id(0) // 2)")))
-    unwritten = memory.launches[0].arguments["out_ptr"].unwritten
-    assert unwritten[0].tolist() == [512] and len(unwritten) == 488
+    unwritten = (memory.launches[0].arguments["out_ptr"].writes == 0).nonzero()[0]
+    assert unwritten[0] == 512 and len(unwritten) == 488
 
 
 def test_races_between_programs():
@@ -370,7 +368,7 @@ def test_races_between_programs():
     race = memory.races[0]
     assert (race.kind, race.argument, race.index) == ("write-write", "out_ptr", (0,))
     assert (race.first, race.second, race.same_value) == ((0, 0, 0), (1, 0, 0), True)
-    assert race.line == 10 and json.loads(json.dumps(race.to_json()))["second"] == [1, 0, 0]
+    assert race.line == 10
 
 
 def test_races_with_other_values():

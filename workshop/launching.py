@@ -105,13 +105,12 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
         known = compiling.as_read_here(error, kernel, special.signature, special.constants, options, "cuda")
         short.fold(error, short.of_a_kernel(known, kernel))
         raise
-    arguments = list(executor.leaves(bound, special, kernel.arg_names))
     counts, races = any(each.elements for each in _recordings), any(each.races for each in _recordings)
     defined = {start: known for each in _recordings for start, known in each.defined().items()}
     try:
         with one_thread():
             watch = Watch(counts, races, tell=print)
-            launch = executor.execute(program, arguments, size, watch, defined=defined, name=kernel.fn.__name__)
+            launch = executor.execute(program, special.arguments, size, watch, defined=defined, name=kernel.fn.__name__)
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise

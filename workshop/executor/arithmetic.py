@@ -10,6 +10,7 @@ bounded, is in benchmarks/recorded/h200_operations.md. Comments that say "a card
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -17,12 +18,9 @@ import torch
 from torch import Tensor
 
 from . import libdevice
-from .formats import CONVERSIONS, bits, by_numpy, constant, torch_dtype, without_sign, zero_extended
+from .formats import CONVERSIONS, bits, by_numpy, torch_dtype, without_sign, zero_extended
 from .products import dot, dot_scaled, fma, umulhi
 from .program import Enum, Type
-
-__all__ = ["ATOMICS", "ELEMENTWISE", "constant", "dot", "dot_scaled", "extern", "gather", "histogram", "reduction",
-           "torch_dtype", "WHOLE"]  # fmt: skip
 
 # --- integers ----------------------------------------------------------------------------------------------
 
@@ -182,80 +180,32 @@ ELEMENTWISE["select"] = _select
 # --- reductions --------------------------------------------------------------------------------------------
 
 
+_COMMUTE = {"add", "mul", "and", "or", "xor", "maxsi", "minsi", "maxui", "minui", "fadd", "fmul", *MAXIMUM}
+_AT_ONCE = {"fadd": torch.sum, "fmul": torch.prod}
+
+
 def reduction(name: str) -> Callable[[Tensor, int], Tensor] | None:
     """A reduction (x, dim) -> tensor whose combine function is the one operation `name`, or None.
 
     x is written out along dim. Sums and products of floating point are made in an order of torch's: in blocks and
     pairs, whose error grows with the logarithm of the length, as on a card. Each of float16's and bfloat16's rounds.
     """
-    return _REDUCTIONS.get(name)
+    return functools.partial(_reduced, name) if name in _COMMUTE else None
 
 
-def _keeping(operation: Callable) -> Callable:
-    """Sums and products of integers in their own dtype: they wrap around."""
+def _reduced(name: str, x: Tensor, dim: int) -> Tensor:
+    if name in _AT_ONCE and x.dtype.itemsize > 2:
+        return _AT_ONCE[name](x, dim)
+    if name in MAXIMUM:
+        result = torch.amax(x, dim) if name.startswith("max") else torch.amin(x, dim)
+        if not ((result == 0) | result.isnan()).any():  # torch gives either zero, and NaN where one is there
+            return result
+    while (length := x.shape[dim]) > 1:
+        half, rest = length // 2, x.narrow(dim, length - length % 2, length % 2)
+        x = ELEMENTWISE[name](x.narrow(dim, 0, half), x.narrow(dim, half, half))
+        x = torch.cat([x, rest], dim) if length % 2 else x
+    return x.squeeze(dim)
 
-    def call(x: Tensor, dim: int) -> Tensor:
-        if x.dtype == torch.bool:
-            return operation(x.to(torch.int8), dim, dtype=torch.int8).bitwise_and(1).bool()
-        return operation(x, dim, dtype=x.dtype)
-
-    return call
-
-
-def _greatest(sign: int, propagates: bool) -> Callable:
-    """The maximum (sign 1) or minimum (-1) of floating point numbers, with +0 above -0."""
-    pick, ignored = (torch.amax, float("-inf")) if sign > 0 else (torch.amin, float("inf"))
-
-    def call(x: Tensor, dim: int) -> Tensor:
-        result = pick(x, dim)
-        if not propagates and result.isnan().any():
-            unknown = x.isnan()
-            result = torch.where(unknown.all(dim), float("nan"), pick(torch.where(unknown, ignored, x), dim))
-        zero = result == 0
-        if zero.any():
-            wins = ((x == 0) & (torch.signbit(x) != (sign > 0))).any(dim)  # a zero of the sign that wins is there
-            result = torch.where(zero, torch.where(wins == (sign > 0), 0.0, -0.0), result)
-        return result.to(x.dtype)
-
-    return call
-
-
-def _flipped(pick: Callable) -> Callable:
-    """Unsigned: the sign bit turned over makes them comparable as signed ones."""
-
-    def call(x: Tensor, dim: int) -> Tensor:
-        if x.dtype == torch.bool:
-            return pick(x, dim)
-        top = torch.iinfo(x.dtype).min
-        return pick(x ^ top, dim) ^ top
-
-    return call
-
-
-def _folded(operation: Callable, at_once: Callable | None = None) -> Callable:
-    """In halves; `at_once` for dtypes in which it does the same."""
-
-    def call(x: Tensor, dim: int) -> Tensor:
-        if at_once is not None and x.dtype.itemsize > 2:
-            return at_once(x, dim)
-        while x.shape[dim] > 1:
-            half = x.shape[dim] // 2
-            rest = x.narrow(dim, 2 * half, x.shape[dim] - 2 * half)
-            x = operation(x.narrow(dim, 0, half), x.narrow(dim, half, half))
-            x = torch.cat([x, rest], dim) if rest.shape[dim] else x
-        return x.squeeze(dim)
-
-    return call
-
-
-_REDUCTIONS: dict[str, Callable] = {
-    "fadd": _folded(torch.add, torch.sum), "fmul": _folded(torch.mul, torch.prod),
-    "add": _keeping(torch.sum), "mul": _keeping(torch.prod),
-    "maxnumf": _greatest(1, False), "maximumf": _greatest(1, True), "minnumf": _greatest(-1, False),
-    "minimumf": _greatest(-1, True), "maxsi": torch.amax, "minsi": torch.amin, "maxui": _flipped(torch.amax),
-    "minui": _flipped(torch.amin), "and": _folded(torch.bitwise_and), "or": _folded(torch.bitwise_or),
-    "xor": _folded(torch.bitwise_xor),
-}  # fmt: skip
 
 # --- the rest ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ raises an exception when the program runs needs no check here: whoever runs what
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from functools import partial
@@ -23,10 +24,7 @@ MAX_OPERATIONS = 20_000
 MAX_EXPANDED = 1_000_000  # operations, with each call counted as what it calls
 MAX_DEPTH = 50  # of regions, and of calls
 MAX_ELEMENTS = 2**20  # of a block, as Triton has it
-_FIELDS = {"void": [], "int": ["name"], "float": ["name"], "pointer": ["element", "space"], "function": ["parts"],
-           "block": ["element", "shape"], "descriptor": ["element", "shape", "signed"]}  # fmt: skip
 _ATTRIBUTES = {"get_int32_attr", "get_unit_attr", "get_disable_loop_licm_attr"}
-_OPEN = {"if_op", "map_elementwise"}  # their arguments do not tell the types of their results
 _INFINITE = {"inf", "-inf", "nan"}  # JSON has no numbers for these
 
 
@@ -46,14 +44,15 @@ def to_data(program: Program) -> dict:
     """The program as lists, numbers and texts."""
     writer = _Writer()
     functions = [writer.function(each) for each in program.functions.values()]
-    return {"files": program.files, "types": writer.types, "constants": writer.constants, "functions": functions}
+    return {"files": writer.files, "types": writer.types, "constants": writer.constants, "functions": functions}
 
 
 class _Writer:
     def __init__(self):
+        self.files: list[str] = []
         self.types: list[list] = []
         self.constants: list[list] = []
-        self.shared: dict[Type | Value, int] = {}  # the numbers of types and constants
+        self.shared: dict[str | Type | Value, int] = {}  # the numbers of files, types and constants
 
     def function(self, function: Function) -> list:
         self.blocks = {block: i for i, block in enumerate(function.region.blocks)}
@@ -64,20 +63,18 @@ class _Writer:
         return [function.name, type, is_public, function.noinline, promises, blocks]
 
     def define(self, values: list[Value]):
-        for each in values:
-            self.values[each] = len(self.values)
+        self.values.update(zip(values, itertools.count(len(self.values))))
 
     def block(self, block: Block) -> list[list]:
         self.define(block.arguments)
         return [self.operation(each) for each in block.operations]
 
     def operation(self, operation: Operation) -> list:
-        """[name, arguments, line, regions, types, attributes]; what is empty at the end is left away."""
-        name, where = operation.name, operation.location
-        row = [name, self.data(operation.args), 0 if where == NOWHERE else [where.file, where.line]]
-        row.append([self.block(region.blocks[0]) for region in operation.regions])
-        row.append([self.data(each.type) for each in operation.results] if name in _OPEN else [])
-        row.append(operation.attributes)
+        """[name, arguments, line, regions, attributes]; what is empty at the end is left away."""
+        where = operation.location
+        line = [self.share(where.file, self.files, where.file), where.line] if where.file else 0
+        row = [operation.name, self.data(operation.args), line]
+        row += [self.block(region.blocks[0]) for region in operation.regions], operation.attributes
         self.define(operation.results)
         while not row[-1] and len(row) > 2:
             row.pop()
@@ -88,17 +85,19 @@ class _Writer:
         if isinstance(given, (list, tuple)):
             return [self.data(each) for each in given]
         if isinstance(given, Type):
-            return self.share(given, self.types, [given.kind, *(getattr(given, name) for name in _FIELDS[given.kind])])
+            return self.share(given, self.types, list(vars(given).values()))
         if isinstance(given, Value):
             return -1 - self.share(given, self.constants, given.constant) if given.constant else self.values[given]
         if isinstance(given, Block):
             return self.blocks[given]
+        if isinstance(given, Function):
+            return given.name
         if isinstance(given, Enum):
             return f"{given.kind}.{given.name}"
         return str(given) if isinstance(given, float) and not math.isfinite(given) else given
 
-    def share(self, given: Type | Value, rows: list, parts: list | tuple) -> int:
-        """The number of a type or constant, which is written once."""
+    def share(self, given: str | Type | Value, rows: list, parts) -> int:
+        """The number of a file, type or constant, which is written once."""
         if given not in self.shared:
             rows.append(self.data(parts))
             self.shared[given] = len(rows) - 1
@@ -144,13 +143,15 @@ def _valid(type: Type) -> Type:
     elif kind == "pointer":
         _need(element.kind in ("int", "float", "pointer", "block"), "a pointer to nothing")
     else:
-        _need(all(each.kind not in ("void", "function") for part in type.parts for each in part), "no function")
+        parts = [each.kind for part in type.parts for each in part]
+        _need(kind == "function" and not {"void", "function"} & {*parts}, "no function")
     return type
 
 
 class _Reader:
     def __init__(self, data):
-        self.program = Program({}, [_is(str, each) for each in data["files"]])
+        self.program = Program()
+        self.files = [_is(str, each) for each in data["files"]]
         self.types: list[Type] = []
         for row in data["types"]:
             self.types.append(self.new_type(*row))
@@ -159,7 +160,7 @@ class _Reader:
         self.sizes: dict[str, int] = {}  # by function: its operations, at last with those of what it calls
         self.calls: dict[str, list[str]] = {}
         self.arguments = {"v": self.value, "o": self.value, "t": self.type, "x": _enum, "b": self.target, "n": _number,
-                          "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
+                          "f": self.callee, "y": partial(_is, bool), "s": partial(_is, str)}  # fmt: skip
         rows = data["functions"]
         for row in rows:
             self.declare(*row)
@@ -174,14 +175,11 @@ class _Reader:
     def type(self, number) -> Type:
         return self.types[_number(number, 0)]
 
-    def new_type(self, kind: str, *given) -> Type:
-        read = {
-            "name": str, "element": self.type, "space": _number, "signed": partial(_is, bool),
-            "shape": lambda shape: tuple(map(_number, shape)),
-            "parts": lambda parts: tuple(tuple(map(self.type, part)) for part in parts),
-        }  # fmt: skip
-        fields = {name: read[name](each) for name, each in zip(_FIELDS[kind], given, strict=True)}
-        return _valid(Type(kind, **fields))
+    def new_type(self, kind: str, name: str, element, shape, parts, signed, space) -> Type:
+        element = None if element is None else self.type(element)
+        inputs, outputs = (tuple(map(self.type, part)) for part in parts)
+        shape = tuple(map(_number, shape))
+        return _valid(Type(kind, _is(str, name), element, shape, (inputs, outputs), _is(bool, signed), _number(space)))
 
     def constant(self, method: str, argument) -> Value:
         type = CONSTANTS.get(method)
@@ -209,10 +207,8 @@ class _Reader:
     def body(self, function: Function, rows: list):
         self.values: list[Value | None] = []  # None: not to be seen from here
         self.calls[function.name] = self.called = []
-        self.blocks = [Block(function.region) for _ in rows]
+        self.blocks = [Block(function.region, (Value(self.type(n)) for n in types)) for types, _ in rows]
         before = self.count
-        for block, (types, _) in zip(self.blocks, rows):
-            block.arguments = [Value(self.type(n)) for n in types]
         _same(function.entry.arguments, function.type.parts[0])
         for i, (block, (_, operations)) in enumerate(zip(self.blocks, rows)):
             self.at = i
@@ -230,6 +226,10 @@ class _Reader:
     def target(self, number) -> Block:
         """The front end branches forwards only: loops are operations of their own."""
         return self.blocks[_number(number, self.at + 1)]
+
+    def callee(self, name) -> Function:
+        self.called.append(name)
+        return self.program.functions[name]
 
     def size(self, name: str, depth: int = 0) -> int:
         """How many operations a function is, with those of what it calls."""
@@ -252,25 +252,17 @@ class _Reader:
         _need(all(each.name not in TERMINATORS for each in block.operations[:-1]), "an operation after the end")
         return block.operations[-1] if block.operations else Operation("yield_op", [[]], [])
 
-    def operation(self, depth: int, name: str, args, where=0, regions=(), types=(), attributes=None) -> Operation:
+    def operation(self, depth: int, name: str, args, where=0, regions=(), attributes=None) -> Operation:
         _need(name in OPERATIONS, "no operation")
         letters = next((each for each in OPERATIONS[name][0] if len(each) == len(args)), None)
         _need(letters is not None, f"{name} of {len(args)} arguments")
         args = [self.argument(letter, each) for letter, each in zip(letters, args)]
         if where != 0:
-            where = Location(_number(where[0], 0, len(self.program.files) - 1), _number(where[1], 0))
-        if name == "call":
-            callee = self.program.functions[args[0]]
-            self.called.append(callee.name)
-            _same(args[1], callee.type.parts[0])
-            found = callee.type.parts[1]
-        else:
-            found = map(self.type, types) if name in _OPEN else results(name, args)
-        made = Operation(name, args, [Value(_valid(each)) for each in found], where or NOWHERE)
+            where = Location(self.files[_number(where[0], 0)], _number(where[1], 0))
+        made = Operation(name, args, [Value(_valid(each)) for each in results(name, args)], where or NOWHERE)
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")
             made.attributes[key] = [method, *map(_number, numbers)]
-        self.check_operands(made)
         expected_inside = inside(made)
         _need(len(regions) == len(expected_inside), "regions")
         for rows, expected in zip(regions, expected_inside):
@@ -278,20 +270,9 @@ class _Reader:
         self.values += made.results
         return made
 
-    def check_operands(self, operation: Operation):
-        """What the rules for the results do not look at."""
-        name, args = operation.name, operation.args
-        if name == "if_op":
-            _same(args[:1], [BOOL])
-        elif name == "for_op":
-            _same(args[:3], [args[0].type] * 3)
-        elif name in ("reduce", "scan", "map_elementwise"):
-            _number(args[1], 0, 64)
-
     def region(self, rows, depth: int, inputs: list[Type], end: str, outputs: list[Type]) -> Region:
         region, before = Region(), len(self.values)
-        block = Block(region)
-        block.arguments = [Value(each) for each in inputs]
+        block = Block(region, map(Value, inputs))
         last = self.operations(block, rows, depth)
         if last.name in TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")

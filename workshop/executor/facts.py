@@ -56,10 +56,7 @@ class Facts:
 
     def _has(self, operation: Operation, names: set[str]) -> bool:
         """Whether there is an operation of these names in the regions of one, or in the function that it calls."""
-        regions = operation.regions
-        if operation.name == "call":
-            regions = [self.program.functions[operation.args[0]].region]
-        blocks = [block for region in regions for block in region.blocks]
+        blocks = [block for region in operation.bodies for block in region.blocks]
         return any(each.name in names or self._has(each, names) for block in blocks for each in block.operations)
 
     def _only_operation(self, body: Block) -> str:
@@ -69,7 +66,7 @@ class Facts:
             return ""
         if first.name != "call":
             return first.name
-        blocks = self.program.functions[first.args[0]].region.blocks
+        blocks = first.args[0].region.blocks
         return self._only_operation(blocks[0]) if len(blocks) == 1 else ""
 
 
@@ -105,13 +102,10 @@ def _sources(program: Program, counts: Callable = _is_pointer) -> dict[Value, li
     """
     found: dict[Value, list[Value]] = {}
     for operation in program.operations():
-        regions, made = operation.regions, list(operation.results)
-        if operation.name == "call":
-            regions = [program.functions[operation.args[0]].region]
-        given = list(values(operation.args))
-        blocks = [region.blocks[0] for region in regions if region.blocks]
+        made, given = list(operation.results), list(values(operation.args))
+        blocks = [region.blocks[0] for region in operation.bodies if region.blocks]
         blocks += [each for each in operation.args if isinstance(each, Block)]
-        for region in regions:
+        for region in operation.bodies:
             given += _handed(region)
         for block in blocks:
             made += block.arguments
@@ -121,13 +115,7 @@ def _sources(program: Program, counts: Callable = _is_pointer) -> dict[Value, li
     return {value: given for value, given in found.items() if given}
 
 
-_known: dict[int, tuple[Program, Facts]] = {}
-
-
 def about(program: Program) -> Facts:
     """The Facts of a program, found once."""
-    if id(program) not in _known:
-        while len(_known) > 256:
-            del _known[next(iter(_known))]
-        _known[id(program)] = program, Facts(program)
-    return _known[id(program)][1]
+    program.facts = program.facts or Facts(program)
+    return program.facts

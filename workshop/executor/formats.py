@@ -36,9 +36,6 @@ FORMATS = [Format(*row) for row in (
 DTYPES = {each.mlir: each.dtype for each in FORMATS}
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
-# Conversions to float8 give the largest number where others give infinity (PTX: satfinite).
-LARGEST = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0, torch.float8_e4m3fnuz: 240.0,
-           torch.float8_e5m2fnuz: 57344.0}  # fmt: skip
 
 
 def torch_dtype(type: Type) -> torch.dtype:
@@ -103,14 +100,24 @@ def zero_extended(x: Tensor) -> Tensor:
 # --- between floating point formats ------------------------------------------------------------------------
 
 
+def odd_sum(x: Tensor, y: Tensor) -> Tensor:
+    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
+    total = x + y
+    part = total - x
+    error = (x - (total - part)) + (y - part)  # exactly
+    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
+    outward = (error > 0) == (total > 0)
+    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
+
+
 def narrowed(x: Tensor, dtype: torch.dtype, toward_zero: bool = False) -> Tensor:
     """Floating point as a dtype of no more bits, rounded once: to nearest, ties to even, or toward zero."""
     if x.dtype == torch.float64 and dtype.itemsize < 4:
         # torch goes by float32 and rounds twice. Rounded to odd there, the second rounding gives what one gives.
         single = narrowed(x, torch.float32, toward_zero=True)
         x = (bits(single) | (single != x)).view(torch.float32)
-    if dtype in LARGEST and not toward_zero:
-        x = x.clamp(-LARGEST[dtype], LARGEST[dtype])
+    if dtype.is_floating_point and dtype.itemsize == 1 and not toward_zero:
+        x = x.clamp(-torch.finfo(dtype).max, torch.finfo(dtype).max)  # others give infinity (PTX: satfinite)
     result = x.to(dtype)
     if toward_zero:
         result = (bits(result) - (result.to(x.dtype).abs() > x.abs()).to(SIGNED[dtype.itemsize])).view(dtype)
@@ -131,25 +138,20 @@ def _float(x: Tensor, dtype: torch.dtype, mode=None) -> Tensor:
 # --- between integers and floating point -------------------------------------------------------------------
 
 
-def _from_signed(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Rounded once."""
-    if x.dtype == torch.bool:
-        x = -x.to(torch.int8)
-    if dtype != torch.bfloat16 or x.dtype.itemsize < 4:
-        return x.to(dtype)  # float16 as well: where float32 would have to round, float16 is infinite
-    if x.dtype == torch.int64:  # the low bits into one, so that float64 holds it
-        x = torch.where(x.abs() >> 53 != 0, (x & ~0xFFF) | ((x & 0xFFF) != 0).long() << 11, x)
-    return narrowed(x.double(), dtype)
+def _from_integers(signed: bool) -> Callable:
+    """Rounded once. To float16 as well: where float32 would have to round, float16 is infinite."""
 
+    def convert(x: Tensor, dtype: torch.dtype) -> Tensor:
+        if x.dtype == torch.bool:
+            x = -x.to(torch.int8) if signed else x.to(torch.int8)
+        if dtype != torch.bfloat16 or x.dtype.itemsize < 4:
+            return (x if signed else x.view(UNSIGNED[x.dtype.itemsize])).to(dtype)
+        if x.dtype == torch.int32:
+            return narrowed((x if signed else zero_extended(x)).double(), dtype)
+        high = x >> 32 if signed else x >> 32 & 0xFFFFFFFF
+        return narrowed(odd_sum(high.double() * 2.0**32, (x & 0xFFFFFFFF).double()), dtype)
 
-def _from_unsigned(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """Rounded once."""
-    if dtype.itemsize >= 4 and x.dtype != torch.bool:
-        return x.view(UNSIGNED[x.dtype.itemsize]).to(dtype)
-    if x.dtype != torch.int64:
-        return _from_signed(zero_extended(x), dtype)
-    halved = (x >> 1 & torch.iinfo(torch.int64).max) | (x & 1)
-    return torch.where(x < 0, _from_signed(halved, dtype) * 2, _from_signed(x, dtype))
+    return convert
 
 
 def saturated(x: Tensor, dtype: torch.dtype, signed: bool = True) -> Tensor:
@@ -157,23 +159,18 @@ def saturated(x: Tensor, dtype: torch.dtype, signed: bool = True) -> Tensor:
 
     NaN is 0, or the highest bit alone where float64 or 64 bits take part (PTX: cvt).
     """
-    least, most = torch.iinfo(dtype).min, torch.iinfo(dtype).max
-    above = -float(least) if signed else -2.0 * least
+    kind = np.dtype(f"{'i' if signed else 'u'}{dtype.itemsize}")
+    least, most = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+    above = 2.0 * (most // 2 + 1)
     if signed:
         low, high = torch.aminmax(x)
         if low >= least and high < above:
             return x.to(dtype)
-    of_nan = least if torch.float64 == x.dtype or dtype == torch.int64 else 0
-    x = x.double()
-    if signed:
-        inside = torch.where((x >= least) & (x < above), x, 0).to(dtype)
-        result = torch.where(x < least, least, torch.where(x >= above, most, inside))
-    else:
-        inside = torch.where((x > -1) & (x < above), x, 0)
-        upper = inside >= above / 2  # by the sign bit, and what is left of it
-        result = torch.where(upper, inside - above / 2, inside).to(dtype) ^ torch.where(upper, least, 0).to(dtype)
-        result = torch.where(x >= above, -1, result)
-    return torch.where(x.isnan(), of_nan, result)
+    of_nan = torch.iinfo(dtype).min if torch.float64 == x.dtype or dtype == torch.int64 else 0
+    values = x.double().numpy()
+    inside = np.where((values > least - 1) & (values < above), values, 0).astype(kind)
+    found = np.where(values >= above, np.array(most, kind), np.where(values <= least, np.array(least, kind), inside))
+    return torch.where(x.isnan(), of_nan, torch.from_numpy(found.view(f"i{dtype.itemsize}")))
 
 
 def _to_integers(signed: bool) -> Callable:
@@ -196,7 +193,8 @@ def _typed(convert: Callable) -> Callable:
 
 
 CONVERSIONS: dict[str, Callable] = {name: _typed(convert) for name, convert in {
-    "fp_to_fp": _float, "fp_ext": _float, "fp_trunc": _float, "si_to_fp": _from_signed, "ui_to_fp": _from_unsigned,
+    "fp_to_fp": _float, "fp_ext": _float, "fp_trunc": _float, "si_to_fp": _from_integers(True),
+    "ui_to_fp": _from_integers(False),
     "fp_to_si": _to_integers(True), "fp_to_ui": _to_integers(False), "int_cast": _integer_cast,
     "bitcast": Tensor.view, "ptr_to_int": Tensor.view, "int_to_ptr": Tensor.view,
 }.items()}  # fmt: skip

@@ -12,7 +12,6 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import triton
@@ -96,16 +95,12 @@ def _python_builder(target: GPUTarget) -> Iterator[None]:
     instead += [(semantic, "ir", _ENUMERATIONS), (semantic, "driver", driver)]
     if hasattr(triton.language, "target_info"):  # since Triton 3.5
         instead.append((triton.language.target_info, "driver", driver))
-    with _one_at_a_time:
+    with _one_at_a_time, contextlib.ExitStack() as after:
         _Reader.places = {}
-        real = [(owner, name, getattr(owner, name)) for owner, name, _ in instead]
-        try:
-            for owner, name, value in instead:
-                setattr(owner, name, value)
-            yield
-        finally:
-            for owner, name, value in real:
-                setattr(owner, name, value)
+        for owner, name, value in instead:
+            after.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+        yield
 
 
 class _Reader(code_generator.CodeGenerator):
@@ -201,10 +196,6 @@ class Block(ir.Block):
     arg = _element("arguments")
     get_parent = _attribute("region")
 
-    def __init__(self, region: Region | None = None, types=()):
-        super().__init__(region)
-        self.arguments = [Handle(each) for each in types]
-
     def add_argument(self, type):
         self.arguments.append(Handle(type))
         return self.arguments[-1]
@@ -227,7 +218,7 @@ class Block(ir.Block):
 
 class Function(ir.Function):
     def add_entry_block(self):
-        return Block(self.region, self.type.parts[0])
+        return Block(self.region, map(Handle, self.type.parts[0]))
 
     def args(self, number):
         return self.entry.arg(number)
@@ -257,14 +248,12 @@ class Module(ir.Program):
         return name in self.functions
 
     def finish(self) -> ir.Program:
-        """The program as data: aliases resolved, lines with the files that they belong to."""
-        files: list[str] = []
+        """The program as data: aliases resolved."""
         for function in self.functions.values():
             _remove_unreached(function.region)
         for operation in self.operations():
             operation.args = [_resolved(arg) for arg in operation.args]
-            operation.location = _located(operation.location, files)
-        return ir.Program(dict(self.functions), files)
+        return ir.Program(dict(self.functions))
 
 
 def _remove_unreached(region: Region) -> None:
@@ -282,23 +271,8 @@ def _resolved(arg):
     return [_resolved(each) for each in arg] if isinstance(arg, list) else arg
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of the source as a location."""
-
-    file: str
-    line: int
-    column: int
-
-    get_name = _always("")  # Triton 3.9
-
-
-def _located(where, files: list[str]) -> Location:
-    if not isinstance(where, Line) or where.file.startswith(_LIBRARY):
-        return NOWHERE
-    if where.file not in files:
-        files.append(where.file)
-    return Location(files.index(where.file), where.line)
+def _line(file: str, line: int, column: int) -> Location:
+    return NOWHERE if file.startswith(_LIBRARY) else Location(file, line)
 
 
 _CONDITIONS = {"if_op": "scf.if", "condition_op": "scf.condition", "cond_branch": "cf.cond_br"}
@@ -317,11 +291,11 @@ class Builder:
 
     get_loc = _attribute("location")
     get_insertion_point = _attribute("point")
-    create_loc = staticmethod(Line)
+    create_loc = staticmethod(_line)
 
     def set_loc(self, *where):
         Builder.current = self
-        self.location = Line(*where) if len(where) == 3 else where[0]
+        self.location = _line(*where) if len(where) == 3 else where[0] or NOWHERE
 
     def create_name_loc(self, name, location=NOWHERE):
         return location
@@ -353,7 +327,7 @@ class Builder:
         return Block(self.point[0] and self.point[0].region)
 
     def create_block_with_parent(self, region, types):
-        block = Block(region, types)
+        block = Block(region, map(Handle, types))
         self.set_insertion_point_to_start(block)
         return block
 
@@ -372,8 +346,8 @@ class Builder:
         return Type("descriptor", element=block.element, shape=block.shape, signed=bool(signed))
 
     def __getattr__(self, name: str):
-        if name.startswith("create_"):
-            return self._recorder(name[7:])
+        if name.startswith("create_") or name in ("call", "ret"):
+            return self._recorder(name.removeprefix("create_"))
         if name in TYPES:
             return lambda: TYPES[name]
         if name in CONSTANTS:
@@ -387,14 +361,14 @@ class Builder:
 
     # operations
 
-    def record(self, name: str, args, types: list[Type] | None = None) -> Operation:
-        """Puts an operation where the builder stands. types: of its results, where `results` does not know them."""
+    def record(self, name: str, args) -> Operation:
+        """Puts an operation where the builder stands."""
         Builder.current = self
         args = [_argument(each) for each in args]
-        if name in _CONDITIONS and args[0].type != BOOL:  # in the words of MLIR's verifier, at the line where it is
-            given = f"must be 1-bit signless integer, but got '{args[0].type}'"
-            raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 {given}")
-        made = [Handle(each) for each in (results(name, args) if types is None else types)]
+        if name in _CONDITIONS and (type := next(ir.values(args)).type) != BOOL:
+            # in the words of MLIR's verifier, at the line where it is
+            raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 must be 1-bit signless integer, but got '{type}'")
+        made = [Handle(each) for each in results(name, args)]
         operation = Operation(name, args, made, self.location, (Region() for _ in range(REGIONS.get(name, 0))))
         block, before = self.point
         block.operations.insert(block.operations.index(before) if before else len(block.operations), operation)
@@ -404,7 +378,10 @@ class Builder:
         def create(*args, **named):
             args = (*args, *named.values())
             made = self.record(name, [args] if name in ("reduce_ret", "scan_ret") else args)
-            if name in REGIONS:
+            if name in ("for_op", "if_op"):  # the front end makes the blocks of the others
+                for region, (inputs, *_) in zip(made.regions, inside(made)):
+                    Block(region, map(Handle, inputs))
+            if name in REGIONS or name == "call":
                 return made
             return made.results[0] if len(made.results) == 1 else made.results
 
@@ -413,36 +390,15 @@ class Builder:
     def create_int_cast(self, value, type, signed):
         return value if value.type == type else self.record("int_cast", [value, type, signed]).results[0]
 
-    def call(self, function, args):
-        return self.record("call", [function.name, args], function.type.parts[1])
 
-    def ret(self, values):
-        return self.record("ret", [values])
-
-    def create_for_op(self, *args):
-        return self.with_blocks(self.record("for_op", args))
-
-    def create_if_op(self, types, condition, has_else):
-        return self.with_blocks(self.record("if_op", [condition, has_else], types))
-
-    def with_blocks(self, operation: Operation) -> Operation:
-        """An operation of which the front end makes no blocks itself."""
-        for region, (inputs, *_) in zip(operation.regions, inside(operation)):
-            Block(region, inputs)
-        return operation
-
-    def create_while_op(self, types, initial):
-        return self.record("while_op", [initial])
-
-    def create_map_elementwise(self, operands, types, pack):
-        return self.record("map_elementwise", [operands, pack], types)
+_DATA = ir.Value, ir.Block, ir.Function, Type, bool, int, float, str
 
 
 def _argument(value):
     """An argument as data: members of Triton's enumerations by name."""
     if isinstance(value, core.constexpr):
         value = value.value
-    if isinstance(value, (ir.Value, ir.Block, Type)) or value is None or type(value) in (bool, int, float, str):
+    if value is None or isinstance(value, _DATA):
         return value
     if isinstance(value, (list, tuple, core.tuple)):  # 3.4 gives shapes as its own tuple
         return [_argument(each) for each in value]

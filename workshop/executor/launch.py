@@ -5,15 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import operator
+from dataclasses import dataclass, field, replace
 
 import torch
 import triton.language as tl
 
 from . import front_end
 from .facts import about
-from .formats import FORMATS, torch_dtype
+from .formats import FORMATS, UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
 from .program import Program, Type
@@ -23,20 +23,26 @@ from .values import View
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
 MOST_AT_ONCE = 1 << 18  # programs, where only their addresses are wanted
 MOST_PROGRAMS = (1 << 31) - 1, 65_535, 65_535  # of a grid's axes, on every card
-UNSIGNED = {f"u{bits}": (getattr(torch, f"uint{bits}"), getattr(torch, f"int{bits}")) for bits in (8, 16, 32, 64)}
-# How a signature writes the type of a tensor, and the dtype that stands for numbers of a type.
-TYPES = {each.dtype: each.name for each in FORMATS} | {dtype: name for name, (dtype, _) in UNSIGNED.items()}
-NUMBERS = {each.name: each.dtype for each in FORMATS} | {"u1": torch.bool} | {n: d for n, (_, d) in UNSIGNED.items()}
+# How a signature writes the type of a tensor.
+TYPES = {each.dtype: each.name for each in FORMATS} | {each: f"u{8 * each.itemsize}" for each in UNSIGNED.values()}
 NOTHING, FINISHED = Watch(), object()
 
 
 @dataclass(frozen=True)
 class Specialisation:
-    """What a launch tells the compiler. signature, constants and attributes are those of `front_end.lower`."""
+    """What a launch tells the compiler. signature, constants and attributes are those of `front_end.lower`.
 
-    signature: dict
-    constants: dict
-    attributes: dict
+    leaves: by path, the label, value and type of each argument that is not a constant, in the kernel's order.
+    """
+
+    signature: dict = field(default_factory=dict)
+    constants: dict = field(default_factory=dict)
+    attributes: dict = field(default_factory=dict)
+    leaves: dict = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> list[tuple[str, object, str]]:
+        return list(self.leaves.values())
 
     @functools.cached_property
     def key(self) -> tuple:
@@ -68,48 +74,45 @@ def _number(value):
 
 def specialise(kernel, bound: dict) -> Specialisation:
     """As Triton's launcher does: types, numbers that are 1 as constants, and what is divisible by 16."""
-    signature, constants, attributes = {}, {}, {}
+    special = Specialisation()
     for position, parameter in enumerate(kernel.params):
-        name, value = parameter.name, bound[parameter.name]
+        value, forced = bound[parameter.name], parameter.annotation_type or None
         if parameter.is_constexpr:
-            signature[name] = "constexpr"
-            constants[(position,)] = value.value if isinstance(value, tl.constexpr) else value
-            continue
-        forced = parameter.annotation_type or None
+            value = tl.constexpr(value)
         plainly = parameter.do_not_specialize or isinstance(forced, str) and forced[:2] in ("fp", "bf", "u1")
-        signature[name] = _typed(value, (position,), constants, attributes, not plainly, name, forced)
-    return Specialisation(signature, constants, attributes)
+        special.signature[parameter.name] = _noted(special, value, (position,), not plainly, parameter.name, forced)
+    return special
 
 
-def _typed(value, path: tuple, constants: dict, attributes: dict, specialised: bool, name: str, forced=None):
-    """The type of one argument, as Triton's compiler writes it; notes its constants and attributes by path."""
+def _noted(special: Specialisation, value, path: tuple, specialised: bool, label: str, forced=None):
+    """The type of one argument, as Triton's compiler writes it; notes what else is to be known of it."""
     if isinstance(value, (tuple, list)):
-        made = [_typed(each, (*path, i), constants, attributes, specialised, name) for i, each in enumerate(value)]
-        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+        kinds = [_noted(special, each, (*path, i), specialised, f"{label}[{i}]") for i, each in enumerate(value)]
+        return type(value)(*kinds) if hasattr(value, "_fields") else tuple(kinds)
+    forced = forced if isinstance(forced, str) else None
+    seen = type(value) is int and specialised and not forced  # Triton looks at the number
+    is_aligned, kind = seen and value % 16 == 0, "constexpr"
     if isinstance(value, tl.constexpr):
         value = value.value
-        constants[path] = value
-        return "constexpr"
-    if value is None or type(value) is int and value == 1 and specialised and not isinstance(forced, str):
-        constants[path] = value
-        return "constexpr"
-    if hasattr(value, "block_shape") and hasattr(value, "base"):  # a tensor descriptor that the host made
-        kind = TYPES[value.base.dtype]
-        return f"tensordesc<{kind}{list(value.block_shape)}>"
-    if isinstance(value, torch.Tensor) or hasattr(value, "data_ptr"):
+    elif value is None or seen and value == 1 or hasattr(value, "fn") or isinstance(value, (str, tl.dtype)):
+        pass
+    elif hasattr(value, "block_shape") and hasattr(value, "base"):  # a tensor descriptor that the host made
+        kind = f"tensordesc<{TYPES[value.base.dtype]}{list(value.block_shape)}>"
+    elif isinstance(value, torch.Tensor) or hasattr(value, "data_ptr"):
         if value.dtype not in TYPES:
-            raise TypeError(f"{name}: Triton has no type for a tensor of {value.dtype}")
-        if value.data_ptr() % 16 == 0:
-            attributes[path] = [["tt.divisibility", 16]]
-        return "*" + TYPES[value.dtype]
-    if isinstance(value, (bool, int, float)):
-        if type(value) is int and value % 16 == 0 and specialised and not isinstance(forced, str):
-            attributes[path] = [["tt.divisibility", 16]]
-        return forced if isinstance(forced, str) else _number_type(value)
-    if hasattr(value, "fn") or isinstance(value, (str, tl.dtype)) or callable(value):
-        constants[path] = value
-        return "constexpr"
-    raise TypeError(f"{name}: a kernel takes tensors and numbers, not {type(value).__name__}")
+            raise TypeError(f"{label}: Triton has no type for a tensor of {value.dtype}")
+        kind, is_aligned = "*" + TYPES[value.dtype], value.data_ptr() % 16 == 0
+    elif isinstance(value, (bool, int, float)):
+        kind = forced or _number_type(value)
+    elif not callable(value):
+        raise TypeError(f"{label}: a kernel takes tensors and numbers, not {type(value).__name__}")
+    if is_aligned:
+        special.attributes[path] = [["tt.divisibility", 16]]
+    if kind == "constexpr":
+        special.constants[path] = value
+    else:
+        special.leaves[path] = label, value, kind
+    return kind
 
 
 def _number_type(value: bool | int | float) -> str:
@@ -120,20 +123,6 @@ def _number_type(value: bool | int | float) -> str:
     return "i32" if -(1 << 31) <= value < 1 << 31 else "i64" if -(1 << 63) <= value < 1 << 63 else "u64"
 
 
-def leaves(bound: dict, special: Specialisation, names: list[str]) -> Iterator[tuple[str, object, str]]:
-    """The arguments that are not constants, in the kernel's order: label, value, type."""
-
-    def walk(label, value, kind):
-        if isinstance(kind, tuple):
-            for i, (each, inner) in enumerate(zip(value, kind)):
-                yield from walk(f"{label}[{i}]", each, inner)
-        elif kind != "constexpr":
-            yield label, value, kind
-
-    for name in names:
-        yield from walk(name, bound[name], special.signature[name])
-
-
 def grid_of(grid, bound: dict) -> tuple[int, int, int]:
     """The grid of a launch. Raises TypeError and ValueError where no card can launch it."""
     grid = grid(dict(bound)) if callable(grid) else grid
@@ -141,18 +130,13 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
         raise TypeError(f"a launch grid is a tuple, such as ({grid!r},), not {type(grid).__name__}")
     if not 1 <= len(grid) <= 3:
         raise TypeError(f"a launch grid has one to three dimensions, not {len(grid)}")
-    sizes = []
-    for each in grid:
-        try:
-            sizes.append(each.__index__())
-        except AttributeError:
-            raise TypeError(f"a launch grid holds integers, not {each!r}") from None
-    for axis, (size, most) in enumerate(zip(sizes, MOST_PROGRAMS)):
-        if size > most:
-            raise ValueError(f"dimension {axis} of the launch grid is {size:,}: a card takes at most {most:,}")
-        if size < 0:
-            raise ValueError(f"dimension {axis} of the launch grid is {size}")
-    return (*sizes, 1, 1)[:3]
+    for axis, (size, most) in enumerate(zip(grid, MOST_PROGRAMS)):
+        if not hasattr(size, "__index__"):
+            raise TypeError(f"a launch grid holds integers, not {size!r}")
+        if not 0 <= size <= most:
+            told = f"{size:,}: a card takes at most {most:,}" if size > 0 else size
+            raise ValueError(f"dimension {axis} of the launch grid is {told}")
+    return (*map(operator.index, grid), 1, 1)[:3]
 
 
 # --- execution ---------------------------------------------------------------------------------------------
@@ -173,7 +157,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     total = math.prod(grid)
     numbers = torch.arange(total) if programs is None else programs
     facts = about(program)
-    memory = Memory(launch, watch, numbers, program.files, marks=facts.marks)
+    memory = Memory(launch, watch, numbers, facts.marks)
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
@@ -205,18 +189,11 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
         if kind.startswith("tensordesc"):
             address = torch.tensor([memory.register(label, value.base)])
             sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
-            nan = getattr(value, "padding", "zero") == "nan"
-            found.append((label, View(address, sizes, strides, [], value.block_shape, float("nan") if nan else 0.0)))
-            found += [(label, part) for part in sizes + strides]
-        elif kind.startswith("*"):
-            found.append((label, torch.tensor([memory.register(label, value)])))
+            padding = math.nan if getattr(value, "padding", "zero") == "nan" else 0.0
+            found.append((label, View(address, sizes, strides, [], tuple(value.block_shape), padding)))
+            found += [(label, n) for n in (*value.shape, *value.strides)]
         else:
-            dtype = NUMBERS[kind]
-            number = value - (1 << 64) if isinstance(value, int) and value >= 1 << 63 else value
-            if not dtype.is_floating_point and dtype != torch.bool:
-                bits = dtype.itemsize * 8
-                number = (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
-            found.append((label, torch.tensor([number], dtype=dtype)))
+            found.append((label, torch.tensor([memory.register(label, value)]) if kind.startswith("*") else value))
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
@@ -224,8 +201,10 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
 
 
 def _as(type: Type, value):
-    """Sizes and strides of a descriptor have the types that this Triton gives them."""
-    return value.to(torch_dtype(type)) if isinstance(value, torch.Tensor) and type.kind == "int" else value
+    """A number as the kernel gets it: sizes and strides of a descriptor have the types that this Triton gives them."""
+    if not isinstance(value, (bool, int, float)):
+        return value
+    return constant("", (value if type.kind == "float" else int(value),), type)
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:
@@ -260,8 +239,7 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
-        kinds = enumerate(special.signature[name] for name in kernel.arg_names)
-        places = {path: [[_PLACE, path]] for i, kind in kinds for path in _paths(kind, (i,))}
+        places = {path: [[_PLACE, path]] for path in special.leaves}
         if special.attributes != places:
             told = lowered(kernel, replace(special, attributes=places), options, target)
             _lowered[key] = _with_promises(told, special.attributes)
@@ -275,20 +253,11 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
 _PLACE = "place"  # the promise that says which argument this is
 
 
-def _paths(kind, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The places of the arguments that are not constants in one of this type."""
-    if isinstance(kind, tuple):
-        for i, inner in enumerate(kind):
-            yield from _paths(inner, (*path, i))
-    elif kind != "constexpr":
-        yield path
-
-
 def _with_promises(program: Program, attributes: dict) -> Program:
     """A program whose arguments say their places, with the promises of a launch instead. It shares the operations."""
     told = {number: attributes.get(each[_PLACE]) for number, each in program.kernel.promises.items()}
     kernel = replace(program.kernel, promises={number: dict(each) for number, each in told.items() if each})
-    return Program(program.functions | {kernel.name: kernel}, program.files)
+    return Program(program.functions | {kernel.name: kernel})
 
 
 def check_globals(kernel) -> None:
@@ -305,6 +274,4 @@ def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> L
     bound, options = bind(kernel, args, kwargs)
     special = specialise(kernel, bound)
     program = lowered(kernel, special, options)
-    arguments = list(leaves(bound, special, kernel.arg_names))
-    return execute(program, arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
-
+    return execute(program, special.arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)

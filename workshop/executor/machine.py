@@ -1,23 +1,27 @@
 """Runs a Program: all programs of a batch at once, in torch operations.
 
 Where programs take different ways (loops, conditions, an early return), those that do not take part are masked, as
-the lanes of a warp are. A method `do_NAME` is what the operation NAME does, where it is not a function of its operands.
+the lanes of a warp are. A method `do_NAME` is what the operation NAME does, where it is not a function of its operands:
+of the operation, the programs that take part (None: all) and the operation's arguments.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Generator
+from dataclasses import replace
 
 import torch
 
 from . import arithmetic
 from .endless import Rounds, equal
 from .facts import about
+from .formats import constant, torch_dtype
 from .memory import Memory
 from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
-from .program import Block, Location, Operation, Program, Unsupported, Value, values
+from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
 from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
@@ -39,6 +43,7 @@ from .values import (
     now,
     of,
     plain,
+    whole,
     without_doubt,
 )  # fmt: skip
 
@@ -62,7 +67,7 @@ class Step:
 
     def __init__(self, operation: Operation):
         name = operation.name
-        self.operation, self.where = operation, operation.location if operation.location.file >= 0 else None
+        self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
         self.method = None if self.control else METHODS.get(name)
         self.ends, self.says = name in TERMINATORS, name in SAYS
@@ -121,7 +126,7 @@ class Machine:
             rest = torch.div(rest, size, rounding_mode="floor")
         self.ids = tuple(ids)
         self.env, self.outside = {}, None
-        return self.function(self.program.kernel.name, arguments, None)
+        return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
 
@@ -131,7 +136,7 @@ class Machine:
         if found is None:
             constants = self.facts.constants
             if value.constant and value not in constants:
-                constants[value] = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
+                constants[value] = constant(value.constant[0], value.constant[1:], value.type)
             found = constants[value] if value in constants else self._around(value, self.outside)
             self.env[value] = found
         return found
@@ -166,7 +171,7 @@ class Machine:
 
     def whole(self, value: Value) -> torch.Tensor:
         """The value with all of its block's axes written out."""
-        return _whole(value, self.known(value))
+        return whole(value, self.known(value))
 
     def flat(self, value: Value) -> torch.Tensor:
         """The value of each program and lane, one behind the other."""
@@ -174,9 +179,9 @@ class Machine:
 
     # --- functions, blocks, branches --------------------------------------------------------------------
 
-    def function(self, name: str, arguments: list, on) -> Steps:
+    def function(self, function: Function, arguments: list, on) -> Steps:
         """Runs a function: blocks, and the branches between them that an early return makes. Returns its values."""
-        blocks = self.program.functions[name].region.blocks
+        blocks = function.region.blocks
         waiting: dict[Block, tuple] = {blocks[0]: (on, arguments)}
         results = None
         while waiting:
@@ -218,7 +223,7 @@ class Machine:
             elif step.method is not None:
                 if self.postpones and step.says:
                     continue
-                found = step.method(self, operation, on)
+                found = step.method(self, operation, on, *operation.args)
             elif step.result in facts.constants:
                 continue
             else:
@@ -235,7 +240,7 @@ class Machine:
         """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may stay unknown."""
         operation = step.operation
         try:
-            return (yield from step.control(self, operation, on))
+            return (yield from step.control(self, operation, on, *operation.args))
         except TooLarge:
             if not self.postpones or operation in self.facts.holders or operation.name in ACCESSES:
                 raise
@@ -246,17 +251,11 @@ class Machine:
         found = step.symbolic(given)
         if found is not None:
             return found
-        if self.postpones and (step.blocks or any(isinstance(each, Later) for each in given)):
-            return self._postponed(step.operation, given, lambda *given: step.compute(given))
-        return step.computed(given)
-
-    @staticmethod
-    def _postponed(operation: Operation, given: list, compute: Callable):
-        """The result, or a list of several, of which only what an address or a condition needs is computed."""
-        whole = later(given, compute)
-        if len(operation.results) == 1:
-            return whole
-        return [later([whole], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
+        if not self.postpones or not (step.blocks or any(isinstance(each, Later) for each in given)):
+            return step.computed(given)
+        if step.result is not None:
+            return later(given, lambda *given: step.compute(given))
+        return _postponed(step.operation, given, lambda *given: step.compute(given))
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
@@ -278,14 +277,14 @@ class Machine:
 
     # --- control flow -----------------------------------------------------------------------------------
 
-    def do_call(self, operation: Operation, on) -> Steps:
+    def do_call(self, operation: Operation, on, function: Function, given) -> Steps:
         where = self.where
-        found = yield from self.function(operation.args[0], [self.kept(v) for v in operation.args[1]], on)
+        found = yield from self.function(function, [self.kept(v) for v in given], on)
         self.where = where
         return found
 
-    def do_if_op(self, operation: Operation, on) -> Steps:
-        choice = self._condition(self.known(operation.args[0]), on)
+    def do_if_op(self, operation: Operation, on, types, condition, _) -> Steps:
+        choice = self._condition(self.known(condition), on)
         yes, no = _both(choice, on), _both(~choice, on)
         then, other = (region.blocks[0] if region.blocks else Block() for region in operation.regions)
         if not no.any():
@@ -303,9 +302,9 @@ class Machine:
         new = (yield from self.block(body, given, go))[1]
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
-    def do_for_op(self, operation: Operation, on) -> Steps:
-        index, high, step = self.numbers(operation.args[:3])
-        carried = [self.kept(v) for v in operation.args[3]]
+    def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
+        index, high, step = self.numbers([low, high, step])
+        carried = [self.kept(v) for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", step == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
         while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
@@ -356,8 +355,8 @@ class Machine:
             (self.env, self.outside), memory.batch, memory.weight, self.ids = outside, batch, weight, ids
         return guess(rounds, everybody)[1:]
 
-    def do_while_op(self, operation: Operation, on) -> Steps:
-        carried = [self.kept(v) for v in operation.args[0]]
+    def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
+        carried = [self.kept(v) for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
         where = self.where
@@ -375,34 +374,32 @@ class Machine:
 
     # --- reductions, scans, maps: a function of numbers on blocks -----------------------------------------
 
-    def _do_combine(self, operation: Operation, on) -> Steps:
+    def _do_combine(self, operation: Operation, on, operands, *more) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
-        given = [self.kept(v) for v in operation.args[0]]
+        given = [self.kept(v) for v in operands]
+
+        def combined(*given) -> Steps:
+            parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
+            if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
+                return parts
+            doubts = [whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
+            return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
+
         if not self.postpones:
-            return (yield from how(operation, on, *given))
-        found = later(given, lambda *given: _without_waiting(how(operation, on, *given)))
-        return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
+            return (yield from combined(*given))
+        return _postponed(operation, given, lambda *given: _without_waiting(combined(*given)))
 
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
-    def _reduce(self, operation: Operation, on, *given) -> Steps:
-        axis, body = operation.args[1] + 1, operation.regions[0].blocks[0]
-        wholes = [_whole(v, each) for v, each in zip(operation.args[0], given)]
-        known = arithmetic.reduction(self.facts.combines[operation]) if len(given) == 1 else None
+    def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
+        axis, body = axis + 1, operation.regions[0].blocks[0]
+        known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
         if known is not None:
-            parts = [known(wholes[0], axis)]
-        else:  # neighbours, again and again: the order stays, as an associative function may ask
-            parts = wholes
-            while parts[0].shape[axis] > 1:
-                pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
-                parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
-            parts = [p.squeeze(axis) for p in parts]
-        if not any(isinstance(each, Doubtful) for each in given):
-            return parts
-        undefined = torch.zeros((), dtype=torch.bool)
-        for value, each in zip(operation.args[0], given):
-            undefined = undefined | _whole(value, doubt(each)).any(dim=axis)
-        return [without_doubt(part, undefined) for part in parts]
+            return [known(parts[0], axis)]
+        while parts[0].shape[axis] > 1:  # neighbours: the order stays, as an associative function may ask
+            pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
+            parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)
+        return [p.squeeze(axis) for p in parts]
 
     def _combined(self, body: Block, pairs: list, on) -> Steps:
         """The function of a reduction, scan or map, which is written for numbers, on blocks."""
@@ -418,12 +415,10 @@ class Machine:
         self.memory.batch, self.ids = batch, ids
         return [plain(f).expand(shape.numel()).reshape(shape) for f in found]
 
-    def _scan(self, operation: Operation, on, *given) -> Steps:
-        operands, axis, reverse = operation.args
-        axis += 1
-        parts = [_whole(v, each) for v, each in zip(operands, given)]
+    def _scan(self, operation: Operation, on, parts: list, axis: int, reverse: bool) -> Steps:
+        axis, body, step = axis + 1, operation.regions[0].blocks[0], 1
         parts = [p.flip(axis) for p in parts] if reverse else parts
-        body, step, size = operation.regions[0].blocks[0], 1, parts[0].shape[axis]
+        size = parts[0].shape[axis]
         while step < size:  # each element with the one 1, 2, 4, … before it
             early = [p.narrow(axis, 0, size - step) for p in parts]
             late = [p.narrow(axis, step, size - step) for p in parts]
@@ -434,9 +429,7 @@ class Machine:
             step *= 2
         return [p.flip(axis) for p in parts] if reverse else parts
 
-    def _map(self, operation: Operation, on, *given) -> Steps:
-        operands, pack = operation.args
-        parts = [_whole(v, each) for v, each in zip(operands, given)]
+    def _map(self, operation: Operation, on, parts: list, types, pack: int) -> Steps:
         if pack > 1:
             parts = [p.reshape(*p.shape[:-1], -1, pack)[..., i] for p in parts for i in range(pack)]
         found = yield from self._combined(operation.regions[0].blocks[0], parts, on)
@@ -447,21 +440,20 @@ class Machine:
 
     # --- what a program is -------------------------------------------------------------------------------
 
-    def do_get_program_id(self, operation: Operation, on):
-        return self.ids[operation.args[0]]
+    def do_get_program_id(self, operation: Operation, on, axis):
+        return self.ids[axis]
 
-    def do_get_num_programs(self, operation: Operation, on):
-        return torch.tensor([self.grid[operation.args[0]]], dtype=torch.int32)
+    def do_get_num_programs(self, operation: Operation, on, axis):
+        return torch.tensor([self.grid[axis]], dtype=torch.int32)
 
-    def do_poison(self, operation: Operation, on):
-        type = operation.args[0]
-        return torch.zeros((1,) * (1 + len(type.shape)), dtype=arithmetic.torch_dtype(type.scalar))
+    def do_poison(self, operation: Operation, on, type):
+        return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
 
     # --- memory -----------------------------------------------------------------------------------------
 
-    def _access(self, kind: str, pointer: Value, mask: Value | None, dtype: torch.dtype, on) -> Access:
+    def _access(self, kind: str, pointer: Value, mask: Value | None, on) -> Access:
         """An access of a pointer or a block of pointers."""
-        address, shape = self.known(pointer), pointer.type.shape
+        address, shape, dtype = self.known(pointer), pointer.type.shape, torch_dtype(pointer.type.scalar.element)
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
             address = Affine(address.reshape(-1), (), (), torch.int64)
@@ -474,15 +466,12 @@ class Machine:
                 on, mask = _both(mask.reshape(-1), on), None
         return Access(kind, address, shape, mask, on, dtype, self.where)
 
-    def do_load(self, operation: Operation, on):
-        pointer, mask, other = operation.args[0], None, None
-        if operation.name == "masked_load":
-            mask, other = operation.args[1:3]
-        dtype = arithmetic.torch_dtype(operation.results[0].type.scalar)
-        access = self._access("load", pointer, mask, dtype, on)
-        return self._loaded(access, None if other is None else self.kept(other), mask is not None)
+    def do_load(self, operation: Operation, on, pointer, *_):
+        return self.do_masked_load(operation, on, pointer, None, None)
 
-    do_masked_load = do_load
+    def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
+        access = self._access("load", pointer, mask, on)
+        return self._loaded(access, None if other is None else self.kept(other), mask is not None)
 
     def _loaded(self, access: Access, other, switched_off: bool):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
@@ -493,29 +482,27 @@ class Machine:
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:
-            whole = memory.load(regions[0]).reshape(count, *shape)
-            return whole.clone() if regions[0].argument.name in self.written else whole
+            found = memory.load(regions[0]).reshape(count, *shape)
+            return found.clone() if regions[0].argument.name in self.written else found
         if active == total:
-            whole = torch.empty((count, *shape), dtype=dtype)
+            found = torch.empty((count, *shape), dtype=dtype)
         elif other is not None:
-            whole = plain(other).to(dtype).expand(count, *shape).clone()
+            found = plain(other).to(dtype).expand(count, *shape).clone()
         else:
-            whole = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
+            found = _garbage((count, *shape), dtype) if switched_off else torch.zeros((count, *shape), dtype=dtype)
         for region in regions:
-            region.put(whole, memory.load(region))
+            region.put(found, memory.load(region))
         if isinstance(other, Doubtful):
-            return Doubtful(whole, other.undefined)
+            return Doubtful(found, other.undefined)
         if other is None and switched_off:
-            return without_doubt(whole, ~plain(access.mask) if shape else ~access.on)
-        return whole
+            return without_doubt(found, ~plain(access.mask) if shape else ~access.on)
+        return found
 
-    def do_store(self, operation: Operation, on):
-        pointer, value = operation.args[:2]
-        mask = operation.args[2] if operation.name == "masked_store" else None
-        dtype = arithmetic.torch_dtype(value.type.scalar)
-        self._stored(self._access("store", pointer, mask, dtype, on), self.kept(value), value)
+    def do_store(self, operation: Operation, on, pointer, value, *_):
+        self.do_masked_store(operation, on, pointer, value, None)
 
-    do_masked_store = do_store
+    def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
+        self._stored(self._access("store", pointer, mask, on), self.kept(value), value)
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -526,59 +513,51 @@ class Machine:
             if isinstance(value, Doubtful):
                 lanes = region.of(value.undefined.expand((len(value.undefined), *access.shape)))
                 if lanes.any():
-                    program = region.program_of(tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,))
+                    place = tuple(lanes.nonzero()[0].tolist()) if lanes.ndim else (0,)
+                    program = region.number(region.programs, place)
                     memory.undefined("store", region.argument.name, program, self._undefined_by(source))
             part = number if number.numel() == 1 else number.expand((len(number), *access.shape))
             memory.store(region, region.of(part))
 
-    def _undefined_by(self, source: Value | None) -> Location | None:
+    def _undefined_by(self, source: Value | None) -> Location:
         """The line of the load without `other` that left what is stored undefined; if none is known, the store's."""
         loads = self.facts.unfilled.get(source, ())
         doubtful = [each for each in loads if isinstance(self.env.get(each.results[0]), Doubtful)]
-        return next((each.location for each in doubtful or loads if each.location.file >= 0), self.where)
+        return next((each.location for each in doubtful or loads if each.location.file), self.where)
 
     # --- atomics ----------------------------------------------------------------------------------------
 
-    def do_atomic_rmw(self, operation: Operation, on):
-        how, pointer, value, mask, *_ = operation.args
-        return self._atomic(operation, pointer, value, mask, on, _changing(how.name))
+    def do_atomic_rmw(self, operation: Operation, on, how, pointer, value, mask, *_):
+        return self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing(how.name))
 
-    def do_atomic_cas(self, operation: Operation, on):
-        pointer, expected, value, *_ = operation.args
+    def do_atomic_cas(self, operation: Operation, on, pointer, expected, value, *_):
         wanted = self.flat(expected)
         compared = lambda old, new, at: torch.where(equal(old, wanted[at]), new, old)  # noqa: E731
-        return self._atomic(operation, pointer, value, None, on, compared)
+        return self._atomic(operation, self._access("atomic", pointer, None, on), value, compared)
 
-    def do_atomic_load(self, operation: Operation, on):
-        pointer, mask, *_ = operation.args
-        return self._atomic(operation, pointer, None, mask, on, _unchanged)
+    def do_atomic_load(self, operation: Operation, on, pointer, mask, *_):
+        return self._atomic(operation, self._access("atomic", pointer, mask, on))
 
-    def do_atomic_store(self, operation: Operation, on):
-        pointer, value, mask, *_ = operation.args
-        self._atomic(operation, pointer, value, mask, on, _changing("XCHG"))
+    def do_atomic_store(self, operation: Operation, on, pointer, value, mask, *_):
+        self._atomic(operation, self._access("atomic", pointer, mask, on), value, _changing("XCHG"))
 
-    def do_atomic_poll(self, operation: Operation, on) -> Steps:
+    def do_atomic_poll(self, operation: Operation, on, pointer, expected, *_) -> Steps:
         """Waits until each element has its expected value."""
-        pointer, expected, *_ = operation.args
         wanted, waiting = self.whole(expected), on
         while True:
-            found = self._atomic(operation, pointer, None, None, waiting, _unchanged)
+            found = self._atomic(operation, self._access("atomic", pointer, None, waiting))
             same = (found == wanted).reshape(len(found), -1).all(dim=1)
             waiting = ~same if waiting is None else waiting & ~same
             if not waiting.any():
                 return [torch.ones(found.shape, dtype=torch.bool)]
             yield
 
-    def _atomic(self, operation: Operation, pointer: Value, value: Value | None, mask: Value | None, on, change):
+    def _atomic(self, operation: Operation, access: Access, value: Value | None = None, change=lambda old, *_: old):
         """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
-        dtype = arithmetic.torch_dtype(pointer.type.scalar.element)
-        semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "")
-        access = self._access("atomic", pointer, mask, dtype, on)
-        return self._atomically(access, None if value is None else self.flat(value), semantics, change)
-
-    def _atomically(self, access: Access, new, semantics: str, change: Callable):
         if self.postpones:
             raise TooLarge
+        semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
+        new = None if value is None else self.flat(value)
         old = torch.zeros(self.memory.batch.numel() * access.size, dtype=access.dtype)
         for region in self.memory.regions(access):
             region = region.one_by_one()
@@ -593,35 +572,30 @@ class Machine:
 
     # --- block pointers and tensor descriptors ------------------------------------------------------------
 
-    def do_make_block_ptr(self, operation: Operation, on):
-        base, sizes, strides, offsets, block, _ = operation.args
-        return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), block)
+    def do_make_block_ptr(self, operation: Operation, on, base, sizes, strides, offsets, block, _):
+        return View(self.number(base), *map(self.numbers, (sizes, strides, offsets)), tuple(block))
 
-    def do_advance(self, operation: Operation, on):
-        view, by = self.known(operation.args[0]), self.numbers(operation.args[1])
-        return view.at([a + b for a, b in zip(view.offsets, by, strict=True)])
+    def do_advance(self, operation: Operation, on, pointer, by):
+        view = self.known(pointer)
+        return replace(view, offsets=[a + b for a, b in zip(view.offsets, self.numbers(by), strict=True)])
 
-    def do_make_tensor_descriptor(self, operation: Operation, on):
-        base, sizes, strides, block, *rest = operation.args
-        padding = float("nan") if any(getattr(each, "name", "") == "PAD_NAN" for each in rest) else 0.0
-        return View(self.number(base), self.numbers(sizes), self.numbers(strides), [], block, padding)
+    def do_make_tensor_descriptor(self, operation: Operation, on, base, sizes, strides, block, *rest):
+        return View(self.number(base), *map(self.numbers, (sizes, strides)), [], tuple(block), _padding(*rest))
 
-    def _view_access(self, kind: str, view: View, element, checked, on, rows=None, granule: int = 1) -> Access:
-        dtype = arithmetic.torch_dtype(element)
-        address, mask = view.lanes(dtype.itemsize, checked, rows, granule)
+    def _view_access(self, kind: str, pointer: Value, on, checked=None, indices=None, rows=None, granule=1) -> Access:
+        """An access of a view: `checked` are the axes along which lanes may lie outside; None: all.
+
+        Of a tensor descriptor: of the block that begins at these indices, or of these rows.
+        """
+        view, rows = self.known(pointer), None if rows is None else self.whole(rows)
+        if indices is not None:
+            first = [] if rows is None else [torch.zeros(1, dtype=torch.int64)]
+            view = replace(view, offsets=first + self.numbers(indices))
+        dtype = torch_dtype(pointer.type.element.scalar)
+        axes = range(len(view.block)) if checked is None else checked
+        address, mask = view.lanes(dtype.itemsize, axes, rows, granule)
         shape = view.block if rows is None else (rows.shape[1], *view.block[1:])
         return Access(kind, address, shape, mask, on, dtype, self.where)
-
-    def do_tensor_pointer_load(self, operation: Operation, on):
-        pointer, checked, padding, *_ = operation.args
-        access = self._view_access("load", self.known(pointer), pointer.type.element.element, checked, on)
-        fills = None if padding is None else float("nan") if padding.name == "PAD_NAN" else 0.0
-        return self._view_loaded(operation, access, fills)
-
-    def do_tensor_pointer_store(self, operation: Operation, on):
-        pointer, value, checked, *_ = operation.args
-        access = self._view_access("store", self.known(pointer), value.type.scalar, checked, on)
-        self._stored(access, self.kept(value))
 
     def _view_loaded(self, operation: Operation, access: Access, fills: float | None):
         other = None
@@ -632,68 +606,61 @@ class Machine:
             return found
         return found.expand(len(found), *access.shape).reshape(-1, *shape)
 
-    def _described(self, kind: str, descriptor: Value, indices: list[Value], on, rows: Value | None = None, granule=1):
-        """The access of a tensor descriptor's block that begins at these indices, or of these rows."""
-        view, offsets = self.known(descriptor), self.numbers(indices)
-        if rows is not None:
-            offsets, rows = [torch.zeros(1, dtype=torch.int64), *offsets], self.whole(rows)
-        view = view.at(offsets)
-        return self._view_access(kind, view, descriptor.type.element, range(len(offsets)), on, rows, granule)
+    def do_tensor_pointer_load(self, operation: Operation, on, pointer, checked, padding, *_):
+        fills = None if padding is None else _padding(padding)
+        return self._view_loaded(operation, self._view_access("load", pointer, on, checked), fills)
 
-    def do_descriptor_load(self, operation: Operation, on):
-        descriptor, indices = operation.args[:2]
-        size = arithmetic.torch_dtype(descriptor.type.element).itemsize
+    def do_tensor_pointer_store(self, operation: Operation, on, pointer, value, checked, *_):
+        self._stored(self._view_access("store", pointer, on, checked), self.kept(value))
+
+    def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
+        size = torch_dtype(descriptor.type.element).itemsize
         apart = self.number(indices[-1]).long() * size % GRANULE != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
-        access = self._described("load", descriptor, indices, on)
+        access = self._view_access("load", descriptor, on, indices=indices)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def do_descriptor_gather(self, operation: Operation, on):
-        descriptor, rows, column_offset = operation.args[:3]
-        access = self._described("load", descriptor, [column_offset], on, rows)
+    def do_descriptor_gather(self, operation: Operation, on, descriptor, rows, column_offset, *_):
+        access = self._view_access("load", descriptor, on, indices=[column_offset], rows=rows)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
 
-    def do_descriptor_store(self, operation: Operation, on):
-        descriptor, value, indices = operation.args[:3]
-        access = self._described("store", descriptor, indices, on)
+    def do_descriptor_store(self, operation: Operation, on, descriptor, value, indices, *_):
+        access = self._view_access("store", descriptor, on, indices=indices)
         if self.postpones:
             self._stored(access, None)
             return
-        wide = self._described("store", descriptor, indices, on, granule=GRANULE // access.dtype.itemsize)
+        granule = GRANULE // access.dtype.itemsize
+        wide = self._view_access("store", descriptor, on, indices=indices, granule=granule)
         number = self.whole(value).reshape(-1, *access.shape)
         self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
 
-    def do_descriptor_scatter(self, operation: Operation, on):
-        descriptor, value, rows, column_offset = operation.args[:4]
-        self._stored(self._described("store", descriptor, [column_offset], on, rows), self.kept(value))
+    def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
+        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))
 
-    def do_descriptor_reduce(self, operation: Operation, on):
-        how, descriptor, value, indices = operation.args[:4]
-        access = self._described("atomic", descriptor, indices, on)
+    def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
+        access = self._view_access("atomic", descriptor, on, indices=indices)
         name = "FADD" if how.name == "ADD" and access.dtype.is_floating_point else how.name
-        self._atomically(access, self.flat(value), "RELAXED", _changing(name))
+        self._atomic(operation, access, value, _changing(name))
 
     # --- what a kernel says -------------------------------------------------------------------------------
 
     def do_barrier(self, operation: Operation, on):
         self.memory.synchronise(on)
 
-    def do_assume(self, operation: Operation, on):
-        self._fail(FalsePromise, "tl.assume", ~self.number(operation.args[0]), on)
+    def do_assume(self, operation: Operation, on, condition):
+        self._fail(FalsePromise, "tl.assume", ~self.number(condition), on)
 
-    def do_assert(self, operation: Operation, on):
-        self._fail(DeviceAssert, str(operation.args[1]), ~self.get(operation.args[0]), on)
+    def do_assert(self, operation: Operation, on, condition, message):
+        self._fail(DeviceAssert, message, ~self.get(condition), on)
 
-    def do_promise(self, operation: Operation, on):
-        value, promise, numbers = operation.args
+    def do_promise(self, operation: Operation, on, value, promise, numbers):
         is_pointer = value.type.scalar.kind == "pointer"
-        size = arithmetic.torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
+        size = torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
         if bad is not None:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
 
-    def do_print(self, operation: Operation, on):
-        prefix, _, given, *_ = operation.args
+    def do_print(self, operation: Operation, on, prefix, is_hex, given, *_):
         printed = self.memory.launch.printed
         everybody = torch.ones(self.memory.batch.shape, dtype=torch.bool)
         wholes = [self.whole(value) for value in given]
@@ -708,29 +675,30 @@ class Machine:
                 self.memory.watch.tell(printed[-1])
 
 
-def _whole(value: Value, kept) -> torch.Tensor:
-    x = plain(kept)
-    return x.expand(x.shape[:1] + value.type.shape)
-
-
 def _function(operation: Operation) -> Callable:
     """What a pure operation computes, of tensors and of what is no value."""
     name = operation.name
     if name in MOVES:
         return functools.partial(MOVES[name], operation)
     if name in arithmetic.WHOLE:
-        whole, type = arithmetic.WHOLE[name], operation.results[0].type
-        return lambda *given: whole(
-            *(_whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
+        compute, type = arithmetic.WHOLE[name], operation.results[0].type
+        return lambda *given: compute(
+            *(whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
         )
     if name == "addptr":
-        size = arithmetic.torch_dtype(operation.args[0].type.scalar.element).itemsize
+        size = torch_dtype(operation.args[0].type.scalar.element).itemsize
         return lambda pointer, offset: pointer + offset.long() * size
     if name == "extern_elementwise":
         return lambda *given: arithmetic.extern(operation.args[2], list(given), operation.args[4])
     if name not in arithmetic.ELEMENTWISE:
         raise Unsupported(name)
     return arithmetic.ELEMENTWISE[name]
+
+
+def _postponed(operation: Operation, given: list, compute: Callable) -> list:
+    """The results, of which only what an address or a condition needs is computed."""
+    found = later(given, compute)
+    return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
 
 
 def _without_waiting(steps: Steps):
@@ -777,8 +745,9 @@ def _both(choice: torch.Tensor, on) -> torch.Tensor:
     return choice if on is None else choice & on
 
 
-def _unchanged(old: torch.Tensor, *_) -> torch.Tensor:
-    return old
+def _padding(*args) -> float:
+    """What lanes outside of a view hold, by the arguments of an operation."""
+    return math.nan if Enum("PADDING_OPTION", "PAD_NAN") in args else 0.0
 
 
 def _changing(name: str) -> Callable:

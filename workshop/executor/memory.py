@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 import torch
 
+from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Box, Lanes, Region, Spans, outside, runs
 from .values import Affine, Rect, TooLarge, of, plain, row_major
-from .vast import Pages, Vast
+from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
-_COUNTED = "accesses", "loads", "stores", "atomics", "masked_lanes", "bytes_loaded", "bytes_stored"
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -44,8 +44,8 @@ class Watch:
 class Memory:
     """All accesses of one launch. `programs`: the numbers of the programs that run, int64."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, files: list[str], marks: bool = True):
-        self.launch, self.watch, self.files = launch, watch, files
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
+        self.launch, self.watch = launch, watch
         self.programs = programs
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
@@ -56,10 +56,11 @@ class Memory:
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
-        self.marks = marks
+        self.marks = marks and watch.races
         self.clock = 0
-        self.barrier = torch.zeros(programs.numel() if marks else 0, dtype=torch.int64)
-        self.released, self.acquired = {}, {}  # program -> the clock of its last releasing, acquiring atomic
+        # The clock of each program's last barrier, and of its last releasing and acquiring atomic; -1 without one. The
+        # last two are NOBODY's and SEVERAL's.
+        self.barrier, self.released, self.acquired = torch.full((3, programs.numel() + 2 if self.marks else 0), -1)
         self._shapes: dict[tuple[int, ...], int] = {}
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
@@ -87,16 +88,14 @@ class Memory:
 
     def noted(self) -> tuple:
         """What was counted, where only addresses are wanted: for `forget`."""
-        counts = [(about, [getattr(about, name) for name in _COUNTED if hasattr(about, name)])
-                  for about in (self, self.launch, *self.windows)]  # fmt: skip
+        counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
         return counts, {name: len(spans) for name, spans in self.spans.items()}
 
     def forget(self, noted: tuple) -> None:
         """Counts nothing of what came after `noted`."""
         counts, spans = noted
-        for about, numbers in counts:
-            for name, number in zip((name for name in _COUNTED if hasattr(about, name)), numbers):
-                setattr(about, name, number)
+        for about, before in counts:
+            vars(about).update(before)
         for name, each in self.spans.items():
             del each[spans.get(name, 0) :]
 
@@ -136,14 +135,14 @@ class Memory:
     def _boxes(self, access: Access) -> list[Region] | None:
         """The access as boxes; None if it is none, or if lanes one by one are faster."""
         size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
-        steps = access.address.broadcast(shape).steps
+        steps = access.address.broadcast(shape).parts
         if any(step % size or step < 0 for step in steps):
             return None
         live = access.live(count)
         base = access.address.base.expand(count)[live]
         limits = torch.empty((live.numel(), len(shape)), dtype=torch.int64)
         for axis, whole in enumerate(shape):
-            given = mask.counts[axis] if mask else None
+            given = mask.parts[axis] if mask else None
             limits[:, axis] = whole if given is None else given.expand(count)[live]
         some = (limits > 0).all(dim=1)
         if mask is not None and not some.all():
@@ -165,7 +164,7 @@ class Memory:
         step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
         if step % size or step < 0 or argument is None:
             return None
-        if isinstance(argument.storage, Pages) and not self.only_addresses:
+        if not argument.storage.in_rows and not self.only_addresses:
             return None
         bad = outside(argument, base - argument.address, counts, steps, size)
         if bad is None:
@@ -209,9 +208,7 @@ class Memory:
             good = self._inside(argument, offset, size)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
-            at = torch.div(offset + argument.offset, size, rounding_mode="floor")
-            if isinstance(argument.storage, Pages):
-                at = argument.storage.place(at)
+            at = argument.storage.place(torch.div(offset + argument.offset, size, rounding_mode="floor"))
             found.append(Lanes(access, argument, who, which, at))
         return found
 
@@ -242,13 +239,11 @@ class Memory:
 
     def text(self, where) -> tuple[int | None, str]:
         """The line of a location, and its text."""
-        if where is None or where.file < 0:
-            return None, ""
-        return where.line, linecache.getline(self.files[where.file], where.line).strip()
+        return (where.line, linecache.getline(where.file, where.line).strip()) if where else (None, "")
 
     def program_at(self, number: int) -> tuple[int, int, int] | None:
-        """The place in the grid of a program of the batch; None for a negative number."""
-        return None if number < 0 else self.place(int(self.batch[number]))
+        """The place in the grid of a program of the batch."""
+        return self.place(int(self.batch[number]))
 
     def place(self, number: int) -> tuple[int, int, int] | None:
         """The place in the grid of one of `programs`, by its number there; None for a negative number."""
@@ -280,7 +275,7 @@ class Memory:
             marks = self._marks(region) if self.marks else None
             self._find_races("store", region, values, marks)
         if self.watch.counts or self.watch.races:
-            self._note_writers(region, region.numbers(self.batch), marks)
+            self._note_writers(region, self.batch[region.programs], marks)
             if self.watch.races and not region.distinct:
                 self._several_lanes(region, values)
         if storage.defined is not None:
@@ -313,7 +308,7 @@ class Memory:
             before = flat[region.at[chosen]]
             old[chosen] = before
             after = change(before, chosen)
-            self.changes += not torch.equal(_bits(after), _bits(before))
+            self.changes += not torch.equal(bits(after), bits(before))
             flat[region.at[chosen]] = after
         return old
 
@@ -323,7 +318,7 @@ class Memory:
         good = region.noted(region.storage.defined)
         if not good.all() and len(self.launch.undefined) < MAX_UNDEFINED:
             place = tuple((~good).nonzero()[0].tolist())
-            self.undefined("read", region.argument.name, region.program_of(place), region.access.where)
+            self.undefined("read", region.argument.name, region.number(region.programs, place), region.access.where)
 
     def undefined(self, kind: str, argument: str | None, program: int, where) -> None:
         found = self.launch.undefined
@@ -352,10 +347,10 @@ class Memory:
     # --- races --------------------------------------------------------------------------------------------
 
     def _note_readers(self, region: Region) -> None:
-        storage, who = region.storage, region.numbers(self.batch)
+        storage, who = region.storage, self.batch[region.programs]
         readers = region.noted(storage.reader)
         if self.clock:
-            region.note(storage.array("read_at", torch.int64), torch.tensor(self.clock))
+            region.note(storage.read_at, torch.tensor(self.clock))
         region.note(storage.reader, torch.where((readers == NOBODY) | (readers == who), who, SEVERAL))
         if not region.distinct:
             several = (region.noted(storage.reader) != who).nonzero().reshape(-1)
@@ -373,7 +368,7 @@ class Memory:
 
         values: what a store writes. marks: of its lanes; for a load they are made here.
         """
-        storage, who = region.storage, region.numbers(self.batch)
+        storage, who = region.storage, self.batch[region.programs]
         clash = torch.zeros((), dtype=torch.bool)
         if storage.written:
             found, before = region.noted(storage.writer), region.noted(storage.mark)
@@ -402,21 +397,21 @@ class Memory:
         readers = region.noted(storage.reader)
         read = (readers != who) & (readers != NOBODY) & ~clash
         if read.any():
-            when = region.noted(storage.array("read_at", torch.int64)) if self.released else None
-            self._add_races("read-write", region, read & ~self._ordered_reads(readers, when, who), readers, who)
+            ordered = self._ordered_reads(readers, region.noted(storage.read_at), who)
+            self._add_races("read-write", region, read & ~ordered, readers, who)
 
     def _several_lanes(self, region: Lanes, values) -> None:
         """Lanes of one store that share an element: of several programs, or of one program with other values."""
         _, place, times = region.at.unique(return_inverse=True, return_counts=True)
         if times.numel() == region.at.numel():
             return
-        values, who = values.expand(region.at.shape), region.numbers(self.batch)
+        values, who = values.expand(region.at.shape), self.batch[region.programs]
         last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
         same = _same_bits(values[last], values)
         self._add_races("write-write", region, (who[last] != who) | ~same, who, who[last], same)
 
     def _note_atomic(self, region: Lanes) -> None:
-        storage, who = region.storage, region.numbers(self.batch)
+        storage, who = region.storage, self.batch[region.programs]
         author, marks = _atomic(who), self._marks(region) if self.marks else None
         self._find_races("atomic", region, marks=marks)
         if storage.written:
@@ -427,12 +422,11 @@ class Memory:
         self._note_writers(region, author, marks)
 
     def _synchronise_by_atomic(self, region: Lanes, semantics: str) -> None:
-        for program in self.batch[region.programs.unique()].tolist() if semantics != "RELAXED" else ():
-            self.clock += 1
-            if semantics in ("RELEASE", "ACQUIRE_RELEASE"):
-                self.released[program] = self.clock
-            if semantics in ("ACQUIRE", "ACQUIRE_RELEASE"):
-                self.acquired[program] = self.clock
+        programs = self.batch[region.programs.unique()].long()
+        for name, times in (("RELEASE", self.released), ("ACQUIRE", self.acquired)):
+            if self.marks and name in semantics:
+                times[programs] = self.clock + 1 + torch.arange(programs.numel())
+        self.clock += programs.numel() * (semantics != "RELAXED")
 
     def synchronise(self, on) -> None:
         """The running programs pass a barrier."""
@@ -442,48 +436,36 @@ class Memory:
 
     def _marks(self, region: Region) -> torch.Tensor:
         number = self._shapes.setdefault(region.access.shape, len(self._shapes) % (1 << _CLOCK - _SHAPE))
-        return region.lane_numbers() + (self.clock << _CLOCK | number << _SHAPE)
+        return region.lane + (self.clock << _CLOCK | number << _SHAPE)
 
     def _by_another_lane(self, region: Region, before, marks) -> torch.Tensor:
         """Which elements, written by the same program, were written by another lane since its last barrier."""
-        recent = before >> _CLOCK >= region.numbers(self.barrier[self.batch.long()])
+        recent = before >> _CLOCK >= self.barrier[self.batch[region.programs].long()]
         return recent if marks is None else recent & ((before ^ marks) & _WHO != 0)
 
     def _ordered(self, authors, before, who) -> torch.Tensor:
         """Which earlier writes of other programs were released before `who` acquired."""
-        if not self.acquired or not self.released:
+        if not self.marks:
             return torch.zeros((), dtype=torch.bool)
-        released, acquired = self._atomic_times()
-        freed = released[authors.long()]
-        return (before >> _CLOCK < freed) & (freed < acquired[who.long()])
+        freed = self.released[authors.long()]
+        return (before >> _CLOCK < freed) & (freed < self.acquired[who.long()])
 
     def _ordered_reads(self, readers, when, who) -> torch.Tensor:
         """Which earlier reads were released before `who` acquired. Of several readers only the last time is known."""
-        if when is None or not self.acquired:
+        if not self.marks:
             return torch.zeros((), dtype=torch.bool)
-        released, acquired = self._atomic_times()
-        freed = torch.where(readers == SEVERAL, max(self.released.values()), released[readers.long()])
-        return (when < freed) & (freed <= acquired[who.long()])
-
-    def _atomic_times(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The clock of each program's last releasing and acquiring atomic; -1 without one."""
-        count = self.programs.numel() + 2  # NOBODY and SEVERAL are the two numbers at the end
-        released, acquired = torch.full((count,), -1), torch.full((count,), -1)
-        released[list(self.released)] = torch.tensor(list(self.released.values()))
-        acquired[list(self.acquired)] = torch.tensor(list(self.acquired.values()))
-        return released, acquired
+        freed = torch.where(readers == SEVERAL, self.released.max(), self.released[readers.long()])
+        return (when < freed) & (freed <= self.acquired[who.long()])
 
     def _add_races(self, kind: str, region: Region, clash, first, second, same=None) -> None:
         if not clash.any():
             return
-        launch, argument, whole = self.launch, region.argument, region.noted(region.storage.writer).shape
+        launch, argument, whole = self.launch, region.argument, region.shape
         places = clash.expand(whole).nonzero()
         launch.race_count += len(places)
         first, second = first.expand(whole), second.expand(whole)
         for place in map(tuple, places[: MAX_RACES - len(launch.races)].tolist()):
-            element = region.element_of(place)
-            if isinstance(argument.storage, Pages):
-                element = int(argument.storage.origin(torch.tensor(element)))
+            element = int(argument.storage.origin(region.at.expand(region.shape)[place]))
             element = (element * region.access.dtype.itemsize - argument.offset) // argument.itemsize
             programs = self.place(int(first[place])), self.place(int(second[place]))
             equal = None if same is None else bool(same.expand(whole)[place])
@@ -509,21 +491,16 @@ def _add_one(region: Region, counts: torch.Tensor) -> None:
     """Count each lane's element once more."""
     one = region.part(1, region.counts) if isinstance(region, Box) else region
     if region.distinct:
-        region.view(counts, region.scale).add_(1)
+        region.get(counts, region.scale).add_(1)
     elif one.distinct and region.steps[0] == 0:  # every program the same elements
-        one.view(counts, region.scale).add_(region.count)
+        one.get(counts, region.scale).add_(region.count)
     else:
-        at = region.elements().expand(region.noted(counts).shape).reshape(-1)
+        at = region.at.expand(region.shape).reshape(-1)
         counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))
 
 
-def _bits(values: torch.Tensor) -> torch.Tensor:
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return values.contiguous().view(kinds[values.element_size()])
-
-
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
-    return _bits(one) == _bits(other.to(one.dtype).expand(one.shape))
+    return bits(one) == bits(other.to(one.dtype).expand(one.shape))
 
 
 def _atomic(program: torch.Tensor) -> torch.Tensor:

@@ -55,9 +55,28 @@ def _expand_dims(x, axis):
     return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
 
 
-def _reduced(operands, axis):
+def _scanned(operands, axis, *_):
     shape = operands[0].type.shape
-    return [each.type.with_shape(shape[:axis] + shape[axis + 1 :]) for each in operands]
+    if not 0 <= axis < len(shape):
+        raise TypeError("no such axis")
+    return [each.type for each in operands]
+
+
+def _reduced(operands, axis):
+    return [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]
+
+
+def _mapped(operands, types, pack):
+    if not 0 < pack <= 64:
+        raise TypeError("so many elements at once")
+    return types
+
+
+def _given_to(types, values, found=None):
+    """`found`, or `types`, if the values have these types."""
+    if [each.type for each in values] != list(types):
+        raise TypeError("values of other types")
+    return types if found is None else found
 
 
 def _loaded(pointer, *_):
@@ -68,9 +87,9 @@ def _block(element: Type, shape) -> list[Type]:
     return [Type("block", element=element, shape=tuple(shape))]
 
 
-# The operations, their arguments, and the rule for the types of their results; none where the call has these types.
-# A letter for each argument: Value, Optional value, Type, Enum or None (x), Block, Number, Yes or no, String. A
-# capital is a list of them: of strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
+# The operations, their arguments, and the rule for the types of their results. A letter for each argument: Value,
+# Optional value, Type, Enum or None (x), Block, Function, Number, Yes or no, String. A capital is a list of them: of
+# strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
 _TABLE = (
     ("add and ashr fadd fdiv fmul frem fsub lshr maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mul or "
      "approx_divf precise_divf sdiv shl srem sub udiv umulhi urem xor", "vv", _alike),
@@ -126,13 +145,13 @@ _TABLE = (
     ("descriptor_reduce", "xvvV", _nothing),
     ("descriptor_scatter", "vvvv", _nothing),
     # control
-    ("for_op", "vvvV", lambda low, high, step, initial: [each.type for each in initial]),
-    ("while_op", "V", lambda initial: [each.type for each in initial]),
-    ("if_op", "vy", None),
-    ("call", "sV", None),
+    ("for_op", "vvvV", lambda low, high, step, initial: _alike(low, high, step) and [each.type for each in initial]),
+    ("while_op", "TV", _given_to),
+    ("if_op", "Tvy", lambda types, condition, _: _given_to([BOOL], [condition], types)),
+    ("call", "fV", lambda function, given: _given_to(function.type.parts[0], given, function.type.parts[1])),
     ("reduce", "Vn", _reduced),
-    ("scan", "Vny", lambda operands, *_: [each.type for each in operands]),
-    ("map_elementwise", "Vn", None),
+    ("scan", "Vny", _scanned),
+    ("map_elementwise", "VTn", _mapped),
     ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),
     ("condition_op", "vV", _nothing),
     ("branch", "bV", _nothing),
@@ -148,7 +167,7 @@ OPERATIONS = {name: (letters.split(" "), rule) for names, letters, rule in _TABL
 
 
 def results(name: str, args) -> list[Type]:
-    """The types of what the builder's method gives, for all but "call", "if_op" and "map_elementwise"."""
+    """The types of what the builder's method gives."""
     if name not in OPERATIONS:
         raise Unsupported(_ONLY_HARDWARE.get(name, name))
     return OPERATIONS[name][1](*args)
@@ -167,6 +186,6 @@ def inside(operation: Operation) -> list[tuple[list[Type], str, list[Type]]]:
         return []
     inputs = [each.type.scalar for each in args[0]]
     if name == "map_elementwise":
-        packed = [[each.scalar for each in types for _ in range(args[1])] for types in (inputs, given)]
+        packed = [[each.scalar for each in types for _ in range(args[2])] for types in (inputs, given)]
         return [(packed[0], f"{name}_ret", packed[1])]
     return [(inputs * 2, f"{name}_ret", inputs)]

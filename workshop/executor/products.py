@@ -5,37 +5,24 @@ All are for all programs of a launch at once.
 
 from __future__ import annotations
 
-from fractions import Fraction
+import ctypes
+import functools
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .formats import bits, narrowed, tf32, torch_dtype, without_sign, zero_extended
+from .formats import bits, by_numpy, narrowed, odd_sum, tf32, torch_dtype, without_sign, zero_extended
 from .program import Enum, Type
 
 # --- of numbers --------------------------------------------------------------------------------------------
 
 
-def _two_sum(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """(the rounded sum, its error): their sum is exactly x + y."""
-    total = x + y
-    part = total - x
-    return total, (x - (total - part)) + (y - part)
-
-
-def _odd_sum(x: Tensor, y: Tensor) -> Tensor:
-    """x + y in float64, rounded to odd: rounding it again to a narrower dtype gives what one rounding gives."""
-    total, error = _two_sum(x, y)
-    inexact = (error != 0) & total.isfinite() & ((bits(total) & 1) == 0)
-    outward = (error > 0) == (total > 0)
-    return torch.where(inexact, bits(total) + torch.where(outward, 1, -1), bits(total)).view(torch.float64)
-
-
 def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z, rounded once."""
     if x.dtype == torch.float64:
-        return _fma64(x, y, z)
+        return _fma64()(x, y, z)
     total = (x.double() * y.double()).add_(z)
     # float64 has rounded as well. That matters only where it gives a tie, or where the result is a denormal.
     fraction = {torch.float16: 42, torch.bfloat16: 45, torch.float32: 29}[x.dtype]
@@ -49,45 +36,15 @@ def fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
 
 def odd_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """x * y + z of float32 or narrower, as float64 rounded to odd."""
-    return _odd_sum(x.double() * y.double(), z.double())
+    return odd_sum(x.double() * y.double(), z.double())
 
 
-def _fma64(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """By Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008); where numbers are so large or small
-    that its steps are not exact, by fractions."""
-    x, y, z = torch.broadcast_tensors(x, y, z)
-
-    def halves(number):
-        scaled = number * 134217729.0  # 2**27 + 1
-        high = scaled - (scaled - number)
-        return high, number - high
-
-    def moderate(number, least):
-        return (number.abs() > least) & (number.abs() < 1e290)
-
-    product = x * y
-    plain = product + z
-    (xh, xl), (yh, yl) = halves(x), halves(y)
-    rest = xl * yl - (((product - xh * yh) - xl * yh) - xh * yl)
-    high, low = _two_sum(z, rest)
-    high, middle = _two_sum(product, high)
-    result = high + _odd_sum(middle, low)
-    exact = moderate(x, 1e-290) & moderate(y, 1e-290) & moderate(z, 1e-250) & moderate(product, 1e-250)
-    result = torch.where(exact & (result != 0), result, plain)
-    awkward = ~exact & (x != 0) & (y != 0) & ((z != 0) | (product == 0))
-    awkward &= x.isfinite() & y.isfinite() & z.isfinite()
-    if awkward.any():
-        fractions = [_by_fractions(*three) for three in zip(*(each[awkward].tolist() for each in (x, y, z)))]
-        result[awkward] = torch.tensor(fractions, dtype=torch.float64)
-    return result
-
-
-def _by_fractions(x: float, y: float, z: float) -> float:
-    total = Fraction(x) * Fraction(y) + Fraction(z)
-    try:
-        return float(total) if total else x * y + z
-    except OverflowError:
-        return float("inf") if total > 0 else float("-inf")
+@functools.cache
+def _fma64() -> Callable:
+    """That of the C library, number by number: torch and numpy have none."""
+    function = ctypes.CDLL(None).fma
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * 3
+    return by_numpy(np.vectorize(function, otypes=[np.float64]), 3)
 
 
 def _umulhi(x, y):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 
@@ -111,17 +111,20 @@ class Value:
 
 @dataclass(frozen=True)
 class Location:
-    """A line of a file of `Program.files`; file -1 is Triton's own library."""
+    """A line of a file; NOWHERE for Triton's own library."""
 
-    file: int
+    file: str
     line: int
 
+    def get_name(self) -> str:  # Triton 3.9's front end asks
+        return ""
 
-NOWHERE = Location(-1, 0)
+
+NOWHERE = Location("", 0)
 
 
 class Operation:
-    """name: of the builder's method, without `create_`. args: Values, Types, Enums, Blocks, numbers, and lists of them.
+    """name: of the builder's method, without `create_`. args: of that call, as they are in `operations`.
 
     regions: the bodies of a loop, a condition or a reduction. attributes: what the front end set afterwards.
     """
@@ -132,6 +135,11 @@ class Operation:
         self.name, self.args, self.results, self.location = name, args, results, location
         self.regions: list[Region] = list(regions)
         self.attributes: dict[str, list] = {}
+
+    @property
+    def bodies(self) -> list[Region]:
+        """Its regions, or that of the function that it calls."""
+        return [self.args[0].region] if self.name == "call" else self.regions
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(str(a.type) if isinstance(a, Value) else repr(a) for a in self.args)})"
@@ -147,15 +155,15 @@ class Region:
 class Block:
     __slots__ = ("arguments", "operations", "region")
 
-    def __init__(self, region: Region | None = None):
-        self.arguments: list[Value] = []
+    def __init__(self, region: Region | None = None, arguments: Iterable[Value] = ()):
+        self.arguments: list[Value] = list(arguments)
         self.operations: list[Operation] = []
         self.region = region
         if region is not None:
             region.blocks.append(self)
 
 
-@dataclass
+@dataclass(eq=False)
 class Function:
     """type: of kind "function". promises: by number of the argument, attributes such as tt.divisibility."""
 
@@ -173,10 +181,10 @@ class Function:
 
 @dataclass
 class Program:
-    """functions: by name; the first one is the kernel. files: of the lines; Triton's own are not among them."""
+    """functions: by name; the first one is the kernel. facts: what `facts.about` has found."""
 
     functions: dict[str, Function] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
+    facts: object = field(default=None, compare=False, repr=False)
 
     @property
     def kernel(self) -> Function:

@@ -20,7 +20,7 @@ from . import program as ir
 from .codec import to_data
 from .front_end import SPACES
 from .operations import TYPES
-from .program import NOWHERE, Block, Enum, Operation, Program, Region, Type, Unsupported, Value
+from .program import Block, Enum, Operation, Program, Region, Type, Unsupported, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}
@@ -135,8 +135,7 @@ class _Replay:
                 self.replay(operation)
 
     def replay(self, operation: Operation):
-        where = operation.location
-        self.builder.set_loc("" if where == NOWHERE else self.program.files[where.file], where.line, 0)
+        self.builder.set_loc(operation.location.file, operation.location.line, 0)
         if operation.name == "promise":
             value, name, numbers = operation.args
             self.argument(value).set_attr(name, libtriton.ir.make_attr(numbers, self.context))
@@ -158,24 +157,15 @@ class _Replay:
     def call(self, operation: Operation) -> tuple:
         """The builder's method for an operation, and its arguments, where they are not the recorded ones."""
         name, args = operation.name, [self.argument(each) for each in operation.args]
-        types = [self.type(each.type) for each in operation.results]
-        if name == "call":
-            return self.builder.call, [self.functions[args[0]], args[1]]
-        if name == "ret":
-            return self.builder.ret, args
-        if name in ("if_op", "while_op"):
-            args = [types, *args]
-        elif name in ("reduce_ret", "scan_ret"):
+        if name in ("reduce_ret", "scan_ret"):
             args = args[0]
-        elif name == "map_elementwise":
-            args = [args[0], types, args[1]]
         elif name == "atomic_poll" and args[2] is None:
             args[2] = libtriton.ir.value()
         elif name == "fp_to_fp":
             for type in (operation.args[0].type, operation.args[1]):
                 if type.scalar == TYPES["get_fp8e4b15_ty"]:
                     raise Unsupported("float8e4b15")
-        return getattr(self.builder, "create_" + name), args
+        return getattr(self.builder, name if name in ("call", "ret") else f"create_{name}"), args
 
     def regions(self, operation: Operation, made):
         if operation.name == "for_op":
@@ -199,6 +189,8 @@ class _Replay:
             return getattr(getattr(libtriton.ir, given.kind), given.name)
         if isinstance(given, Block):
             return self.blocks[given]
+        if isinstance(given, ir.Function):
+            return self.functions[given.name]
         if isinstance(given, list):
             if given and given[0] == "get_cache_policy":  # Triton 3.9
                 return self.builder.get_cache_policy(*map(self.argument, given[1:]))

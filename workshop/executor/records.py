@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -96,9 +96,6 @@ class Race:
     line: int | None
     code: str
 
-    def to_json(self) -> dict:
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Undefined:
@@ -119,9 +116,13 @@ class Undefined:
 class Storage:
     """One block of memory during one launch. `unit`: bytes of the smallest element of a tensor in it.
 
-    Arrays count in units: `writer` and `reader` are numbers of programs, `mark` says which lane wrote when,
-    `defined` is None where everything is.
+    ARRAYS have one number for each unit: `writer` and `reader` are numbers of programs, `mark` says which lane wrote
+    when. They are made when they are needed first. `defined` is None where everything is.
     """
+
+    ARRAYS = {"writer": (torch.int32, NOBODY), "reader": (torch.int32, NOBODY), "mark": (torch.int64, 0),
+              "read_at": (torch.int64, 0), "reads": (torch.int32, 0), "writes": (torch.int32, 0)}  # fmt: skip
+    in_rows = True  # neighbours are neighbours in memory
 
     def __init__(self, tensor: torch.Tensor):
         self.memory = tensor.untyped_storage()
@@ -131,7 +132,6 @@ class Storage:
         self.defined: torch.Tensor | None = None
         self.passes: dict[int | None, torch.Tensor] = {}
         self._typed: dict[torch.dtype, torch.Tensor] = {}
-        self._arrays: dict[str, torch.Tensor] = {}
 
     @property
     def units(self) -> int:
@@ -144,31 +144,20 @@ class Storage:
             self._typed[dtype] = torch.empty(0, dtype=dtype).set_(self.memory, 0, (size,), (1,))
         return self._typed[dtype]
 
-    def array(self, name: str, dtype: torch.dtype = torch.int32, fill: int = 0) -> torch.Tensor:
-        """An array with one number for each unit, made when it is needed first."""
-        if name not in self._arrays:
-            self._arrays[name] = torch.full((self.units,), fill, dtype=dtype)
-        return self._arrays[name]
+    def __getattr__(self, name: str) -> torch.Tensor:
+        if name not in self.ARRAYS:
+            raise AttributeError(name)
+        dtype, fill = self.ARRAYS[name]
+        vars(self)[name] = torch.full((self.units,), fill, dtype=dtype)
+        return vars(self)[name]
 
-    @property
-    def writer(self) -> torch.Tensor:
-        return self.array("writer", fill=NOBODY)
+    def place(self, at: torch.Tensor) -> torch.Tensor:
+        """Where elements lie."""
+        return at
 
-    @property
-    def reader(self) -> torch.Tensor:
-        return self.array("reader", fill=NOBODY)
-
-    @property
-    def mark(self) -> torch.Tensor:
-        return self.array("mark", torch.int64)
-
-    @property
-    def reads(self) -> torch.Tensor:
-        return self.array("reads")
-
-    @property
-    def writes(self) -> torch.Tensor:
-        return self.array("writes")
+    def origin(self, place: torch.Tensor) -> torch.Tensor:
+        """Which elements lie at these places."""
+        return place
 
 
 class Argument:
@@ -241,11 +230,6 @@ class Argument:
     def writes(self) -> np.ndarray:
         """How often this launch wrote each element, through any argument: int32, the tensor's shape."""
         return self.of(self.storage.writes)
-
-    @property
-    def unwritten(self) -> np.ndarray:
-        """Indices of the elements that this launch never wrote: one row each, one column a dimension."""
-        return np.argwhere(self.writes == 0)
 
 
 @dataclass

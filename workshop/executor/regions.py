@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from .program import Location
 from .records import Argument, Storage
 from .values import Affine, Rect, column, lattice, row_major
-from .vast import Pages
 
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
@@ -54,13 +53,17 @@ class Access:
         return torch.arange(count) if self.on is None else self.on.expand(count).nonzero().reshape(-1)
 
 
+@dataclass(eq=False)
 class Region:
     """Lanes of an access that lie in one tensor.
 
-    `flat` arrays have one number for each element of the access's type, `noted` ones for each unit of the storage.
+    Of each lane, in the region's own `shape` or with length 1 along an axis where nothing varies, int64: `programs`,
+    their numbers in the batch; `lane`, in the block; `at`, elements of the access, in its storage. `flat` arrays have
+    one number for each element of the access's type, `noted` ones for each unit of the storage.
     """
 
-    __slots__ = ("access", "argument")
+    access: Access
+    argument: Argument
 
     @property
     def storage(self) -> Storage:
@@ -70,6 +73,10 @@ class Region:
     def scale(self) -> int:
         """Units of an element."""
         return self.access.dtype.itemsize // self.storage.unit
+
+    @property
+    def lanes(self) -> int:
+        return math.prod(self.shape)
 
     def read(self) -> torch.Tensor:
         """The elements, in the region's own shape. What a Box gives is a view of memory."""
@@ -84,7 +91,16 @@ class Region:
     def note(self, array: torch.Tensor, values) -> None:
         self.set(array, values, self.scale)
 
+    def number(self, numbers: torch.Tensor, place: tuple[int, ...]) -> int:
+        """That of one lane, of `programs`, `lane` or `at`."""
+        return int(numbers.expand(self.shape)[place])
 
+    def one_by_one(self) -> Lanes:
+        parts = (part.expand(self.shape).reshape(-1) for part in (self.programs, self.lane, self.at))
+        return Lanes(self.access, self.argument, *parts)
+
+
+@dataclass(eq=False)
 class Box(Region):
     """Programs first, first + 1, … (numbers in the batch), each with the first `counts` elements of the block's axes.
 
@@ -92,21 +108,33 @@ class Box(Region):
     each axis.
     """
 
-    __slots__ = ("first", "count", "counts", "start", "steps")
-
-    def __init__(self, access, argument, first, count, counts, start, steps):
-        self.access, self.argument, self.first, self.count = access, argument, first, count
-        self.counts, self.start, self.steps = counts, start, steps
+    first: int
+    count: int
+    counts: tuple[int, ...]
+    start: int
+    steps: tuple[int, ...]
 
     @property
-    def lanes(self) -> int:
-        return self.count * math.prod(self.counts)
+    def shape(self) -> tuple[int, ...]:
+        return self.count, *self.counts
+
+    @property
+    def programs(self) -> torch.Tensor:
+        return column(torch.arange(self.first, self.first + self.count), len(self.counts))
+
+    @property
+    def lane(self) -> torch.Tensor:
+        return lattice(torch.zeros(1, dtype=torch.int64), row_major(self.access.shape), self.counts)
+
+    @property
+    def at(self) -> torch.Tensor:
+        return lattice(torch.tensor([self.start]), self.steps, self.shape)[0]
 
     @property
     def distinct(self) -> bool:
         """Whether no two lanes share an element."""
         reach = 0
-        for step, size in sorted(zip(self.steps, (self.count, *self.counts))):
+        for step, size in sorted(zip(self.steps, self.shape)):
             if size > 1:
                 if step <= reach:
                     return False
@@ -115,17 +143,13 @@ class Box(Region):
 
     def part(self, count: int, counts: tuple[int, ...]) -> Box:
         """The first `count` programs, and the first elements of their axes."""
-        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
+        return replace(self, count=count, counts=counts)
 
-    def view(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
-        steps = [step * scale for step in self.steps]
-        return flat.as_strided((self.count, *self.counts), steps, self.start * scale)
-
-    def get(self, flat, scale=1):
-        return self.view(flat, scale)
+    def get(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
+        return flat.as_strided(self.shape, [step * scale for step in self.steps], self.start * scale)
 
     def set(self, flat, values, scale=1):
-        self.view(flat, scale).copy_(values)
+        self.get(flat, scale).copy_(values)
 
     def of(self, values: torch.Tensor) -> torch.Tensor:
         """The lanes' part of a value of the whole batch."""
@@ -140,52 +164,25 @@ class Box(Region):
         """Write the lanes' part of a value of the whole batch."""
         self.of(whole).copy_(part)
 
-    def numbers(self, batch: torch.Tensor) -> torch.Tensor:
-        """One number for each program, in the shape of the lanes."""
-        return column(batch.narrow(0, self.first, self.count), len(self.counts))
-
-    def lane_numbers(self) -> torch.Tensor:
-        """Of each lane, its number in the block."""
-        return lattice(torch.zeros(1, dtype=torch.int64), row_major(self.access.shape), self.counts)
-
-    def program_of(self, place: tuple[int, ...]) -> int:
-        return self.first + place[0]
-
-    def element_of(self, place: tuple[int, ...]) -> int:
-        return self.start + sum(i * step for i, step in zip(place, self.steps))
-
-    def elements(self) -> torch.Tensor:
-        """Of each lane, its element; of length 1 along an axis where lanes share one."""
-        return lattice(torch.tensor([self.start]), self.steps, (self.count, *self.counts))[0]
-
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
         length = self.counts[-1] if self.counts and self.steps[-1] == 1 else 1
-        begin = self.part(self.count, self.counts if length == 1 else (*self.counts[:-1], 1)).elements().reshape(-1)
+        begin = (self if length == 1 else self.part(self.count, (*self.counts[:-1], 1))).at.reshape(-1)
         return torch.stack((begin, begin + length), dim=1)
 
-    def one_by_one(self) -> Lanes:
-        whole = (self.count, *self.counts)
-        programs = self.numbers(torch.arange(self.first + self.count))
-        parts = (part.expand(whole).reshape(-1) for part in (programs, self.lane_numbers(), self.elements()))
-        return Lanes(self.access, self.argument, *parts)
 
-
+@dataclass(eq=False)
 class Lanes(Region):
-    """Lanes one by one: int64 of (lanes,) each.
+    """Lanes one by one: (lanes,)."""
 
-    programs: numbers in the batch. lane: in the block. at: elements of the access, in its storage.
-    """
-
-    __slots__ = ("programs", "lane", "at")
+    programs: torch.Tensor
+    lane: torch.Tensor
+    at: torch.Tensor
     distinct = False
 
-    def __init__(self, access, argument, programs, lane, at):
-        self.access, self.argument, self.programs, self.lane, self.at = access, argument, programs, lane, at
-
     @property
-    def lanes(self) -> int:
-        return self.at.numel()
+    def shape(self) -> tuple[int, ...]:
+        return self.at.shape
 
     @property
     def places(self) -> torch.Tensor:
@@ -207,26 +204,8 @@ class Lanes(Region):
     def put(self, whole, part):
         whole.view(-1)[self.places] = part
 
-    def numbers(self, batch: torch.Tensor) -> torch.Tensor:
-        return batch[self.programs]
-
-    def lane_numbers(self):
-        return self.lane
-
-    def program_of(self, place):
-        return int(self.programs[place[0]])
-
-    def element_of(self, place):
-        return int(self.at[place[0]])
-
-    def elements(self):
-        return self.at
-
-    def one_by_one(self):
-        return self
-
     def spans(self):
-        at = self.storage.origin(self.at) if isinstance(self.storage, Pages) else self.at
+        at = self.storage.origin(self.at)
         return torch.stack((at, at + 1), dim=1)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .values import UNKNOWN, Affine, View, of
+from .values import UNKNOWN, Unlike, mapped, of
 
 MOST_TOGETHER = 1 << 17  # rounds of all programs
 LIKE_ONE = 1 << 12  # so many take about as long as one round does by itself, and count as one
@@ -42,34 +42,26 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
     """
     if new is UNKNOWN or new is old:
         return of(new, programs)
-    if isinstance(old, Affine) and isinstance(new, Affine) and (old.parts, old.shape) == (new.parts, new.shape):
-        return Affine(_grown(old.base, new.base, rounds, programs), new.parts, new.shape, new.dtype)
-    if isinstance(old, View) and isinstance(new, View):
-        offsets = [_grown(a, b, rounds, programs) for a, b in zip(old.offsets, new.offsets)]
-        return of(new, programs).at(offsets)
-    if isinstance(old, torch.Tensor) and isinstance(new, torch.Tensor):
+
+    def grown(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         if new.ndim == 1 and new.dtype in (torch.int32, torch.int64):
-            return _grown(old, new, rounds, programs)
-        return of(new, programs) if _same(old, new) else None
-    return None
+            return of(new, programs) + of(new - old, programs) * rounds.to(new.dtype)
+        return of(_alike(old, new), programs)
 
-
-def _grown(old: torch.Tensor, new: torch.Tensor, rounds: torch.Tensor, programs: torch.Tensor) -> torch.Tensor:
-    return of(new, programs) + of(new - old, programs) * rounds.to(new.dtype)
+    try:
+        return mapped(grown, old, new)
+    except Unlike:
+        return None
 
 
 def agrees(guess, found) -> bool:
-    if guess is found:
-        return True
-    if isinstance(guess, Affine) and isinstance(found, Affine):
-        return (guess.parts, guess.shape) == (found.parts, found.shape) and _same(guess.base, found.base)
-    if isinstance(guess, View) and isinstance(found, View):
-        pairs = [(guess.base, found.base), *zip(guess.offsets, found.offsets)]
-        pairs += [*zip(guess.sizes, found.sizes), *zip(guess.strides, found.strides)]
-        return all(_same(a, b) for a, b in pairs)
-    both = isinstance(guess, torch.Tensor) and isinstance(found, torch.Tensor)
-    return both and _same(guess, found)
+    try:
+        return guess is found or mapped(_alike, guess, found) is not None
+    except Unlike:
+        return False
 
 
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.dtype == b.dtype and a.ndim == b.ndim and bool((a == b).all())
+def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.dtype != b.dtype or a.ndim != b.ndim or not bool((a == b).all()):
+        raise Unlike
+    return b

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
 from .formats import torch_dtype
-from .program import Operation
+from .program import Operation, Value
 
 
 class TooLarge(Exception):
@@ -45,15 +46,18 @@ def row_major(shape) -> tuple[int, ...]:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
-class Symbolic:
+class Kept:
+    """A value of several tensors, each with a leading axis for the programs; what else its fields hold is the same."""
+
+
+class Symbolic(Kept):
     """A block that is not written out. parts: what is known of each axis; `equal` where nothing varies along it."""
 
-    __slots__ = ("parts", "shape")
     equal: int | None = None
 
     def like(self, parts, shape) -> Symbolic:
         """The same programs' numbers with other axes."""
-        raise NotImplementedError
+        return type(self)(**vars(self) | {"parts": parts, "shape": shape})
 
     def expand_dims(self, axis: int) -> Symbolic:
         parts = (*self.parts[:axis], self.equal, *self.parts[axis:])
@@ -68,33 +72,23 @@ class Symbolic:
         return self.like(tuple(part if n == whole else self.equal for part, n, whole in parts), tuple(shape))
 
 
+@dataclass(eq=False)
 class Affine(Symbolic):
-    """base[p] + i·steps[0] + j·steps[1] + …: what indices and addresses nearly always are.
+    """base[p] + i·parts[0] + j·parts[1] + …: what indices and addresses nearly always are.
 
-    base: int64, (programs,) or (1,). steps: Python integers. shape: of the block. dtype: of the value.
+    base: int64, (programs,) or (1,). parts: the steps. shape: of the block. dtype: of the value.
     """
 
-    __slots__ = ("base", "dtype")
+    base: torch.Tensor
+    parts: tuple[int, ...]
+    shape: tuple[int, ...]
+    dtype: torch.dtype
     equal = 0
-
-    def __init__(self, base: torch.Tensor, steps: tuple[int, ...], shape: tuple[int, ...], dtype: torch.dtype):
-        self.base, self.parts, self.shape, self.dtype = base, steps, shape, dtype
-
-    @property
-    def steps(self) -> tuple[int, ...]:
-        return self.parts
 
     @property
     def is_uniform(self) -> bool:
         """Whether all elements of a program's block are equal."""
         return not any(self.parts)
-
-    def like(self, parts, shape):
-        return Affine(self.base, parts, shape, self.dtype)
-
-    def of(self, programs: torch.Tensor) -> Affine:
-        """For these programs of the batch alone."""
-        return self if len(self.base) == 1 else Affine(self.base[programs], self.parts, self.shape, self.dtype)
 
     def tensor(self) -> torch.Tensor:
         """The value, written out along the axes on which it varies."""
@@ -133,27 +127,15 @@ class Affine(Symbolic):
         return Rect(tuple(count if axis == varies[0] else None for axis in range(len(self.shape))), self.shape)
 
 
+@dataclass(eq=False)
 class Rect(Symbolic):
-    """A mask that is true in the first counts[axis][p] elements along each axis.
+    """A mask that is true in the first parts[axis][p] elements along each axis.
 
-    counts: int64 of (programs,) or (1,) for each axis; None: all elements.
+    parts: int64 of (programs,) or (1,) for each axis; None: all elements.
     """
 
-    __slots__ = ()
-
-    def __init__(self, counts: tuple[torch.Tensor | None, ...], shape: tuple[int, ...]):
-        self.parts, self.shape = counts, shape
-
-    @property
-    def counts(self) -> tuple[torch.Tensor | None, ...]:
-        return self.parts
-
-    def like(self, parts, shape):
-        return Rect(parts, shape)
-
-    def of(self, programs: torch.Tensor) -> Rect:
-        """For these programs of the batch alone."""
-        return Rect(tuple(c if c is None or len(c) == 1 else c[programs] for c in self.parts), self.shape)
+    parts: tuple[torch.Tensor | None, ...]
+    shape: tuple[int, ...]
 
     def tensor(self) -> torch.Tensor:
         axes = len(self.shape)
@@ -173,16 +155,15 @@ class Rect(Symbolic):
         return self.tensor() if shortened else super().broadcast(shape)
 
 
-class Doubtful:
+@dataclass(eq=False)
+class Doubtful(Kept):
     """A value with lanes that nothing defined: those of a load that its mask switched off, and what follows from them.
 
-    value: a tensor. undefined: a bool tensor that broadcasts to it.
+    undefined: a bool tensor that broadcasts to the value.
     """
 
-    __slots__ = ("value", "undefined")
-
-    def __init__(self, value: torch.Tensor, undefined: torch.Tensor):
-        self.value, self.undefined = value, undefined
+    value: torch.Tensor
+    undefined: torch.Tensor
 
 
 class Later:
@@ -220,21 +201,20 @@ def later(given: list, compute: Callable) -> Later:
     return Later(lambda: compute(*map(now, given)), depth)
 
 
-class View:
+@dataclass(eq=False)
+class View(Kept):
     """What tl.make_block_ptr and tl.make_tensor_descriptor give: a block of a tensor.
 
     base: (programs,). sizes, strides and offsets: for each axis a tensor of one number for each program. block: its
     shape. padding: what lanes outside of the tensor hold.
     """
 
-    __slots__ = ("base", "sizes", "strides", "offsets", "block", "padding")
-
-    def __init__(self, base, sizes, strides, offsets, block, padding: float = 0.0):
-        self.base, self.sizes, self.strides, self.offsets = base, sizes, strides, offsets
-        self.block, self.padding = tuple(block), padding
-
-    def at(self, offsets) -> View:
-        return View(self.base, self.sizes, self.strides, offsets, self.block, self.padding)
+    base: torch.Tensor
+    sizes: list[torch.Tensor]
+    strides: list[torch.Tensor]
+    offsets: list[torch.Tensor]
+    block: tuple[int, ...]
+    padding: float | None = 0.0
 
     def lanes(self, itemsize: int, checked, rows: torch.Tensor | None = None, granule: int = 1):
         """The address of each lane of the block, and which lie inside along the axes `checked`: None if these are none.
@@ -283,33 +263,43 @@ def doubt(value) -> torch.Tensor:
     return torch.zeros((1,) * plain(value).ndim, dtype=torch.bool)
 
 
+class Unlike(Exception):
+    """Values that are not kept in the same way."""
+
+
+def mapped(change: Callable, *given):
+    """A value with change(tensor, …) in the place of each tensor of the ones given. Raises Unlike."""
+    kind, first = type(given[0]), given[0]
+    if kind is torch.Tensor and all(type(each) is kind for each in given):
+        return change(*given)
+    if any(type(each) is not kind for each in given):
+        raise Unlike
+    if issubclass(kind, Kept):
+        return kind(*(mapped(change, *parts) for parts in zip(*(vars(each).values() for each in given))))
+    if kind in (tuple, list):
+        return kind([mapped(change, *parts) for parts in zip(*given, strict=True)])
+    if any(each is not first and each != first for each in given):  # NaN is the same NaN
+        raise Unlike
+    return first
+
+
 def of(value, programs: torch.Tensor):
     """A value of these programs of the batch, one behind the other."""
-    if isinstance(value, torch.Tensor):
-        return value if len(value) == 1 else value[programs]
-    if isinstance(value, Symbolic):
-        return value.of(programs)
     if isinstance(value, Later):
         return value if value is UNKNOWN else later([value], lambda found: of(found, programs))
-    if isinstance(value, Doubtful):
-        return Doubtful(of(value.value, programs), of(value.undefined, programs))
-    parts = (value.base, value.sizes, value.strides, value.offsets)
-    chosen = [[of(n, programs) for n in part] if isinstance(part, list) else of(part, programs) for part in parts]
-    return View(*chosen, value.block, value.padding)
+    return mapped(lambda tensor: tensor if len(tensor) == 1 else tensor[programs], value)
 
 
 def merged(on: torch.Tensor, new, old):
     """For each program the new value where `on`, else the old one."""
     if isinstance(new, Later) or isinstance(old, Later):
         return later([new, old], lambda new, old: merged(on, new, old))
-    if isinstance(new, Affine) and isinstance(old, Affine) and (new.parts, new.shape) == (old.parts, old.shape):
-        return Affine(torch.where(on, new.base, old.base), new.parts, new.shape, new.dtype)
-    if isinstance(new, View):
-        return new.at([torch.where(on, a, b) for a, b in zip(new.offsets, old.offsets)])
-    if isinstance(new, Doubtful) or isinstance(old, Doubtful):
-        return Doubtful(merged(on, plain(new), plain(old)), merged(on, doubt(new), doubt(old)))
-    new, old = plain(new), plain(old)
-    return torch.where(column(on, max(new.ndim, old.ndim) - 1), new, old)
+    try:
+        return mapped(lambda a, b: torch.where(column(on, max(a.ndim, b.ndim) - 1), a, b), new, old)
+    except Unlike:
+        found = merged(on, plain(new), plain(old))
+        doubtful = isinstance(new, Doubtful) or isinstance(old, Doubtful)
+        return Doubtful(found, merged(on, doubt(new), doubt(old))) if doubtful else found
 
 
 # --- operations whose result is Symbolic. Each gives None where it is not. ---------------------------------
@@ -358,15 +348,11 @@ def _addptr(operation: Operation, pointer, offset):
     return pointer.plus(offset.long() * size) if both else None
 
 
-def _less(x, y, or_equal: bool) -> Rect | torch.Tensor | None:
-    if isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform:
-        return x.below(y.base + or_equal)
-    return None
-
-
 def _compare(operation: Operation, x, y):
     x, y = (y, x) if "SG" in operation.name else (x, y)
-    found = _less(x, y, operation.name.endswith("E"))
+    if not (isinstance(x, Affine) and isinstance(y, Affine) and y.is_uniform):
+        return None
+    found = x.below(y.base + operation.name.endswith("E"))
     return found and found.broadcast(operation.results[0].type.shape)
 
 
@@ -399,14 +385,15 @@ SYMBOLIC: dict[str, Callable] = {
 # --- operations that move elements: what is undefined moves with them. x: tensors. --------------------------
 
 
-def _whole(operation: Operation, number: int, x: torch.Tensor) -> torch.Tensor:
-    """An operand with all of its axes written out."""
-    return x.expand(x.shape[:1] + operation.args[number].type.shape)
+def whole(value: Value, kept) -> torch.Tensor:
+    """The value with all of its block's axes written out."""
+    x = plain(kept)
+    return x.expand(x.shape[:1] + value.type.shape)
 
 
 def _wholes(operation: Operation, *given: torch.Tensor) -> list[torch.Tensor]:
-    count = max(len(x) for x in given)
-    return [_whole(operation, i, x).expand(count, *operation.args[i].type.shape) for i, x in enumerate(given)]
+    count = max(map(len, given))
+    return [x.expand(count, *value.type.shape) for x, value in zip(given, operation.args)]
 
 
 MOVES: dict[str, Callable] = {
@@ -415,9 +402,9 @@ MOVES: dict[str, Callable] = {
     "expand_dims": lambda operation, x, axis: x.unsqueeze(axis + 1),
     "broadcast": lambda operation, x, shape: x,
     "trans": lambda operation, x, order: x.permute(0, *(i + 1 for i in order)),
-    "reshape": lambda operation, x, shape, reorder: _whole(operation, 0, x).reshape((-1, *shape)),
+    "reshape": lambda operation, x, shape, reorder: whole(operation.args[0], x).reshape((-1, *shape)),
     "join": lambda operation, x, y: torch.stack(_wholes(operation, x, y), dim=-1),
-    "split": lambda operation, x: _whole(operation, 0, x).unbind(-1),
+    "split": lambda operation, x: whole(operation.args[0], x).unbind(-1),
     "cat": lambda operation, x, y: torch.cat(_wholes(operation, x, y), dim=1),
 }
 

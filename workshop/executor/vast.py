@@ -46,6 +46,8 @@ class Pages(Storage):
     Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
     """
 
+    in_rows = False
+
     def __init__(self, extent: int, dtype: torch.dtype, content: Callable | None):
         self.unit, self.content = dtype.itemsize, content
         self.start, self.written, self.read, self.passes = 0, False, False, {}
@@ -53,8 +55,6 @@ class Pages(Storage):
         self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
         self.pool = torch.empty(0, dtype=dtype)
         self.defined = torch.empty(0, dtype=torch.bool) if content is None else None
-        self._arrays: dict[str, torch.Tensor] = {}
-        self._fills: dict[str, int] = {}
 
     @property
     def units(self) -> int:
@@ -65,12 +65,7 @@ class Pages(Storage):
             raise TypeError(f"a pointer to {self.pool.dtype} is used as one to {dtype}")
         return self.pool
 
-    def array(self, name, dtype=torch.int32, fill=0):
-        self._fills[name] = fill
-        return super().array(name, dtype, fill)
-
-    def place(self, at: torch.Tensor) -> torch.Tensor:
-        """Where elements lie in the pool."""
+    def place(self, at):
         page = at >> PAGE
         slots = self.table[page]
         if (slots < 0).any():
@@ -78,8 +73,7 @@ class Pages(Storage):
             slots = self.table[page]
         return (slots.long() << PAGE) + (at & (1 << PAGE) - 1)
 
-    def origin(self, place: torch.Tensor) -> torch.Tensor:
-        """Which elements lie at these places of the pool."""
+    def origin(self, place):
         return (self.pages[place >> PAGE] << PAGE) + (place & (1 << PAGE) - 1)
 
     def _make(self, pages: torch.Tensor) -> None:
@@ -94,12 +88,11 @@ class Pages(Storage):
 
     def _grow(self, units: int) -> None:
         """Room for more pages, in steps that double: few copies in all."""
-        more = units - self.units
-        self.pool = torch.cat([self.pool, self.pool.new_zeros(more)])
-        if self.defined is not None:
-            self.defined = torch.cat([self.defined, self.defined.new_zeros(more)])
-        for name, array in self._arrays.items():
-            self._arrays[name] = torch.cat([array, array.new_full((more,), self._fills[name])])
+        more, arrays = units - self.units, vars(self)
+        for name in arrays.keys() & {"pool", "defined", *self.ARRAYS}:
+            if (array := arrays[name]) is not None:
+                fill = self.ARRAYS.get(name, (None, 0))[1]
+                arrays[name] = torch.cat([array, array.new_full((more,), fill)])
         for line, array in self.passes.items():
             self.passes[line] = torch.cat([array, array.new_zeros(more)])
 

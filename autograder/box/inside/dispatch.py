@@ -146,7 +146,7 @@ def _execute(kernel, args: tuple, constants: dict, target: str) -> bool:
         program = codec.from_data(codec.to_data(launch.lowered(kernel, special, options, target)))
     except RuntimeError:
         return False
-    launch.execute(program, list(launch.leaves(bound, special, kernel.arg_names)), (1, 1, 1), Watch(True, True))
+    launch.execute(program, special.arguments, (1, 1, 1), Watch(True, True))
     return True
 
 

@@ -143,8 +143,7 @@ class Launches:
         except Exception as error:
             error.kernel = name
             raise
-        leaves = list(launch.leaves(bound, special, kernel.arg_names))
-        self.recorder.launch(name, shape, bound, leaves, options, programs, tuned)
+        self.recorder.launch(name, shape, bound, special.arguments, options, programs, tuned)
 
     def _known_others(self, kernel, bound: dict, options: dict, special: launch.Specialisation) -> list:
         """What `_others` gives, found once for all launches that are alike."""
