@@ -310,6 +310,13 @@ _OTHER_FORM = re.compile(r"\w+ returned (?!None|nothing)(\w+), not a (tensor|JAX
 
 
 def _other_form(o, kind: str, expected: str):
+    if kind == "Function":
+        return Finding(
+            "wrong-dtype",
+            f"{o.exercise.entry} returned an object of the torch.autograd.Function, and not what its forward computes.",
+            "To call the class makes an object. Its function `apply` runs forward, and remembers backward.",
+            "write .apply between the name of the class and its arguments: Name.apply(x, …).",
+        )
     if kind == "Tensor":
         names = o.exercise.inputs.outputs
         return Finding(

@@ -135,6 +135,7 @@ class Evidence:
     nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
     sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
     kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
+    `stores`: a program of a kernel has a line that writes to memory.
     """
 
     launched: tuple[str, ...] = ()
@@ -147,6 +148,7 @@ class Evidence:
     idle: bool = False
     accumulates: bool = False
     adds_atomically: bool = False
+    stores: bool = True
 
 
 @dataclass(frozen=True)
@@ -321,6 +323,7 @@ def _evidence(evidence: dict) -> Evidence:
         idle=_flag(evidence.get("idle", False)),
         accumulates=_flag(evidence.get("accumulates", False)),
         adds_atomically=_flag(evidence.get("adds_atomically", False)),
+        stores=_flag(evidence.get("stores", True)),
         reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
     )
 
