@@ -183,6 +183,18 @@ def test_a_return_above_the_store_is_named(judge, exercise, place, said):
     assert said in judge.judge(exercise, source, SEED).message
 
 
+def test_a_store_behind_its_loop_is_named(judge):
+    def behind(tree):
+        body = kernel_of(tree).body
+        loop = [each for each in body if isinstance(each, ast.For)][-1]
+        before = "offsets = tl.arange(0, BLOCK_SIZE); mask = offsets < 1; softmax = tl.zeros((BLOCK_SIZE,), tl.float32)"
+        body[body.index(loop) : body.index(loop)] = ast.parse(before).body
+        body.append(loop.body.pop())
+
+    message = judge.judge("online_softmax", changed("online_softmax", behind), SEED).message
+    assert "Only the last block of each row was written: the store is behind the loop" in message
+
+
 def test_a_missing_apply_is_named(judge):
     message = judge.judge("cross_entropy", solution("cross_entropy").replace(".apply(", "("), SEED).message
     assert "write .apply between the name of the class and its arguments" in message
