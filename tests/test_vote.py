@@ -21,9 +21,11 @@ EXERCISE = replace(
 SHAPES = ((5, 256), (4, 300), (7, 781), (3, 517), (2, 1024))
 
 
-def seen(shape, compute, name="", about="", dtype=torch.float32) -> Observation:
-    """What the judge sees of an answer that computes `compute` in a case of this shape."""
+def seen(shape, compute, name="", about="", dtype=torch.float32, one: float | None = None) -> Observation:
+    """What the judge sees of an answer that computes `compute` in a case of this shape. one: the first number of x."""
     x, a = torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype), 2.5
+    if one is not None:
+        x[0, 0] = one
     expected = x.double() * a
     got = compute(x, a).to(dtype)
     case = Case(name or "{} × {}".format(*shape), lambda _: (), about)

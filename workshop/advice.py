@@ -58,7 +58,8 @@ ADVICE = (
      "give {name} a value above this line, or pass it as a parameter. Check the spelling."),
     (r"^(?P<name>\w+) is not defined",
      "A variable that gets its first value inside a loop or inside one branch does not exist after it.",
-     "give `{name}` a value before the loop or the `if`."),
+     "if this line belongs to each step of the loop, indent it as the lines of the loop are. Otherwise give `{name}` a "
+     "value before the loop or the `if`."),
     (r"^NameError.*Did you mean", "", "correct the spelling of this name."),
     (r"^NameError: name '(?P<name>\w+)'", "",
      "check the spelling of this name. If it is right, give it a value above this line; if another cell does that, run "

@@ -22,8 +22,9 @@ def not_attempted(o: Observation) -> Finding | None:
         return None
     return Finding(
         "not-attempted",
-        f"The kernel does nothing: {', '.join(o.evidence.empty_kernels)} has no statement.",
-        advice="write the body of the kernel.",
+        f"The kernel does nothing: {', '.join(o.evidence.empty_kernels)} has no statement, or all of them stand below "
+        "a `return`.",
+        advice="write the body of the kernel, without a `return`.",
     )
 
 

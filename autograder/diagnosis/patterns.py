@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from ..exercises.cases import OVERFLOWING, Tag
 from ..exercises.spec import Mistake
 from ..text import many
@@ -23,6 +25,13 @@ def unwritten(o: Observation) -> Finding | None:
     if c is None or not bool((left := o.left_as_they_were).any()):
         return None
     count = f"{many(int(left.sum()), 'element was', 'elements were')} never written, of {left.numel()}."
+    if not o.evidence.stores:
+        return Finding(
+            "unwritten-output",
+            count,
+            "No line of the kernel stores anything. What stands below a `return` is not part of the kernel.",
+            "end the kernel with tl.store, and take a `return` above it out: a kernel returns nothing.",
+        )
     if left.all():
         return Finding(
             "unwritten-output",
@@ -41,11 +50,25 @@ def unwritten(o: Observation) -> Finding | None:
     return Finding(
         "unwritten-output",
         f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count,
-        _too_few_programs(o)
+        _one_block_of_each_row(o)
+        or _too_few_programs(o)
         or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
         "or its mask is too narrow.",
         "count the elements: programs × elements per program must cover the output.",
     )
+
+
+def _one_block_of_each_row(o: Observation) -> str:
+    """The first block of each row was written, or the last one, and nothing else."""
+    left, columns = o.left_as_they_were, o.comparison.columns
+    if left.ndim != 2 or o.comparison.flat or not o.block or columns <= o.block:
+        return ""
+    written, place = ~left.all(0), torch.arange(columns) // o.block
+    if bool((written == (place == int(place[-1]))).all()):
+        return "Only the last block of each row was written: the store is behind the loop over the blocks, not in it."
+    if bool((written == (place == 0)).all()):
+        return "Only the first block of each row was written: one program takes a row, and has no loop over its blocks."
+    return ""
 
 
 def _too_few_programs(o: Observation) -> str:

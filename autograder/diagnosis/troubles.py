@@ -272,6 +272,13 @@ def _returned(o, t):
     if t.construct == "None":
         happened = f"{o.exercise.entry} returned None, not a tensor"
         return Finding("runtime-error", happened, advice="end the function with `return` and the output tensor.")
+    if t.construct == "Function":
+        return Finding(
+            "wrong-dtype",
+            f"{o.exercise.entry} returned an object of the torch.autograd.Function, and not what its forward computes.",
+            "To call the class makes an object. Its function `apply` runs forward, and remembers backward.",
+            "write .apply between the name of the class and its arguments: Name.apply(x, …).",
+        )
     if t.construct == "Tensor":
         names = o.exercise.inputs.outputs
         return Finding(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..exercises.cases import UNUSUAL, Tag
 from ..verdict import Finding, Slug
 from .observation import Observation
+from .shared import only_where
 
 Failed = list[tuple[Observation, Finding]]
 
@@ -21,11 +22,17 @@ def overall(observations: list[Observation], findings: list[Finding | None]) -> 
     failed = [(o, f) for o, f in cases if f]
     if not failed:
         return _idle(observations)
-    return _only_strided(cases) or _elected(failed)
+    if strided := _only_strided(cases):
+        return strided
+    spoken, finding = _elected(failed)
+    if finding.slug.about_conduct or finding.slug == Slug.READS_TOO_OFTEN or spoken.mistake:
+        return finding
+    where = only_where([o for o, _ in failed], [o for o, f in cases if f is None])
+    return replace(finding, means=f"{finding.means} {where}".strip())
 
 
-def _elected(failed: Failed) -> Finding:
-    """The most frequent name among the cases that tell most; the first case that says it speaks.
+def _elected(failed: Failed) -> tuple[Observation, Finding]:
+    """The most frequent name among the cases that tell most. Of its cases, the first with a known line speaks.
 
     Those with ordinary values tell most, and those with values of all sizes least: there everything becomes NaN. A tie
     is decided by all failing cases, and then by rank.
@@ -37,7 +44,7 @@ def _elected(failed: Failed) -> Finding:
         telling = [(o, f) for o, f in telling if _has_a_full_block(o)]
     votes, of_all = (Counter(f.slug for _, f in voters) for voters in (telling, failed))
     elected = min(votes, key=lambda slug: (-votes[slug], -of_all[slug], slug.rank))
-    return next(f for _, f in telling if f.slug == elected)
+    return min(((o, f) for o, f in telling if f.slug == elected), key=lambda each: each[1].line is None)
 
 
 def _is_ordinary(o: Observation) -> bool:

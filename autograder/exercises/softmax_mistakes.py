@@ -97,8 +97,10 @@ MISTAKES = (
     Mistake(
         "missing-rescale",
         _running(lambda m, m_new: torch.ones_like(m)),
-        "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum.",
-        "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block.",
+        "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum. If "
+        "a line rescales it, `m = m_new` stands above that line, and then exp(m - m_new) is 1.",
+        "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block. "
+        "After that comes m = m_new, as the last line of the loop's body.",
     ),
     Mistake(
         "missing-rescale",
@@ -172,8 +174,9 @@ MISTAKES = (
     Mistake(
         "not-normalised",
         _divided_by(lambda e, block: _sum(e.split(block, dim=1)[-1])),
-        "Each row is divided by the sum of its last block only.",
-        "Add the block's sum to the sum so far. An assignment in the loop loses the earlier blocks.",
+        "Each row is divided by the sum of its last block only. Either the loop assigns the sum and does not add to "
+        "it, or the maximum keeps its initial value in the loop: exp(-inf - m_new) is 0, and removes the sum so far.",
+        "Add the block's sum to the sum so far. End the loop's body with the line that keeps the maximum: m = m_new.",
     ),
     Mistake(
         "not-normalised",
@@ -186,6 +189,14 @@ MISTAKES = (
         _block_by_block,
         "Each block was normalised separately, as if it were a whole row.",
         "Compute the maximum and the sum of the whole row: keep them from block to block.",
+    ),
+    Mistake(
+        "nan",
+        lambda x: torch.full_like(x.double(), torch.inf),
+        "Every element is infinite: what is subtracted from x is still -inf, or the sum is still 0. The loop does not "
+        "keep the new maximum, or the new sum.",
+        "End the loop's body with the line that keeps the maximum, m = m_new, below the line that rescales the sum.",
+        known_by_constant=True,
     ),
     Mistake(
         "wrong-program-id",

@@ -10,6 +10,7 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .launched import types
+from .repairs import blames_the_launch
 from .trials import Trials
 from .tuned_constants import about_the_constants
 
@@ -78,7 +79,9 @@ class KernelJudgement:
         )
 
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
-        """The finding, in the words of what the exercise asks for: a space of configurations, or blanks."""
+        """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
+        if not wrong_blanks and any(self.findings):
+            finding = blames_the_launch(self.trials, self.observations, self.findings, finding)
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)

@@ -145,7 +145,7 @@ class Trials:
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def replay(self, cases: dict) -> dict:
+    def replay(self, cases: dict, share: float = 1.0) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
 
         A case that kills its process does not take the others along, except if it used up the time.
@@ -155,7 +155,7 @@ class Trials:
         for _ in range(4):
             if not waiting:
                 break
-            reported, exceeded = self._replay_once(waiting)
+            reported, exceeded = self._replay_once(waiting, share=share)
             seen |= reported
             if exceeded or not reported:
                 break

@@ -160,5 +160,6 @@ def _again(arguments: tuple, known: list) -> list:
 def _finish(recorder: Recorder, result) -> dict:
     if not isinstance(result, torch.Tensor):
         result = result.result if isinstance(result, _TooFew) else result
-        return {"returned": type(result).__name__[:80], "launches": recorder.launches}
+        kind = "Function" if isinstance(result, torch.autograd.Function) else type(result).__name__[:80]
+        return {"returned": kind, "launches": recorder.launches}
     return recorder.finish(result)

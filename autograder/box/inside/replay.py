@@ -10,6 +10,7 @@ import torch
 from workshop.executor import launch as executor
 from workshop.executor import rebuild
 from workshop.executor.memory import Watch
+from workshop.executor.operations import STORES
 from workshop.executor.program import Program
 from workshop.executor.records import Launch as Seen
 
@@ -69,6 +70,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         idle=idle,
         accumulates=launcher.accumulates,
         adds_atomically=launcher.adds_atomically,
+        stores=launcher.stores,
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races[:16]),
         undefined=tuple(launcher.undefined[:8]),
@@ -98,12 +100,13 @@ class _Launcher:
         self.undefined: list = []
         self.empty: list[str] = []
         self.accesses = 0
-        self.accumulates = self.adds_atomically = False
+        self.accumulates = self.adds_atomically = self.stores = False
 
     def program(self, launch: Launch) -> Program:
         program = self.programs[launch.program]
         atomics = (each for each in program.operations() if each.name == "atomic_rmw")
         self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
+        self.stores |= any(each.name in STORES for each in program.operations())
         if self.limited:
             self.constants += constants(program)
             if self.constants > MAX_CONSTANT:

@@ -52,6 +52,7 @@ class ProtocolError(Exception):
 Trace = dict
 
 
+Kind = Annotated[str, codec.text(40)]
 Name = Annotated[str, codec.text(100)]
 Line = Annotated[int, codec.integer(0, 1 << 31)]
 Code = Annotated[str, codec.text(400)]
@@ -66,7 +67,7 @@ Names = Annotated[tuple[Name, ...], codec.items(16)]
 class Fault:
     """A lane that accessed memory outside of its tensor: see workshop.executor.records. "" is no argument's name."""
 
-    kind: Name
+    kind: Kind
     kernel: Name
     program: Integers
     block: Integers
@@ -104,7 +105,7 @@ class Trouble:
     launch was refused.
     """
 
-    kind: Name
+    kind: Kind
     type: Name = ""
     message: Annotated[str, codec.text(4000)] = ""
     line: Line | None = None
@@ -133,7 +134,7 @@ class Race:
     share: Annotated[float, codec.number(1)]
     same_value: Flag
     writers: Size = 2
-    kind: Name = "write-write"
+    kind: Kind = "write-write"
 
     @property
     def within(self) -> bool:
@@ -145,7 +146,7 @@ class Race:
 class Undefined:
     """A kernel used what nothing had defined: see workshop.executor.records."""
 
-    kind: Name
+    kind: Kind
     kernel: Name
     argument: Name
     program: Integers
@@ -162,6 +163,7 @@ class Evidence:
     nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
     sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
     kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
+    `stores`: a program of a kernel has a line that writes to memory.
     """
 
     launched: Names = ()
@@ -174,6 +176,7 @@ class Evidence:
     idle: Flag = False
     accumulates: Flag = False
     adds_atomically: Flag = False
+    stores: Flag = True
 
 
 @dataclass(frozen=True)
