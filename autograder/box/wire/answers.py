@@ -132,7 +132,7 @@ class Evidence:
 
     `undefined`: what kernels used although nothing had defined it.
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
-    nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
+    nothing counts them, as is `stored`: the bytes that kernels wrote. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
     sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
     kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
     """
@@ -143,6 +143,7 @@ class Evidence:
     undefined: tuple[Undefined, ...] = ()
     empty_kernels: tuple[str, ...] = ()
     reads: tuple[float, ...] = ()
+    stored: int = 0
     accesses: int = 0
     idle: bool = False
     accumulates: bool = False
@@ -322,6 +323,7 @@ def _evidence(evidence: dict) -> Evidence:
         accumulates=_flag(evidence.get("accumulates", False)),
         adds_atomically=_flag(evidence.get("adds_atomically", False)),
         reads=tuple(_count(n) for n in _list(evidence.get("reads", []), 16)),
+        stored=_integer(evidence.get("stored", 0), 0, 1 << 62),
     )
 
 
