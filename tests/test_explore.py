@@ -31,7 +31,8 @@ def test_launch_grid_counts_programs_lanes_and_masked_lanes():
     assert crossed(picture) == 3
 
 
-EXPLORERS = [explore.launch_grid, explore.online_softmax, explore.passes, explore.programs, explore.occupancy]
+EXPLORERS = [explore.launch_grid, explore.online_softmax, explore.passes, explore.programs, explore.occupancy,
+             explore.l2_tiles, explore.tile_walk]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", EXPLORERS)

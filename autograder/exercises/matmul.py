@@ -52,6 +52,8 @@ SIDE = (
     Level(WHOLE, fixed(64, 128)),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
+    # more tiles than a group has
+    Level("long", odd(2100, 2600), once=True, only_with={"m": ("few", "one"), "n": ("few", "one"), "k": (RAGGED, "short")}),
 )
 SMALL_SIDE = (
     Level(RAGGED, odd(3, 63)),
@@ -66,6 +68,7 @@ DEPTH = (
     Level("one", fixed(1), once=True),
     THOUSANDS,
 )
+SPLIT = Level(RAGGED, odd(600, 3000)), Level(WHOLE, fixed(512, 1024, 2048)), *DEPTH[2:]
 # An accumulator in half precision is seen where k is long and the sums grow.
 IN_HALF = tuple(
     {"m": 15, "n": 48, "k": LONG + 37, "dtype": dtype, "values": "numbers near 1"}
@@ -369,7 +372,7 @@ EXERCISES = (
         entry="skinny_matmul",
         signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k) and w (k, n), m at most 16",
         inputs=_inputs(
-            A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE,
+            A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE, depth=SPLIT,
             first=(
                 {"m": 7, "n": 100, "k": 130},
                 {"m": 1, "n": 1, "k": LONG + 104},  # only parts of k make more than one program

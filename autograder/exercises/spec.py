@@ -72,7 +72,8 @@ class Bound:
             return self
         rounding = 2.0**-24 * (4 * math.sqrt(sums.terms) + 2 * sums.terms / 16)
         more = (rounding + sums.inexact) * sums.magnitude
-        return replace(self, absolute=self.absolute + more, size=sums.magnitude / math.sqrt(sums.terms))
+        size = 1.57 * sums.magnitude / math.sqrt(sums.terms)  # of a sum of normal numbers
+        return replace(self, absolute=self.absolute + more, size=size)
 
 
 class Sums(NamedTuple):
