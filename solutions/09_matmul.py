@@ -197,7 +197,7 @@ for k in (64, 1024, 4096):
     print(f"k = {k:4}   accumulator in float16: {rounded_in_between(k):.1e}   rounding of the output: {2**-11:.1e}")
 
 # %% [markdown]
-# At k = 64 the error hides behind the rounding of the output; at 4,096 it is several times larger. A test with small
+# At k = 64 the error is hardly more than one rounding; at 4,096 it is about ten times as large. A test with small
 # matrices does not see it. So `check` has long sums, and its tolerance follows from k: additions in float32 may lose about
 # √k · 2⁻²⁴ of the sum of all magnitudes, and nothing more.
 #
@@ -259,9 +259,9 @@ check("matmul")
 # %% [markdown]
 # ### Which tiles run together?
 #
-# Row by row, 132 programs of an H200 compute 132 tiles side by side: with 64 tiles in a row these are two rows of tiles. They
-# need 2 strips of a and **all 64** strips of b. Take the tiles in *groups* instead: 8 rows of tiles high, down each column first.
-# Then 132 programs fill a block of 8 × 17 tiles, and need 25 strips. The same work, a third of the traffic.
+# Row by row, 132 programs of an H200 compute 132 tiles side by side: with 64 tiles in a row these are two rows of tiles and a
+# bit. They need 3 strips of a and **all 64** strips of b. Take the tiles in *groups* instead: 8 rows of tiles high, down each column first.
+# Then 132 programs fill a block of 8 × 17 tiles, and need 25 strips in place of 67, for the same work.
 
 # %%
 explore.l2_tiles()

@@ -47,13 +47,14 @@ def _growing(*long: str) -> tuple[Values, ...]:
     return Values("", fill=lambda *tensors: tensors), near_one
 
 
+NARROW = "few", "one"
 SIDE = (
     Level(RAGGED, odd(50, 170)),
     Level(WHOLE, fixed(64, 128)),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
     # more tiles than a group has
-    Level("long", odd(2100, 2600), once=True, only_with={"m": ("few", "one"), "n": ("few", "one"), "k": (RAGGED, "short")}),
+    Level("long", odd(2100, 2600), once=True, only_with={"m": NARROW, "n": NARROW, "k": (RAGGED, "short")}),
 )
 SMALL_SIDE = (
     Level(RAGGED, odd(3, 63)),
@@ -117,7 +118,7 @@ def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:
 TILES = Level("few", between(2, 12)), Level("many", between(20, 130)), Level("one", fixed(1))
 SWIZZLE = Inputs(
     (
-        Number("pid", (Level("low", between(0, 30)), Level("high", between(31, 900)), Level("far", between(901, 16000)))),
+        Number("pid", tuple(Level(f"from {a}", between(a, b)) for a, b in ((0, 30), (31, 900), (901, 16_000)))),
         Number("num_m", TILES),
         Number("num_n", TILES),
         Number("group", (Level("8", fixed(8)), Level("any", between(2, 16)), Level("1", fixed(1)))),
@@ -370,9 +371,10 @@ EXERCISES = (
     Exercise(
         lesson=find("skinny_matmul"),
         entry="skinny_matmul",
-        signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k) and w (k, n), m at most 16",
+        signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k), m <= 16, and w (k, n)",
         inputs=_inputs(
-            A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE, depth=SPLIT,
+            A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE,
+            depth=SPLIT,
             first=(
                 {"m": 7, "n": 100, "k": 130},
                 {"m": 1, "n": 1, "k": LONG + 104},  # only parts of k make more than one program

@@ -9,6 +9,7 @@ from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, paragraph
 DOWN = ACROSS = 16  # tiles of c
 AT_ONCE = (8, 16, 32)  # programs that run together
 GROUPS = (1, 2, 4, 8, 16)
+LIT, PLAIN = (READ, 0.45), ("currentColor", 0.04)
 
 
 def l2_tiles(group: int = 1, programs: int = 32) -> Explorer:
@@ -54,11 +55,11 @@ def _draw(group: int, programs: int, wave: int) -> Picture | None:
     now = {tile for tile, pid in tiles.items() if first <= pid < first + programs}
     for row in range(DOWN):
         lit = any((row, column) in now for column in range(ACROSS))
-        drawing.box(left - 100, top + row * side + 1, 80, side - 2, READ if lit else "currentColor", 0.45 if lit else 0.04)
+        drawing.box(left - 100, top + row * side + 1, 80, side - 2, *(LIT if lit else PLAIN))
     for column in range(ACROSS):
         lit = any((row, column) in now for row in range(DOWN))
         x = left + column * side
-        drawing.box(x + 1, top - 22, side - 2, 16, READ if lit else "currentColor", 0.45 if lit else 0.04)
+        drawing.box(x + 1, top - 22, side - 2, 16, *(LIT if lit else PLAIN))
     for (row, column), pid in tiles.items():
         before = pid < first
         opacity = 0.6 if (row, column) in now else 0.12 if before else 0.0

@@ -20,7 +20,10 @@ def tile_walk(block: int = BLOCK) -> Explorer:
     steps = -(-K // 2) + 1
     return Explorer(
         _draw,
-        {"block": slider("K, numbers in a step", block, (2, 4, 8)), "step": slider("step", 0, range(steps), steps=True)},
+        {
+            "block": slider("K, numbers in a step", block, (2, 4, 8)),
+            "step": slider("step", 0, range(steps), steps=True),
+        },
     )
 
 
@@ -32,8 +35,9 @@ def _draw(block: int, step: int) -> Picture | None:
     now = range(start, start + block) if step else range(0)
     beyond = max(0, start + block - K) if step else 0
     done = min(step * block, K)
-    said = f"Step {step} of {steps}: columns {start} to {start + block - 1} of a meet the same rows of b." if step else (
-        "Before the first step: acc is 0.")
+    said = "Before the first step: acc is 0."
+    if step:
+        said = f"Step {step} of {steps}: columns {start} to {start + block - 1} of a meet the same rows of b."
     if beyond:
         said += f" {count(beyond, 'lane')} along k {'is' if beyond == 1 else 'are'} behind the end: masked, and 0."
     said += f" Each element of acc has {done} of {K} products."

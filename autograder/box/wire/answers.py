@@ -132,9 +132,10 @@ class Evidence:
 
     `undefined`: what kernels used although nothing had defined it.
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
-    nothing counts them, as is `stored`: the bytes that kernels wrote. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
-    sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
-    kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
+    nothing counts them. `stored` are the bytes that kernels wrote, if they are counted. `accesses` is a hash of all
+    accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were launched, and
+    without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in an earlier run.
+    `adds_atomically`: kernels add floating-point numbers in any order.
     """
 
     launched: tuple[str, ...] = ()
