@@ -471,7 +471,7 @@ def matmul() -> Canvas:
     canvas.text(right + side + 12, top + 22, "b (k × n)", 14, weight=600)
     canvas.text(right + side + 12, below + 22, "c (m × n)", 14, weight=600)
     canvas.text(right + side + 12, below + 70, "acc = tl.dot(a, b, acc)", 13, mono=True)
-    words = "dark: one step. The next step goes along k, to the right in a and down in b."
+    words = "bold frame: one step. The next step goes along k, to the right in a and down in b."
     canvas.text(MARGIN, 360, words, 13, fill=MUTED)
     return canvas
 

@@ -50,7 +50,7 @@ def _draw(group: int, programs: int, wave: int) -> Picture | None:
     )
     side, left, top = 17, 150, 40
     drawing = Drawing(WIDTH, top + DOWN * side + 8, summary)
-    drawing.text(left - 12, top + 14, "a", "end", 600)
+    drawing.text(left - 112, top + 14, "a", "end", 600)
     drawing.text(left, top - 28, "b", weight=600)
     now = {tile for tile, pid in tiles.items() if first <= pid < first + programs}
     for row in range(DOWN):
