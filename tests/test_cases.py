@@ -204,7 +204,10 @@ def test_a_case_that_a_card_runs_again_keeps_the_sizes_and_numbers_of_its_plan(n
         assert again.described() == each.described() and again.expected.shape == each.expected.shape
 
 
-@pytest.mark.parametrize("name", ["naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum"])
+WALKED = ("naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum")
+
+
+@pytest.mark.parametrize("name", WALKED)
 def test_what_is_tried_once_shows_in_every_judgement(name):
     """Each kind of row has several blocks. Where its rows differ, each counts; where it must be, it is in float32."""
     precise = {"as low as the dtype", "huge values", "largest first", "ascending rows"}

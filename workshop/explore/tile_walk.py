@@ -8,10 +8,10 @@ from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, paragra
 
 M, N, K, BLOCK = 4, 6, 11, 4  # rows of a, columns of b, the side that they share, and the part of a step
 LINES = (
-    "a_ptrs = a_ptr + rows[:, None] * k + along[None, :]",
-    "mask = start + along < k",
-    "acc = tl.dot(a, b, acc)",
-    "a_ptrs += K;  b_ptrs += K * n",
+    "point at the first K columns of a, and at the first K rows of b",
+    "mask what is behind the end of k",
+    "multiply the two tiles, and add the product to acc",
+    "move K columns to the right in a, and K rows down in b",
 )
 
 
