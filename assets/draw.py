@@ -139,6 +139,7 @@ LIT = {
     "layer_activation": ("activation",),
     "layer_attention": ("scores", "softmax", "values"),
     "layer_loss": ("norm", "loss"),
+    "layer_matmul": ("q, k, v", "output", "gate, up", "down", "logits"),
 }
 FIGURES.update({name: functools.partial(layer, *lit) for name, lit in LIT.items()})
 
@@ -440,6 +441,38 @@ def backward() -> Canvas:
     canvas.arrow(704, 112, 636, 186)
     canvas.arrow(566, 118, 470, 166, dash="5 4")
     canvas.text(440, 146, "y is kept", 13, "end", fill=MUTED)
+    return canvas
+
+
+@figure
+def matmul() -> Canvas:
+    canvas = Canvas(
+        372,
+        "A tile of c, and its walk along k",
+        "c = a b. A tile of c needs a strip of rows of a, BLOCK_M high, and a strip of columns of b, BLOCK_N wide. A "
+        "program walks along k: in each step it multiplies a tile of a, BLOCK_K wide, by a tile of b, BLOCK_K high, "
+        "and adds the product to acc.",
+    )
+    wide, side, left, right, top, below = 230, 130, 110, 400, 60, 204
+    canvas.box(right, top, side, side, "#ffffff")
+    canvas.box(left, below, wide, side, "#ffffff")
+    canvas.box(right, below, side, side, "#ffffff")
+    canvas.box(left, below + 44, wide, 42, tint(BLUE, 0.12), READ)
+    canvas.box(right + 46, top, 42, side, tint(BLUE, 0.12), READ)
+    canvas.box(left + 92, below + 44, 46, 42, tint(BLUE, 0.5), READ, line=2.6)
+    canvas.box(right + 46, top + 48, 42, 34, tint(BLUE, 0.5), READ, line=2.6)
+    canvas.labelled(right + 46, below + 44, 42, 42, "acc", tint(ORANGE, 0.3), WRITE, 13)
+    canvas.arrow(left + 142, below + 65, left + 200, below + 65)
+    canvas.arrow(right + 67, top + 86, right + 67, top + 120)
+    canvas.text(left - 14, below + 70, "BLOCK_M", 13, "end", mono=True)
+    canvas.text(right + 67, top - 9, "BLOCK_N", 13, "middle", mono=True)
+    canvas.text(left + 115, below + 104, "BLOCK_K", 13, "middle", mono=True)
+    canvas.text(left + 6, below + 22, "a (m × k)", 14, weight=600)
+    canvas.text(right + side + 12, top + 22, "b (k × n)", 14, weight=600)
+    canvas.text(right + side + 12, below + 22, "c (m × n)", 14, weight=600)
+    canvas.text(right + side + 12, below + 70, "acc = tl.dot(a, b, acc)", 13, mono=True)
+    words = "bold frame: one step. The next step goes along k, to the right in a and down in b."
+    canvas.text(MARGIN, 360, words, 13, fill=MUTED)
     return canvas
 
 

@@ -56,12 +56,17 @@ class Slug(StrEnum):
     SEED_IGNORED = "seed-ignored"
     # About the work behind right numbers.
     READS_TOO_OFTEN = "reads-too-often"
+    WRITES_TOO_OFTEN = "writes-too-often"
     # About the compiled kernel.
     NOT_AUTOTUNED = "not-autotuned"
     POOR_CONFIGURATIONS = "poor-configurations"
     SPILLS = "spills"
     NARROW_ACCESS = "narrow-access"
     LOW_OCCUPANCY = "low-occupancy"
+
+    @property
+    def of_right_numbers(self) -> bool:
+        return self in (Slug.READS_TOO_OFTEN, Slug.WRITES_TOO_OFTEN)
 
     @property
     def rank(self) -> int:

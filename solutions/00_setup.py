@@ -17,6 +17,7 @@
 # | [6 AMD](06_amd_optimization.ipynb) | 60 | assembly read, occupancy computed, a configuration for the MI300X |
 # | [7 Attention](07_attention_decode.ipynb) | 75 | the kernel that reads a language model's cache, over a whole card |
 # | [8 Backward](08_backward.ipynb) | 75 | gradients, a loss, and a network that trains with them |
+# | [9 Matrix products](09_matmul.ipynb) | 90 | tiles for the tensor cores, their order, and a layer in one kernel |
 #
 # Three hours: lessons 0, 1, 2, with time for questions. Six hours: 0 to 4, without 1b. Alone: all of them, one a day.
 #

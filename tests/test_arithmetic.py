@@ -210,6 +210,18 @@ def test_products_in_batches():
     torch.testing.assert_close(found, torch.matmul(a.double(), b.double()).float() + 1)
 
 
+def test_an_accumulator_in_half_precision_is_rounded_after_16_products():
+    a, b = torch.ones(1, 16, 4096, dtype=torch.float16), torch.ones(1, 4096, 16, dtype=torch.float16)
+    a[..., ::16] = 1.5  # 16.5 in each step: beyond 2048 half precision has no halves
+    errors = {}
+    for name in ("f16", "f32"):
+        type = Type("block", element=number(name), shape=(16, 16))
+        c = torch.zeros(1, 1, 1, dtype=arithmetic.torch_dtype(number(name)))
+        found = arithmetic.dot(a, b, c, Enum("INPUT_PRECISION", "IEEE"), 0, type)
+        errors[name] = (found.double() - 256 * 16.5).abs().max().item()
+    assert errors["f32"] == 0 and 4 < errors["f16"] < 200
+
+
 def test_scaled_products():
     kind = {name: Enum("ScaleDotElemTypeTY", name) for name in ("E2M1", "BF16")}
     type = Type("block", element=number("f32"), shape=(2, 2))

@@ -1,4 +1,4 @@
-"""benchmarks/attention.py and backward.py go through all their steps at small sizes, without a clock."""
+"""benchmarks/attention.py, backward.py and matmul.py go through all their steps at small sizes, without a clock."""
 
 import dataclasses
 import importlib
@@ -12,7 +12,8 @@ import torch
 import workshop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
-timing, attention, backward, peers = map(importlib.import_module, ("timing", "attention", "backward", "peers"))
+SCRIPTS = ("timing", "attention", "backward", "matmul", "peers")
+timing, attention, backward, matmul, peers = map(importlib.import_module, SCRIPTS)
 pytestmark = pytest.mark.skipif(not workshop.device().interpreting, reason="small sizes, for the interpreter")
 
 
@@ -25,7 +26,7 @@ class NoClock:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    for script in (attention, backward):
+    for script in (attention, backward, matmul):
         monkeypatch.setattr(script, "Clock", NoClock)
         monkeypatch.setattr(script, "need_gpu", lambda: None)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
@@ -59,6 +60,23 @@ def test_gradients(what, more, tmp_path):
     backward.main([what, *more, "--repeats", "2", "--out", str(tmp_path)])
     for entry in entries(tmp_path):
         assert len(entry["ms"]) >= 2 and not entry["note"]
+
+
+def test_matrix_products(tmp_path, monkeypatch):
+    monkeypatch.setattr(matmul, "LAYERS", ((70, 130, 100), (64, 64, 64)))
+    only = ["torch", matmul.OURS, "persistent"]
+    matmul.main(["--layers", "--dtype", "float16", "--repeats", "2", "--only", *only, "--out", str(tmp_path)])
+    (found,) = tmp_path.glob("*.json")
+    for entry in json.loads(found.read_text())["entries"]:
+        assert len(entry["ms"]) >= 2 and not entry["note"]
+    (written,) = tmp_path.glob("*.csv")
+    assert written.read_text().count("persistent") == 2
+
+
+def test_drawn_shapes():
+    drawn = matmul.drawn_shapes(12, 1)
+    assert drawn == matmul.drawn_shapes(12, 1)
+    assert all(1e12 <= 2 * m * n * k <= 1e13 for m, n, k in drawn)
 
 
 def test_drawn_caches():

@@ -10,6 +10,7 @@ import torch
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
 from autograder.exercises.softmax import BOUNDS, PLAIN, reference
+from workshop.executor.formats import tf32
 
 DRAWS = 200  # about a minute on an idle core
 BLOCK = 256
@@ -148,3 +149,56 @@ def test_the_bound_of_a_sum(dtype):
         assert not Comparison((1.02 * (x.float() + y.float())).to(dtype), exact, bound).right
         if dtype == torch.float32:
             assert not Comparison((x.half() + y.half()).float(), exact, bound).right
+
+
+def truncated(x):
+    """Cut off to 24 bits, as a matrix unit of NVIDIA's cuts off."""
+    near = x.float()
+    return torch.where(near.double().abs() > x.abs(), (near.view(torch.int32) - 1).view(torch.float32), near)
+
+
+def accumulated(a, b, dtype, step=16, rounded=None):
+    """a b, with an accumulator of `dtype` that is rounded after each `step` products."""
+    acc = torch.zeros(len(a), b.shape[1], dtype=dtype)
+    for left, right in zip(a.split(step, 1), b.split(step, 0)):
+        total = acc.double() + left.double() @ right.double()
+        acc = (rounded(total) if rounded else total).to(dtype)
+    return acc
+
+
+PRODUCTS = {
+    "one call of torch": lambda a, b: a.float() @ b.float(),
+    "four products after the other": lambda a, b: accumulated(a, b, torch.float32, 4),
+    "16 products, cut off": lambda a, b: accumulated(a, b, torch.float32, 16, truncated),
+    "in four parts": lambda a, b: sum(x.float() @ y.float() for x, y in zip(a.chunk(4, 1), b.chunk(4, 0))),
+}
+
+
+def products(dtype, k, values=""):
+    case = find("matmul").inputs.case(dtype, m=15, n=48, k=k, values=values)
+    for seed in range(6):
+        a, b = (each.values for each in case.make(torch.Generator().manual_seed(seed)))
+        yield a, b, lambda output, a=a, b=b: Comparison(
+            output.to(dtype), a.double() @ b.double(), find("matmul").bounds[dtype].of_sums(find("matmul").sums(a, b))
+        ).right
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_accumulated_in_float32_are_within_the_bounds(name, dtype):
+    for k, values in ((1, ""), (64, ""), (300, ""), (4133, ""), (4133, "numbers near 1")):
+        assert all(accepts(PRODUCTS[name](a, b)) for a, b, accepts in products(dtype, k, values)), (k, values)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("accumulator", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("step", [16, 64, 128])
+def test_an_accumulator_in_half_precision_falls_where_k_is_long(accumulator, step, dtype):
+    for a, b, accepts in products(dtype, 4133, "numbers near 1"):
+        assert not accepts(accumulated(a, b, accumulator, step))
+
+
+def test_tf32_falls_at_every_k():
+    for k in (16, 100, 300, 4133):
+        for a, b, accepts in products(torch.float32, k):
+            assert not accepts(tf32(a).double() @ tf32(b).double())

@@ -69,6 +69,16 @@ def test_a_row_stride_of_0_repeats_one_row():
     assert Tag.STRIDED in case.about and Tag.RAGGED in case.about
 
 
+def test_matrices_with_any_strides_are_transposed_and_have_gaps_between_columns():
+    x = TensorArgument(("rows", "columns"), row_stride=True, any_strides=True)
+    inputs = Inputs((x, x), (design.rows("rows"), design.columns("columns")))
+    case = inputs.case(rows=4, columns=300, row_stride=310, layouts={0: "transposed", 1: "every other column"})
+    x, y = case.make(torch.Generator().manual_seed(1))
+    assert x.values.shape == y.values.shape == (4, 300) and x.stride == (1, 14) and y.stride == (626, 2)
+    assert case.name == "4 × 300, row stride 310, first transposed, second every other column"
+    assert Tag.STRIDED in case.about
+
+
 def test_a_row_stride_of_the_row_length_keeps_the_rows():
     inputs = Inputs(
         (TensorArgument(("rows", "columns"), row_stride=True),), (design.rows("rows"), design.columns("columns"))
@@ -194,9 +204,10 @@ def test_a_case_that_a_card_runs_again_keeps_the_sizes_and_numbers_of_its_plan(n
         assert again.described() == each.described() and again.expected.shape == each.expected.shape
 
 
-@pytest.mark.parametrize(
-    "name", ["naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum"]
-)
+WALKED = ("naive_softmax", "online_softmax", "online_softmax_masked", "wide_softmax", "row_max_and_sum")
+
+
+@pytest.mark.parametrize("name", WALKED)
 def test_what_is_tried_once_shows_in_every_judgement(name):
     """Each kind of row has several blocks. Where its rows differ, each counts; where it must be, it is in float32."""
     precise = {"as low as the dtype", "huge values", "largest first", "ascending rows"}

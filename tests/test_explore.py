@@ -6,10 +6,13 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from autograder.exercises.matmul import swizzle
 from workshop import explore
 from workshop.backend import interpreting
 from workshop.explore import online_softmax_steps
+from workshop.explore.l2_tiles import strips, tile_of
 from workshop.explore.passes import traffic
+from workshop.roofline import CARDS
 
 
 def svg(picture) -> ElementTree.Element:
@@ -31,7 +34,8 @@ def test_launch_grid_counts_programs_lanes_and_masked_lanes():
     assert crossed(picture) == 3
 
 
-EXPLORERS = [explore.launch_grid, explore.online_softmax, explore.passes, explore.programs, explore.occupancy]
+EXPLORERS = [explore.launch_grid, explore.online_softmax, explore.passes, explore.programs, explore.occupancy,
+             explore.l2_tiles, explore.tile_walk]  # fmt: skip
 
 
 @pytest.mark.parametrize("make", EXPLORERS)
@@ -201,3 +205,23 @@ def test_a_difference_is_coloured_folded_and_counted():
     shown = explore.difference(changes, "scratch_")
     assert "2 instructions more, 1 instruction fewer. 2 changed lines with scratch_." in shown.text
     assert "scratch_store &lt;v2&gt;" in shown.html and "<details>" in shown.html and "old_load" not in shown.text
+
+
+@pytest.mark.parametrize(("group", "expected"), [(1, (2, 16)), (8, (8, 4)), (16, (16, 2))])
+def test_strips_of_tiles_that_run_together(group, expected):
+    assert strips(0, 32, group) == expected
+    order = [tile_of(pid, 5, 3, group) for pid in range(15)]
+    assert len(set(order)) == 15 and order == [swizzle(pid, 5, 3, group) for pid in range(15)]
+
+
+def test_a_walk_ends_with_all_products():
+    last = explore.tile_walk().at(block=4, step=3)
+    assert "1 lane along k is behind the end" in last.text and "has 11 of 11 products" in last.text
+    assert explore.tile_walk().at(block=4, step=4) is None
+
+
+def test_the_roofline_says_which_limit_is_the_nearer_one():
+    assert [card.name for card in CARDS if card.ridge < 64] == []
+    memory, arithmetic = next(card for card in CARDS if card.name == "NVIDIA H200").milliseconds(8192, 8192, 8192)
+    assert memory == pytest.approx(3 * 8192**2 * 2 / 4800e6) and arithmetic == pytest.approx(2 * 8192**3 / 989e9)
+    assert "memory" in explore.roofline(256, 8192).text and "not a measurement" in explore.roofline(256).text

@@ -616,3 +616,14 @@ def test_an_undefined_index_does_not_matter_where_its_lane_is_off():
     with watch() as memory:
         body(*lines)[(1,)](x, y, 3, B=4)
     assert not memory.undefined
+
+
+@pytest.mark.parametrize(("stored", "undefined"), [("(i < n) & (j < B)", False), ("(i < B) & (j < B)", True)])
+def test_what_is_undefined_spoils_its_row_of_a_product(stored, undefined):
+    lines = ["i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]"]
+    lines += ["a = tl.load(x + i * B + j, mask=i < n)", "b = tl.load(x + i * B + j)"]
+    lines += [f"tl.store(y + i * B + j, tl.dot(a, b), mask={stored})"]
+    x, y = torch.ones(2, 16, 16)
+    with watch() as memory:
+        body(*lines)[(1,)](x, y, 5, B=16)
+    assert bool(memory.undefined) == undefined

@@ -38,4 +38,10 @@ INSIGHTS = {
     "cross_entropy": "One number for each row is kept; the probabilities are computed again from the logits.",
     "rms_norm_weight_grad": "Partial sums in a fixed order: the same bits on each call, and the whole card at work.",
     "int8_decode_attention": "Half the bytes, half the time; the scale is applied to one number, not to d of them.",
+    "add_2d": "Two strides for each matrix: a transposed one is no special case, and costs no copy.",
+    "tile_dot": "A tile of sums stays in registers while tiles of a and b walk by: each number is used many times.",
+    "matmul": "One kernel for all four layouts. The sums are float32, whatever the matrices are.",
+    "swizzle": "The same tiles in another order, and programs that run together share what they load.",
+    "linear_gelu": "The epilogue works on registers: bias and activation cost no byte of their own but the bias.",
+    "skinny_matmul": "Where tiles are few, parts of the sum become programs. A fixed order of addition keeps the bits.",
 }

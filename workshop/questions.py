@@ -194,6 +194,28 @@ QUESTIONS: dict[str, Question | Estimate] = {
         },
         right="in the last bits",
     ),
+    "intensity of a tile": Question(
+        "BLOCK_M and BLOCK_N grow from 64 to 128, in bfloat16. How many operations does a program do for each byte?",
+        {
+            "32, and then 64": "64 · 64 / (64 + 64) = 32, and 128 · 128 / (128 + 128) = 64: the work grows with the "
+            "area, the bytes with the sides.",
+            "32, and then 128": "Four times the work, and twice the bytes: the quotient doubles.",
+            "the same number": "Each number that is loaded meets a side of the other tile, which has doubled.",
+        },
+        right="32, and then 64",
+    ),
+    "half accumulator": Question(
+        "A kernel adds up in float16, and its outputs are rounded to float16 anyway. You test it at k = 64. What do "
+        "you see?",
+        {
+            "errors many times larger": "Four steps of 16 products round four times. That is hardly more than the one "
+            "rounding of the output.",
+            "errors hardly larger than that rounding": "A few additions round a few times. The longer the sum, the "
+            "more of them there are, and the larger is the number that each one rounds.",
+            "infinity": "Sums of 64 products of ordinary numbers are far below 65,504, the largest float16.",
+        },
+        right="errors hardly larger than that rounding",
+    ),
     "half the bytes": Question(
         "bfloat16 has half the bytes of float32. Which share of the copy does the same kernel keep at N = 1024?",
         {

@@ -55,6 +55,12 @@ SYLLABUS = {
         Lesson("softmax_backward", "08_backward", 3),
         Lesson("cross_entropy", "08_backward", 4),
         Lesson("rms_norm_weight_grad", "08_backward", 3),
+        Lesson("add_2d", "09_matmul", 1),
+        Lesson("tile_dot", "09_matmul", 5),
+        Lesson("matmul", "09_matmul", 4),
+        Lesson("swizzle", "09_matmul", 2),
+        Lesson("linear_gelu", "09_matmul", 3),
+        Lesson("skinny_matmul", "09_matmul", 3, stretch=True),
     )
 }
 

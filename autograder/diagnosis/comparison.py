@@ -70,9 +70,10 @@ class Comparison:
         return self.bound.row_sum is None or not self.varies or self.row_sum_error <= self.bound.row_sum
 
     @property
-    def near(self) -> float:
-        """An output within this relative error of what a known mistake computes is attributed to that mistake."""
-        return max(6 * self.bound.relative, 1e-5)
+    def near(self) -> Bound:
+        """An output as near as this to what a known mistake computes is attributed to that mistake."""
+        rounding = self.bound.absolute if isinstance(self.bound.absolute, torch.Tensor) else 0.0
+        return Bound(max(6 * self.bound.relative, 1e-5), 1e-7 + rounding)
 
     # -- patterns ----------------------------------------------------------------------------------------
 
@@ -118,7 +119,8 @@ class Comparison:
     @cached_property
     def weighty(self) -> torch.Tensor:
         """Elements large enough that the relative bound applies to them, not the absolute one."""
-        return self.expected.abs() > max(1e-12, self.bound.absolute / max(self.bound.relative, 1e-12))
+        size = self.expected.abs()
+        return (size > 1e-12) & (size * max(self.bound.relative, 1e-12) > self.bound.absolute)
 
     @cached_property
     def ratio(self) -> float | None:
@@ -153,12 +155,12 @@ class Comparison:
         """The largest relative error over elements that matter; inf where something is not finite."""
         if not bool((torch.isfinite(self.value) == torch.isfinite(self.expected)).all()):
             return float("inf")
-        scale = self.expected.abs().clamp(min=1e-6)
+        scale = torch.maximum(self.expected.abs(), torch.as_tensor(self.bound.size, dtype=torch.float64))
         error = ((self.value - self.expected).abs() / scale).nan_to_num(0.0)
         return float(error.max()) if error.numel() else 0.0
 
 
-def agrees(got: torch.Tensor, expected: torch.Tensor, relative: float) -> bool:
+def agrees(got: torch.Tensor, expected: torch.Tensor, near: Bound) -> bool:
     """Whether an output is what a known mistake computes, apart from the rounding of intermediate steps.
 
     Most mistakes are ruled out by a few elements. Only where these agree are all compared.
@@ -166,8 +168,6 @@ def agrees(got: torch.Tensor, expected: torch.Tensor, relative: float) -> bool:
     if got.shape != expected.shape:
         return False
     step = max(1, got.numel() // 256)
-    return all(bool(close(g, e, relative, 1e-7).all()) for g, e in (_every(step, got, expected), (got, expected)))
-
-
-def _every(step: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    return tuple(tensor.reshape(-1)[::step] for tensor in tensors)
+    whole = got, expected, torch.as_tensor(near.absolute).expand(got.shape)
+    few = (tensor.reshape(-1)[::step] for tensor in whole)
+    return all(bool(close(g, e, near.relative, most).all()) for g, e, most in (few, whole))

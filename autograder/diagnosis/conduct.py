@@ -370,6 +370,23 @@ def reads_too_often(o: Observation) -> Finding | None:
     )
 
 
+def writes_too_often(o: Observation) -> Finding | None:
+    """The numbers are right, but the kernels write more than the output."""
+    c = o.comparison
+    if not o.exercise.writes_once or c is None or not c.right:
+        return None
+    written = o.evidence.stored / max(c.got.numel() * c.got.itemsize, 1)
+    if written <= 1.5:  # tiles that overlap at a ragged end write a little more
+        return None
+    return Finding(
+        "writes-too-often",
+        f"The kernels write {_times(written)} as many bytes as the output has.",
+        "The result is right. But a matrix in between is written to memory, and read again: that is what a fused "
+        "kernel is there to avoid.",
+        "compute everything on the tile that is still in registers, and store it once, at the end.",
+    )
+
+
 def _times(count: float) -> str:
     words = {1: "once", 2: "twice", 3: "three times", 4: "four times"}
     return words.get(round(count, 1)) or f"{count:.2g} times"

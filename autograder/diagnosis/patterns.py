@@ -130,7 +130,8 @@ def low_precision(o: Observation) -> Finding | None:
         return None
     if Tag.HALF not in o.case.about and c.relative_error > 0.012:
         return None
-    if c.ratio is not None and c.varies and not c.bound.row_sum:  # rounded elements have no common factor
+    apart = c.ratio is not None and abs(c.ratio - 1) > c.bound.relative
+    if apart and c.varies and not c.bound.row_sum:  # rounded elements have no common factor
         return None
     if c.bound.row_sum:
         off, what = f"row sums are off by {c.row_sum_error:.1e}", "a sum or an exponential"

@@ -31,6 +31,7 @@ CONDUCT: tuple[Rule, ...] = (
     conduct.too_few_programs,
     conduct.changing_bits,
     conduct.reads_too_often,
+    conduct.writes_too_often,
 )
 # About patterns in the numbers, if no rule about conduct explains the failure.
 PATTERNS: tuple[Rule, ...] = (

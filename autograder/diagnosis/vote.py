@@ -37,7 +37,7 @@ def _elected(failed: Failed) -> tuple[Observation, Finding]:
     Those with ordinary values tell most, and those with values of all sizes least: there everything becomes NaN. A tie
     is decided by all failing cases, and then by rank.
     """
-    failed = [(o, f) for o, f in failed if f.slug != Slug.READS_TOO_OFTEN] or failed  # said of right numbers only
+    failed = [(o, f) for o, f in failed if not f.slug.of_right_numbers] or failed
     telling = [(o, f) for o, f in failed if _is_ordinary(o)]
     telling = telling or [(o, f) for o, f in failed if Tag.FAR not in o.case.about] or failed
     if any(o.comparison and _has_a_full_block(o) for o, _ in telling):
@@ -80,7 +80,7 @@ def _only_strided(cases: list[tuple[Observation, Finding | None]]) -> Finding | 
     first = strided[0]
     if first.slug == Slug.NOT_CONTIGUOUS:
         return replace(first, slug=Slug.STRIDE_IGNORED, second=Slug.NOT_CONTIGUOUS)
-    if first.slug.about_conduct or first.slug == Slug.READS_TOO_OFTEN:
+    if first.slug.about_conduct or first.slug.of_right_numbers:
         return None
     what = f"rows of {first.tensor}" if first.tensor else "rows of the input or of the output"
     return replace(

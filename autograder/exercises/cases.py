@@ -133,3 +133,8 @@ def choice(generator: torch.Generator, values: Sequence):
 def rows_one_apart(x: torch.Tensor) -> torch.Tensor:
     """What a kernel reads from a contiguous matrix if row r begins at element r: the stride of a row is taken as 1."""
     return x.flatten().unfold(0, x.shape[1], 1)[: x.shape[0]]
+
+
+def as_if_by_rows(x: torch.Tensor) -> torch.Tensor:
+    """What a kernel reads from a transposed matrix if it takes it for a contiguous one of the same shape."""
+    return x.t().reshape(x.shape)

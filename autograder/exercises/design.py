@@ -198,6 +198,12 @@ STRIDES = (
     Level("gaps", lambda generator: integer(generator, 1, 60)),
     Level("equal rows", lambda generator: 0),
 )
+BY_ROWS, TRANSPOSED, SPREAD = "by rows", "transposed", "every other column"
+LAYOUTS = (
+    Level(BY_ROWS),
+    Level(TRANSPOSED, only_with={"row_stride": ("contiguous", "gaps")}),
+    Level(SPREAD),
+)
 
 
 def spread(generator: torch.Generator, low: int, high: int, *shape: int) -> torch.Tensor:
@@ -237,12 +243,14 @@ def with_special_ones(*special: float) -> Values:
 class TensorArgument:
     """A tensor. shape: names of dimensions. row_stride: any is allowed, 0 too; otherwise it is contiguous.
 
+    any_strides: of a matrix with any row stride: it may be transposed in memory, or have gaps between its columns.
     any_rank: its shape has the elements of the only dimension along one, two or three axes.
     dtype: its own; None for that of the case.
     """
 
     shape: tuple[str, ...]
     row_stride: bool = False
+    any_strides: bool = False
     any_rank: bool = False
     dtype: torch.dtype | None = None
 
@@ -295,6 +303,7 @@ class Inputs:
             found["values"] = self.values
         if any(each.row_stride for each in self.tensors):
             found["row_stride"] = STRIDES
+        found |= {f"layout of {i}": LAYOUTS for i, each in enumerate(self.tensors) if each.any_strides}
         if self.gradient is not None:
             found["gradient"] = tuple(Level(str(asked), fixed(asked)) for asked in (False, True))
         if self.any_rank:
@@ -324,6 +333,9 @@ class Inputs:
             facts["row_stride"] = stride if integer(generator, 0, 1) else -(-stride // 16) * 16
         for _ in range(1, facts.pop("rank", 1)):
             facts["leading"] = (*facts.get("leading", ()), choice(generator, (3, 5)))
+        for axis in [axis for axis in facts if axis.startswith("layout of ")]:
+            facts["layouts"] = facts.get("layouts", {}) | {int(axis[10:]): chosen[axis].name}
+            del facts[axis]
         if "values" in chosen:
             facts["values"] = chosen["values"].name
         return [self.case(**facts, pick=pick) for pick in (range(len(self.outputs)) if self.outputs else (None,))]
@@ -336,14 +348,16 @@ class Inputs:
         leading: tuple[int, ...] = (),
         gradient: bool = False,
         pick: int | None = None,
+        layouts: Mapping[int, str] | None = None,
         **sizes,
     ) -> Case:
         """The case with these sizes, by the names of dimensions, and numbers. Its values are drawn by `make`.
 
         leading: lengths of the axes before the only dimension. row_stride: of the first tensor that may have one. Each
-        further one has three elements more between its rows, so that no stride can stand for another.
+        further one has three elements more between its rows, so that no stride can stand for another. layouts: names of
+        LAYOUTS, by the number of the tensor.
         """
-        dtype = dtype or self.dtypes[0]
+        dtype, layouts = dtype or self.dtypes[0], layouts or {}
         kind = next((each for each in self.values if each.name == values), NORMAL)
         if not self.tensors:
             numbers = tuple(sizes[each.name] for each in self.arguments)
@@ -352,21 +366,24 @@ class Inputs:
 
         def make(generator: torch.Generator) -> tuple:
             drawn = iter(self._drawn_together(sizes, leading, kind, dtype, generator))
-            made, strided = [], 0
+            made, strided, number = [], 0, 0
             for each in self.arguments:
                 if isinstance(each, Number):
                     made.append(sizes[each.name])
                     continue
                 x = next(drawn).to(each.dtype or dtype)
                 between = gap and gap + 3 * strided
-                made.append(_laid_out(x, row_stride == 0, between, generator) if each.row_stride else Strided(x))
+                how = row_stride == 0, between, generator
+                made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
+                number += 1
             return (*made, *([Cotangent(0.5 + torch.rand((), generator=generator))] * gradient))
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
         judged = f", {self.outputs[pick]}" if pick is not None else ", the gradient" * gradient
-        name = self._named(shape, dtype, row_stride, values) + judged
-        about = self._about(shape, dtype, row_stride, kind)
+        turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
+        name = ", ".join([self._named(shape, dtype, row_stride, values), *turned]) + judged
+        about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
         return Case(name, make, about, pick, self.gradient if gradient else None)
 
     def _row_length(self, sizes: Mapping[str, int]) -> int:
@@ -427,6 +444,17 @@ class Inputs:
         arguments = tuple(map(argument, self.arguments))
         name = self._named(shape, dtype, row_stride)
         return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride))
+
+
+ORDINALS = "first", "second", "third"
+
+
+def _in_layout(x: torch.Tensor, layout: str, *how) -> Strided:
+    if layout == TRANSPOSED:
+        made = _laid_out(x.t(), *how)
+        return Strided(made.values.t(), strides=made.stride[::-1])
+    made = _laid_out(x, *how)
+    return made if layout == BY_ROWS else Strided(made.values, strides=tuple(2 * step for step in made.stride))
 
 
 def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator) -> Strided:

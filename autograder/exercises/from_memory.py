@@ -1,4 +1,4 @@
-"""The empty cells that open lessons 2, 3, 4 and 8: a kernel of the lesson before, written without looking."""
+"""The empty cells that open lessons 2, 3, 4, 8 and 9: a kernel of the lesson before, written without looking."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import torch
 
 from workshop.syllabus import find
 
-from .cases import integer
-from .design import Level, Number
+from .cases import as_if_by_rows, integer
+from .design import Level, Number, TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
+from .vector_add import EXACT
 
 SCALED = {
     torch.float32: Bound(4e-7, 1e-44),
@@ -114,6 +115,33 @@ EXERCISES = (
             _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
             _sums(
                 lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"
+            ),
+        ),
+    ),
+    Exercise(
+        lesson=find("add_2d"),
+        entry="add_2d",
+        signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
+        inputs=matrices(*[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2),
+        reference=lambda x, y: x.double() + y.double(),
+        bounds=EXACT,
+        contiguous=True,
+        mistakes=(
+            Mistake("wrong-value", lambda x, y: x - y.double(), "The output is x - y.", "Add them."),
+            Mistake("wrong-value", lambda x, y: x.double(), "The output is x: y was not added.", "Load y, and add it."),
+            Mistake("wrong-value", lambda x, y: y.double(), "The output is y: x was not added.", "Load x, and add it."),
+            *(
+                Mistake(
+                    "stride-ignored",
+                    compute,
+                    f"{name} was read as if its rows followed each other; it is transposed in memory.",
+                    f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.",
+                )
+                for name, compute in (
+                    ("x", lambda x, y: as_if_by_rows(x.double()) + y),
+                    ("y", lambda x, y: x + as_if_by_rows(y.double())),
+                    ("each of them", lambda x, y: as_if_by_rows(x.double()) + as_if_by_rows(y)),
+                )
             ),
         ),
     ),

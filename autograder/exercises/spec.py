@@ -6,9 +6,11 @@ JAX case to `judge_calls` as a list of JaxCall (autograder/judge/jax.py).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import NamedTuple
 
 import torch
 
@@ -44,8 +46,9 @@ class Bound:
     """
 
     relative: float
-    absolute: float = 0.0
+    absolute: float | torch.Tensor = 0.0
     row_sum: float | None = None
+    size: float | torch.Tensor = 1e-6  # below it, a number is small: its error is seen against this
 
     def of_exponents(self, largest: float) -> Bound:
         """The bound for float32 exponents up to `largest` that were rounded, as in exp(x - log(sum)).
@@ -56,6 +59,32 @@ class Bound:
             return self
         more = 4 * 2.0**-24 * min(largest, FAR)
         return Bound(self.relative + more, self.absolute, self.row_sum + more)
+
+    def of_sums(self, sums: Sums | None) -> Bound:
+        """The bound for outputs that are sums of products, accumulated in float32 in any order.
+
+        Each addition rounds by at most u = 2^-24 of the sum of magnitudes. Rounding errors of n additions grow as √n u:
+        Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019, with their λ = 4. Matrix units
+        cut off in place of rounding, once for 16 products or fewer: 2 u each, and all in one direction. Fasi, Higham,
+        Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", 2021.
+        """
+        if sums is None:
+            return self
+        rounding = 2.0**-24 * (4 * math.sqrt(sums.terms) + 2 * sums.terms / 16)
+        more = (rounding + sums.inexact) * sums.magnitude
+        size = 1.57 * sums.magnitude / math.sqrt(sums.terms)  # of a sum of normal numbers
+        return replace(self, absolute=self.absolute + more, size=size)
+
+
+class Sums(NamedTuple):
+    """What decides the rounding of sums of products: how many terms each has, and the sum of their magnitudes.
+
+    inexact: the relative error that each product may have by itself, as with TF32.
+    """
+
+    terms: int
+    magnitude: torch.Tensor  # float64, of the output's shape
+    inexact: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -109,6 +138,10 @@ class Exercise:
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
     judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program.
 
+    writes_once: the kernels may write no more than the output: nothing in between goes through memory.
+
+    sums: of an output whose elements are sums of products, from the arguments: what their bounds follow from.
+
     remark: of a right answer of kind "kernel", from its traces: one sentence about it, or "".
     explain: of a wrong number that fits no mistake: what it means and what to try, from the arguments, the key (None if
     the answer is no dict), the number and the expected number. untold: the expected numbers are not shown.
@@ -148,6 +181,8 @@ class Exercise:
     timing_cases: tuple[Case, ...] = ()
     contiguous: bool = False  # the output must be contiguous
     reads_per_element: int | None = None
+    writes_once: bool = False
+    sums: Callable[..., Sums] | None = None
     compiles: bool = False  # judging it compiles kernels for other GPUs
     output_dtype: torch.dtype | None = None
     computes: bool = False  # the host may compute with one number for each row, such as the mean of a loss

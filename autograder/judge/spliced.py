@@ -20,8 +20,9 @@ def spliced(source: str, blanks: Blanks) -> dict[str, str]:
     A blank in which the learner writes what the template has is left out: it is right.
 
     A blank is the right-hand side of the first assignment to its name in the template's kernel that is more than a
-    constant; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the assignment at the same
-    position among the assignments to that name. Constants of the learner's module are replaced by their numbers.
+    constant, or a block of one; the blank "store" is the first `tl.store(...)`. The learner's counterpart is the
+    assignment at the same position among the assignments to that name. Constants of the learner's module are replaced
+    by their numbers.
     """
     return dict(_spliced(source, blanks.template, blanks.kernel, blanks.names))
 
@@ -85,7 +86,8 @@ class _Module:
         return self.imported.get(node.id, "") if isinstance(node, ast.Name) else ""
 
     def is_constant(self, value: ast.expr) -> bool:
-        return _number(value) is not None
+        function = self.path(value.func) if isinstance(value, ast.Call) else ""
+        return function in ("triton.language.zeros", "triton.language.full") or _number(value) is not None
 
     def known(self, before: ast.stmt) -> set[str]:
         """What an expression in the place of this statement's may use."""

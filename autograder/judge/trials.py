@@ -231,7 +231,8 @@ class Trials:
         finite = [values[torch.isfinite(values)].abs() for values in numbers]
         largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
-        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest), flat)
+        sums = self.exercise.sums(*_values(drawn.arguments)) if self.exercise.sums else None
+        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest).of_sums(sums), flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""

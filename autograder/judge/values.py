@@ -36,6 +36,9 @@ class ValueJudgement:
         cases = tuple(ValueCase(tuple(map(_described, arguments))) for arguments in self.arguments)
         outcome = self.judge.run(self.exercise, ValueRequest(self.source, self.exercise.entry, cases))
         reports = outcome.by_case(len(self.cases))
+        for i, report in reports.items():
+            if isinstance(report, Report) and report.has_value:
+                reports[i] = replace(report, value=_keyed(report.value, self._names))
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
         finding = self._one_mistake() or next((f for f in findings if f), None)
@@ -50,6 +53,16 @@ class ValueJudgement:
             cases=tuple(CaseResult(c.name, f) for c, f in zip(self.cases, findings)),
             note=self._remark(reports) if passed else "",
         )
+
+    def _reference(self, index: int):
+        return _keyed(self.exercise.reference(*self.arguments[index]), self._names)
+
+    def _mistaken(self, mistake, index: int):
+        return _keyed(mistake.compute(*self.arguments[index]), self._names)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.exercise.inputs.outputs if self.exercise.inputs else ()
 
     def _remark(self, reports) -> str:
         """About a right answer: a float where a whole number is meant."""
@@ -80,16 +93,16 @@ class ValueJudgement:
             return Finding("wrong-dtype", f"{self.exercise.entry} {where} {kind}.", advice=advice)
         if self.exercise.accept:
             return self.exercise.accept(report.value)
-        expected = self.exercise.reference(*self.arguments[index])
+        expected = self._reference(index)
         return None if same(report.value, expected) else self._wrong(index, report.value, expected)
 
     def _wrong(self, index: int, got, expected) -> Finding:
         difference = _difference(got, expected, self.exercise.untold)
         happened = f"{difference} ({self.cases[index].name})."
-        if advice := _other_form(got, expected):
+        if advice := _other_form(got, expected, self._names):
             return Finding(_slug_of_form(got, expected), happened, advice=advice)
         key, got, expected, *computed = _where_they_differ(
-            got, expected, *(mistake.compute(*self.arguments[index]) for mistake in self.exercise.mistakes)
+            got, expected, *(self._mistaken(mistake, index) for mistake in self.exercise.mistakes)
         )
         if type(got) not in (int, float):
             return Finding("wrong-dtype", happened, advice="return numbers.")
@@ -108,8 +121,7 @@ class ValueJudgement:
         """
         explained = unexplained = 0
         for index, got in self.values.items():
-            expected = self.exercise.reference(*self.arguments[index])
-            mistaken = mistake.compute(*self.arguments[index])
+            expected, mistaken = self._reference(index), self._mistaken(mistake, index)
             if same(got, expected):
                 if mistaken != expected:
                     return False
@@ -127,10 +139,10 @@ class ValueJudgement:
         values = self.values
         if self.exercise.accept or len(values) < len(self.cases):
             return None
-        wrong = [i for i, got in values.items() if not same(got, self.exercise.reference(*self.arguments[i]))]
+        wrong = [i for i, got in values.items() if not same(got, self._reference(i))]
         for mistake in self.exercise.mistakes:
-            if wrong and all(same(got, mistake.compute(*self.arguments[i])) for i, got in values.items()):
-                finding = self._wrong(wrong[0], values[wrong[0]], self.exercise.reference(*self.arguments[wrong[0]]))
+            if wrong and all(same(got, self._mistaken(mistake, i)) for i, got in values.items()):
+                finding = self._wrong(wrong[0], values[wrong[0]], self._reference(wrong[0]))
                 return replace(finding, means=mistake.explanation, advice=_lower(mistake.advice), slug=mistake.slug)
         return None
 
@@ -138,6 +150,12 @@ class ValueJudgement:
 def _described(argument) -> Plain | Device:
     """An argument for the box. A device is sent as its fields."""
     return Device(asdict(argument)) if is_dataclass(argument) else Plain(argument)
+
+
+def _keyed(value, names: tuple[str, ...]):
+    """Several values as a dict by their names; anything else as it is."""
+    several = names and isinstance(value, (list, tuple)) and len(value) == len(names)
+    return dict(zip(names, value)) if several else value
 
 
 def same(got, expected) -> bool:
@@ -159,11 +177,12 @@ def _no_plain_value(value) -> str:
     return next(filter(None, map(_no_plain_value, parts)), "")
 
 
-def _other_form(got, expected) -> str:
-    """Advice if the value is not a number, or not a dict with the right keys; otherwise empty."""
+def _other_form(got, expected, names: tuple[str, ...] = ()) -> str:
+    """Advice if the value is not a number, not as many as there are names, or not a dict with the right keys."""
     if isinstance(expected, dict):
         right = isinstance(got, dict) and set(got) == set(expected)
-        return "" if right else f"return a dict with the keys {', '.join(expected)}."
+        form = f"{len(names)} numbers:" if names else "a dict with the keys"
+        return "" if right else f"return {form} {', '.join(expected)}."
     return "" if type(got) in (int, float) else "return one number."
 
 

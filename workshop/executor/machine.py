@@ -96,7 +96,7 @@ class Step:
         if name in MOVES:
             also = [doubt(each) if is_value else each for each, (_, is_value) in zip(given, self.given)]
             return without_doubt(found, MOVES[name](operation, *also))
-        return found if name in arithmetic.WHOLE else without_doubt(found, follows(name, given, found))
+        return found if name in arithmetic.WHOLE.keys() - {"dot"} else without_doubt(found, follows(name, given, found))
 
     def compute(self, given: list):
         """The result, written out only where that has to be."""

@@ -62,12 +62,16 @@ umulhi = without_sign(_umulhi)
 # --- of matrices -------------------------------------------------------------------------------------------
 
 
+STEP = 16  # of k, in one instruction: mma.m16n8k16, wgmma.k16, mfma_16x16x16
+
+
 def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: int, out_type: Type) -> Tensor:
     """a (P, [B,] M, K) times b (P, [B,] K, N), plus c (P, [B,] M, N). K must be written out in a or in b.
 
-    Products are exact and summed in float32, or float64 for float64; integers modulo 2**32. A card sums them in
-    another order and cuts off low bits, more of them for float8 with `max_imprecise`: it is less exact. 3xTF32,
-    BF16x3 and BF16x6 split float32 so that little is lost; here nothing is.
+    Products are exact and summed in float32, or float64 for float64; integers modulo 2**32. An accumulator of float16
+    is rounded after each STEP products, as a matrix unit does. A card sums them in another order and cuts off low bits,
+    more of them for float8 with `max_imprecise`: it is less exact. 3xTF32, BF16x3 and BF16x6 split float32 so that
+    little is lost; here nothing is.
     """
     dtype = torch_dtype(out_type.scalar)
     depth = max(a.shape[-1], b.shape[-2])
@@ -80,7 +84,10 @@ def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: i
         return torch.matmul(a, b) + c
     if a.dtype == torch.float32 and input_precision.name == "TF32":
         a, b = tf32(a), tf32(b)
-    return (torch.matmul(a.float(), b.float()) + c.float()).to(dtype)
+    steps = depth if dtype == torch.float32 else STEP
+    for x, y in zip(a.float().split(steps, -1), b.float().split(steps, -2)):
+        c = (torch.matmul(x, y) + c.float()).to(dtype)
+    return c
 
 
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])

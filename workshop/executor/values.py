@@ -417,7 +417,10 @@ def without_doubt(found, undefined):
 
 
 def follows(name: str, given: list, found: torch.Tensor) -> torch.Tensor:
-    """Which lanes of an elementwise operation's result are undefined, because operands are and it can matter."""
+    """Which lanes of an elementwise operation or a dot are undefined, because operands are and it can matter."""
+    if name == "dot":  # 0 times an undefined number may be NaN: it spoils its row, or its column
+        a, b, c = map(doubt, given[:3])
+        return a.any(-1, keepdim=True) | b.any(-2, keepdim=True) | c
     doubts = [doubt(each) for each in given if isinstance(each, (Doubtful, torch.Tensor, Symbolic))]
     if name == "select":
         return doubts[0] | torch.where(plain(given[0]), doubts[1], doubts[2])

@@ -76,6 +76,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         undefined=tuple(launcher.undefined[:8]),
         accesses=launcher.accesses,
         reads=launcher.copies.reads if job.interpreted else (),
+        stored=launcher.stored,
         damage=tuple(damage[:4]),
         empty_kernels=tuple(launcher.empty[:16]),
     )
@@ -99,7 +100,7 @@ class _Launcher:
         self.races: list = []
         self.undefined: list = []
         self.empty: list[str] = []
-        self.accesses = 0
+        self.accesses = self.stored = 0
         self.accumulates = self.adds_atomically = self.stores = False
 
     def program(self, launch: Launch) -> Program:
@@ -128,6 +129,7 @@ class _Executor(_Launcher):
         self.races += race_records([seen])
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
+        self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
 
     def rehearse(self, launch: Launch, restored: set[str], zeroed: set[str]) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.

@@ -160,10 +160,11 @@ class Evidence:
 
     `undefined`: what kernels used although nothing had defined it.
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
-    nothing counts them. `accesses` is a hash of all accesses to memory in their order; 0 if there were none, or nothing
-    sees them. `idle`: kernels were launched, and without them the result would be the same. `accumulates`: an autotuned
-    kernel reads what it wrote in an earlier run. `adds_atomically`: kernels add floating-point numbers in any order.
-    `stores`: a program of a kernel has a line that writes to memory.
+    nothing counts them. `stored` are the bytes that kernels wrote, if they are counted. `accesses` is a hash of all
+    accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were launched, and
+    without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in an earlier run.
+    `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel has a line that
+    writes to memory.
     """
 
     launched: Names = ()
@@ -172,6 +173,7 @@ class Evidence:
     undefined: Annotated[tuple[Undefined, ...], codec.items(16)] = ()
     empty_kernels: Names = ()
     reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()
+    stored: Annotated[int, codec.integer(0, 1 << 62)] = 0
     accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0
     idle: Flag = False
     accumulates: Flag = False

@@ -1,0 +1,394 @@
+"""09_matmul: products of matrices, from one tile to a whole layer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+
+from workshop.executor.formats import tf32
+from workshop.syllabus import find
+
+from .cases import as_if_by_rows
+from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
+from .spec import Blanks, Bound, Exercise, Mistake, Sums
+
+# The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
+STORED = {
+    torch.float32: Bound(2e-7, 1e-44),
+    torch.float16: Bound(5e-4, 6e-8),
+    torch.bfloat16: Bound(4e-3, 1e-40),
+}
+IN_FLOAT32 = dict.fromkeys(STORED, STORED[torch.float32])
+GELU = STORED | {torch.float32: Bound(1e-6, 1e-44)}  # erf in float32
+STEEPEST = 1.13  # the slope of gelu is nowhere larger
+TF32_TERM = 2.0**-9  # two factors, each cut off after 10 bits
+LONG = 4096  # of k: from here on skinny_matmul splits it
+
+
+def _together(shapes: Callable[[Mapping[str, int]], tuple], then=lambda sizes, *tensors: tensors):
+    """Draws the tensors of these shapes. then: what becomes of ordinary numbers."""
+
+    def drawn(sizes, kind, dtype, generator):
+        tensors = (torch.randn(shape, generator=generator) for shape in shapes(sizes))
+        return kind.fill(*tensors) if kind.name else then(sizes, *tensors)
+
+    return drawn
+
+
+def _near_one(*tensors):
+    """Sums that only grow. An accumulator with 11 bits or 8 loses what it adds to a large sum."""
+    return tuple(0.5 + torch.special.ndtr(x) for x in tensors)
+
+
+def _growing(*long: str) -> tuple[Values, ...]:
+    near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
+    return Values("", fill=lambda *tensors: tensors), near_one
+
+
+NARROW = "few", "one"
+SIDE = (
+    Level(RAGGED, odd(50, 170)),
+    Level(WHOLE, fixed(64, 128)),
+    Level("few", between(2, 15)),
+    Level("one", fixed(1), once=True),
+    # more tiles than a group has
+    Level("long", odd(2100, 2600), once=True, only_with={"m": NARROW, "n": NARROW, "k": (RAGGED, "short")}),
+)
+SMALL_SIDE = (
+    Level(RAGGED, odd(3, 63)),
+    Level(WHOLE, fixed(16, 32, 64)),
+    Level("one", fixed(1), once=True),
+)
+THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
+DEPTH = (
+    Level(RAGGED, odd(70, 300)),
+    Level(WHOLE, fixed(64, 128, 256)),
+    Level("short", between(2, 31), once=True),
+    Level("one", fixed(1), once=True),
+    THOUSANDS,
+)
+SPLIT = Level(RAGGED, odd(600, 3000)), Level(WHOLE, fixed(512, 1024, 2048)), *DEPTH[2:]
+# An accumulator in half precision is seen where k is long and the sums grow.
+IN_HALF = tuple(
+    {"m": 15, "n": 48, "k": LONG + 37, "dtype": dtype, "values": "numbers near 1"}
+    for dtype in (torch.float16, torch.bfloat16)
+)
+
+
+def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: tuple[dict, ...], together) -> Inputs:
+    dimensions = Dimension("m", sides), Dimension("n", n or sides), Dimension("k", depth)
+    return Inputs(arguments, dimensions, tuple(STORED), _growing("thousands"), first + IN_HALF, together=together)
+
+
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return a.double() @ b.double()
+
+
+def sums_of(a: torch.Tensor, b: torch.Tensor) -> Sums:
+    """Of a product of matrices in IEEE precision."""
+    return Sums(a.shape[1], matmul(a.abs(), b.abs()))
+
+
+def _sums_of_a_tile(a: torch.Tensor, b: torch.Tensor) -> Sums:
+    return sums_of(a, b)._replace(inexact=TF32_TERM if a.dtype == torch.float32 else 0.0)
+
+
+def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return x.double() @ w.double().t() + b.double()
+
+
+def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.gelu(linear(x, w, b))
+
+
+def swizzle(pid: int, num_m: int, num_n: int, group: int) -> tuple[int, int]:
+    """Groups of `group` rows of tiles, column by column inside a group; the last group is as high as it is."""
+    first = pid // (group * num_n) * group
+    height = min(num_m - first, group)
+    within = pid % (group * num_n)
+    return first + within % height, within // height
+
+
+def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:
+    return tuple({"pid": i, "num_m": num_m, "num_n": num_n, "group": group} for i in range(num_m * num_n))
+
+
+TILES = Level("few", between(2, 12)), Level("many", between(20, 130)), Level("one", fixed(1))
+SWIZZLE = Inputs(
+    (
+        Number("pid", tuple(Level(f"from {a}", between(a, b)) for a, b in ((0, 30), (31, 900), (901, 16_000)))),
+        Number("num_m", TILES),
+        Number("num_n", TILES),
+        Number("group", (Level("8", fixed(8)), Level("any", between(2, 16)), Level("1", fixed(1)))),
+    ),
+    first=_whole_grid(5, 3, 2),
+    asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
+    named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",
+    outputs=("pid_m", "pid_n"),
+)
+
+
+def _in_group(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., tuple[int, int]]:
+    """Another order inside a group: place(pid in the group, its height, num_n)."""
+
+    def computed(pid, num_m, num_n, group):
+        first = pid // (group * num_n) * group
+        row, column = place(pid % (group * num_n), min(num_m - first, group), num_n)
+        return first + row, column
+
+    return computed
+
+
+SWIZZLE_MISTAKES = (
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
+        "That is the order row by row, without groups.",
+        "A group has group * num_n tiles: first find the group of this program.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
+        "That is the order column by column of the whole matrix.",
+        "A group has only `group` rows of tiles: begin with the group of this program.",
+    ),
+    Mistake(
+        "wrong-value",
+        _in_group(lambda within, height, num_n: (within // num_n, within % num_n)),
+        "Inside a group the programs go row by row: then groups change nothing.",
+        "Inside a group go down the column first: the row changes with each program.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: swizzle(pid, num_m, num_n, group)[::-1],
+        "Row and column changed places.",
+        "Return pid_m, the row of tiles, first.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: (
+            pid // (group * num_n) * group + pid % (group * num_n) % group,
+            pid % (group * num_n) // group,
+        ),
+        "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
+        "The last group has min(num_m - first_m, group) rows.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: swizzle(pid, num_n, num_m, group)[::-1],
+        "The groups are columns of tiles, not rows.",
+        "A group has `group` rows of tiles and all num_n columns.",
+    ),
+    Mistake(
+        "wrong-value",
+        lambda pid, num_m, num_n, group: (
+            swizzle(pid, num_m, num_n, group)[0] - pid // (group * num_n) * group,
+            swizzle(pid, num_m, num_n, group)[1],
+        ),
+        "Each group begins at row 0 again.",
+        "Add the first row of the group.",
+    ),
+)
+
+
+def _rounded(compute: Callable) -> Mistake:
+    return Mistake(
+        "low-precision",
+        lambda *tensors: compute(*(tf32(x).double() if x.dtype == torch.float32 else x.double() for x in tensors)),
+        "The factors were rounded to TF32, which keeps 10 of the 23 bits of float32.",
+        'Write tl.dot(a, b, acc, input_precision="ieee").',
+    )
+
+
+def _parts(product: Callable[..., torch.Tensor]) -> tuple[Mistake, ...]:
+    """Mistakes of the walk along k. product(a, b, ...) takes the parts of a (m, k) and b (k, n) as float64."""
+
+    def last(a, b, *rest, block):
+        first = (a.shape[1] - 1) // block * block
+        return product(a[:, first:].double(), b[first:].double(), *rest)
+
+    return (
+        Mistake("wrong-value", last, "Only the last part of k was multiplied: acc was replaced in each step.",
+                "Add to what is there: acc = tl.dot(a, b, acc)."),
+        Mistake("wrong-value", lambda a, b, *rest, block: product(a[:, :block].double(), b[:block].double(), *rest),
+                "Only the first part of k was multiplied.",
+                "Let the loop run over all of k, and advance the pointers of a and of b."),
+        Mistake("tail-wrong", lambda a, b, *rest, block: product(
+                    a[:, : a.shape[1] // block * block].double(), b[: a.shape[1] // block * block].double(), *rest),
+                "The last part of k, which is not full, is missing.",
+                "Round the number of steps up, and mask the lanes behind the end of k."),
+        Mistake("wrong-value", lambda a, b, *rest, block: product(
+                    a[:, :block].double().repeat(1, -(-a.shape[1] // block))[:, : a.shape[1]], b.double(), *rest),
+                "a was not advanced: its first columns meet all rows of b.",
+                "After each step the pointers of a go on by BLOCK_K columns."),
+        Mistake("wrong-value", lambda a, b, *rest, block: product(
+                    a.double(), b[:block].double().repeat(-(-len(b) // block), 1)[: len(b)], *rest),
+                "b was not advanced: all columns of a meet its first rows.",
+                "After each step the pointers of b go on by BLOCK_K rows, which are BLOCK_K * stride elements."),
+    )  # fmt: skip
+
+
+def _layouts(name: str, compute: Callable) -> Mistake:
+    return Mistake(
+        "stride-ignored",
+        compute,
+        f"{name} was read as if its rows followed each other; it is transposed in memory.",
+        f"Pass both strides of {name}: element (i, j) lies at i * stride(0) + j * stride(1).",
+    )
+
+
+TILE_TEMPLATE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def tile_kernel(a_ptr, b_ptr, c_ptr, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    along = tl.arange(0, K)
+    a_ptrs = a_ptr + rows[:, None] * k + along[None, :]
+    b_ptrs = b_ptr + along[:, None] * n + columns[None, :]
+    step = K * n
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, k, K):
+        mask = start + along < k
+        a = tl.load(a_ptrs, mask=(rows[:, None] < m) & mask[None, :], other=0.0)
+        b = tl.load(b_ptrs, mask=mask[:, None] & (columns[None, :] < n), other=0.0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += K
+        b_ptrs += step
+    places = rows[:, None] * n + columns[None, :]
+    tl.store(c_ptr + places, acc, mask=(rows[:, None] < m) & (columns[None, :] < n))
+
+
+def tile_dot(a, b):
+    m, k = a.shape
+    n = b.shape[1]
+    c = torch.empty((m, n), dtype=torch.float32, device=a.device)
+    high, wide = max(16, triton.next_power_of_2(m)), max(16, triton.next_power_of_2(n))
+    tile_kernel[(1,)](a, b, c, m, n, k, M=high, N=wide, K=32)
+    return c
+"""
+
+A, B = TensorArgument(("m", "k")), TensorArgument(("k", "n"))
+STRIDED = [TensorArgument(each.shape, row_stride=True, any_strides=True) for each in (A, B)]
+PAIR = _together(lambda sizes: ((sizes["m"], sizes["k"]), (sizes["k"], sizes["n"])))
+LAYER = _together(
+    lambda sizes: ((sizes["m"], sizes["k"]), (sizes["n"], sizes["k"]), (sizes["n"],)),
+    lambda sizes, x, w, b: (x, w / math.sqrt(sizes["k"]), b),
+)
+
+EXERCISES = (
+    Exercise(
+        lesson=find("tile_dot"),
+        entry="tile_dot",
+        signature="tile_dot(a, b) -> the product in float32, for contiguous a (m, k) and b (k, n), m and n at most 64",
+        inputs=_inputs(
+            A, B, sides=SMALL_SIDE, together=PAIR,
+            first=({"m": 40, "n": 24, "k": 100}, {"m": 64, "n": 64, "k": 128}),
+        ),
+        reference=matmul,
+        bounds=IN_FLOAT32,
+        sums=_sums_of_a_tile,
+        output_dtype=torch.float32,
+        mistakes=_parts(matmul),
+        blanks=Blanks(
+            template=TILE_TEMPLATE,
+            kernel="tile_kernel",
+            names=("a_ptrs", "b_ptrs", "step", "mask", "acc"),
+            advice={
+                "a_ptrs": "Row i of a begins at i * k: a tile of pointers, rows down and k across.",
+                "b_ptrs": "Row i of b begins at i * n: a tile of pointers, k down and columns across.",
+                "step": "K rows of b are K * n elements.",
+                "mask": "An element along k is there where start + along is below k.",
+                "acc": "acc = tl.dot(a, b, acc) multiplies the tiles and adds the product to acc.",
+            },
+        ),
+    ),
+    Exercise(
+        lesson=find("matmul"),
+        entry="matmul",
+        signature="matmul(a, b) -> the product, contiguous, for a (m, k) and b (k, n) with any strides",
+        inputs=_inputs(*STRIDED, together=PAIR, first=({"m": 100, "n": 72, "k": 130},)),
+        reference=matmul,
+        bounds=STORED,
+        sums=sums_of,
+        contiguous=True,
+        limit_seconds=20.0,
+        mistakes=(
+            _rounded(matmul),
+            *_parts(matmul),
+            _layouts("a", lambda a, b: matmul(as_if_by_rows(a), b)),
+            _layouts("b", lambda a, b: matmul(a, as_if_by_rows(b))),
+        ),
+    ),
+    Exercise(
+        lesson=find("swizzle"),
+        kind="value",
+        entry="swizzle",
+        signature="swizzle(pid, num_m, num_n, group) -> pid_m, pid_n",
+        inputs=SWIZZLE,
+        reference=swizzle,
+        mistakes=SWIZZLE_MISTAKES,
+    ),
+    Exercise(
+        lesson=find("linear_gelu"),
+        entry="linear_gelu",
+        signature="linear_gelu(x, w, b) -> gelu(x wᵀ + b), the exact one with erf, for x (m, k), w (n, k) and b (n,)",
+        inputs=_inputs(
+            A, TensorArgument(("n", "k")), TensorArgument(("n",)), together=LAYER,
+            first=({"m": 100, "n": 72, "k": 130},),
+        ),
+        reference=linear_gelu,
+        bounds=GELU,
+        sums=lambda x, w, b: Sums(x.shape[1] + 1, STEEPEST * linear(x.abs(), w.abs(), b.abs())),
+        writes_once=True,
+        limit_seconds=20.0,
+        mistakes=(
+            Mistake("wrong-value", linear, "That is x wᵀ + b: gelu is missing.", "Apply gelu to acc before the store."),
+            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)), "b was not added.",
+                    "Load b for the columns of the tile, and add b[None, :] before gelu."),
+            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)) + b,
+                    "b was added after gelu.", "Add b to acc, then apply gelu."),
+            Mistake("wrong-value", lambda x, w, b: linear(x, w, b).relu(), "That is relu.",
+                    "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
+            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, b), approximate="tanh"),
+                    "That is the approximation with tanh.", "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
+            Mistake("wrong-value", lambda x, w, b: linear(x, w, b) * torch.sigmoid(1.702 * linear(x, w, b)),
+                    "That is the approximation with a sigmoid.",
+                    "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
+            Mistake("constant-factor", lambda x, w, b: 2 * linear_gelu(x, w, b), "The factor 0.5 is missing.",
+                    "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
+            Mistake("wrong-value", lambda x, w, b: 0.5 * linear(x, w, b) * (1 + torch.erf(linear(x, w, b))),
+                    "z was not divided by √2.", "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
+            _rounded(linear_gelu),
+        ),
+    ),
+    Exercise(
+        lesson=find("skinny_matmul"),
+        entry="skinny_matmul",
+        signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k), m <= 16, and w (k, n)",
+        inputs=_inputs(
+            A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE,
+            depth=SPLIT,
+            first=(
+                {"m": 7, "n": 100, "k": 130},
+                {"m": 1, "n": 1, "k": LONG + 104},  # only parts of k make more than one program
+                {"m": 5, "n": 90, "k": LONG},
+            ),
+            together=PAIR,
+        ),
+        reference=matmul,
+        bounds=STORED,
+        sums=sums_of,
+        same_bits=True,
+        programs_at_least=lambda x, w: 2 if x.shape[1] >= LONG else 0,
+        in_one_launch=True,
+        limit_seconds=20.0,
+        mistakes=(_rounded(matmul), *_parts(matmul)),
+    ),
+)  # fmt: skip

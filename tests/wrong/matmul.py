@@ -1,0 +1,97 @@
+"""Wrong answers to matmul that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "low-precision", "tf32",
+        {
+            "acc = tl.dot(a, b, acc, input_precision=\"ieee\")":
+            "acc = tl.dot(a, b, acc)",
+        },
+        "The default of tl.dot.",
+    ),
+    Edit(
+        "low-precision", "accumulator_in_half",
+        {
+            "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)":
+            "acc = tl.zeros((BLOCK_M, BLOCK_N), c_ptr.dtype.element_ty)",
+            "acc = tl.dot(a, b, acc, input_precision=\"ieee\")":
+            "acc += tl.dot(a, b, input_precision=\"ieee\").to(c_ptr.dtype.element_ty)",
+        },
+        "The sums have the dtype of c.",
+    ),
+    Edit(
+        "low-precision", "half_accumulator_of_the_matrix_unit",
+        {
+            "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)":
+            "acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float16)",
+            "acc = tl.dot(a, b, acc, input_precision=\"ieee\")":
+            "acc = tl.dot(a.to(tl.float16), b.to(tl.float16), acc, out_dtype=tl.float16)",
+        },
+    ),
+    Edit(
+        "low-precision", "factors_in_bfloat16",
+        {
+            "acc = tl.dot(a, b, acc, input_precision=\"ieee\")":
+            "acc = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), acc)",
+        },
+    ),
+    Edit(
+        "out-of-bounds-load", "strides_of_b_exchanged",
+        {
+            "(a, b, c, m, n, k, *a.stride(), *b.stride()":
+            "(a, b, c, m, n, k, *a.stride(), b.stride(1), b.stride(0)",
+        },
+    ),
+    Edit(
+        "out-of-bounds-load", "column_stride_of_b_as_1",
+        {
+            "columns[None, :] * b_column":
+            "columns[None, :]",
+        },
+    ),
+    Edit(
+        "wrong-value", "only_the_last_part",
+        {
+            "tl.dot(a, b, acc, input":
+            "tl.dot(a, b, input",
+        },
+    ),
+    Edit(
+        "wrong-value", "a_stays",
+        {
+            "        a_ptrs += BLOCK_K * a_column\n":
+            "",
+        },
+    ),
+    Edit(
+        "wrong-value", "advances_by_1_column",
+        {
+            "a_ptrs += BLOCK_K * a_column":
+            "a_ptrs += BLOCK_K",
+        },
+        "The columns of a are neighbours.",
+    ),
+    Edit(
+        "tail-wrong", "last_part_left_out",
+        {
+            "range(0, k, BLOCK_K)":
+            "range(0, k // BLOCK_K * BLOCK_K, BLOCK_K)",
+        },
+    ),
+    Edit(
+        "unwritten-output", "grid_rounded_down",
+        {
+            "triton.cdiv(m, 64) *":
+            "max(1, m // 64) *",
+        },
+    ),
+    Edit(
+        "wrong-program-id", "tiles_counted_down",
+        {
+            "tl.program_id(0) // num_n, tl.program_id(0) % num_n":
+            "tl.program_id(0) * 0, tl.program_id(0) * 0",
+        },
+    ),
+)

@@ -1,0 +1,85 @@
+"""Wrong answers to tile_dot that are edits of a right one."""
+
+from autograder.gallery import Edit
+
+EDITS = (
+    Edit(
+        "wrong-value", "only_the_last_part",
+        {
+            "acc = tl.dot(a, b, acc)":
+            "acc = tl.dot(a, b)",
+        },
+    ),
+    Edit(
+        "wrong-value", "b_stays",
+        {
+            "b_ptrs += step  # K rows down\n":
+            "\n",
+        },
+    ),
+    Edit(
+        "out-of-bounds-load", "b_advances_like_a",
+        {
+            "step = K * n":
+            "step = K * k",
+        },
+    ),
+    Edit(
+        "wrong-value", "b_advances_by_columns",
+        {
+            "step = K * n":
+            "step = K",
+        },
+    ),
+    Edit(
+        "out-of-bounds-load", "no_mask_along_k",
+        {
+            "mask = start + along < k":
+            "mask = along < k",
+        },
+        "Forgot that the tile moves.",
+    ),
+    Edit(
+        "tail-wrong", "last_part_left_out",
+        {
+            "range(0, k, K)":
+            "range(0, k // K * K, K)",
+        },
+    ),
+    Edit(
+        "low-precision", "accumulator_in_half",
+        {
+            "acc = tl.zeros((M, N), tl.float32)":
+            "acc = tl.zeros((M, N), tl.float16)",
+            "acc = tl.dot(a, b, acc)":
+            "acc += tl.dot(a, b).to(tl.float16)",
+        },
+        "Half the registers.",
+    ),
+    Edit(
+        "relies-on-masked-lanes", "no_other",
+        {
+            "mask[None, :], other=0.0)":
+            "mask[None, :])",
+            "(columns[None, :] < n), other=0.0)":
+            "(columns[None, :] < n))",
+        },
+    ),
+    Edit(
+        "compile-error", "tile_of_one_row",
+        {
+            "high, wide = max(16, triton.next_power_of_2(m))":
+            "high, wide = triton.next_power_of_2(m)",
+            "K=32":
+            "K=8",
+        },
+        "tl.dot needs 16.",
+    ),
+    Edit(
+        "wrong-dtype", "in_the_dtype_of_a",
+        {
+            "torch.empty((m, n), dtype=torch.float32":
+            "torch.empty((m, n), dtype=a.dtype",
+        },
+    ),
+)

@@ -1,0 +1,28 @@
+"""Memory against arithmetic, by the data sheets: the ridge of each card, and the least time of a product."""
+
+from __future__ import annotations
+
+from workshop.picture import Picture, paragraph, plain_table, table
+from workshop.roofline import CARDS
+
+SHOWN = "NVIDIA H200"
+MODEL = "A model from the data sheet of the {name}, not a measurement: each matrix is read or written once."
+
+
+def roofline(*sizes: int) -> Picture:
+    """The ridge of each card; or, for square matrices of these sizes in bfloat16, the least time on an H200."""
+    if not sizes:
+        header = ["card", "TB/s", "TFLOP/s in bfloat16", "ridge: operations per byte"]
+        rows = [[each.name, f"{each.gbps / 1000:.1f}", f"{each.tflops:.0f}", f"{each.ridge:.0f}"] for each in CARDS]
+        words = "Peaks by the data sheets. A tile of 128 × 128 does 64 operations for each byte that it loads."
+    else:
+        card = next(each for each in CARDS if each.name == SHOWN)
+        header = ["m = n = k", "memory", "arithmetic", "limit", "TFLOP/s at most"]
+        rows, words = [], MODEL.format(name=card.name)
+        for n in sizes:
+            memory, arithmetic = card.milliseconds(n, n, n)
+            limit = "memory" if memory > arithmetic else "arithmetic"
+            most = 2 * n**3 / max(memory, arithmetic) / 1e9
+            rows.append([f"{n:,}", f"{1000 * memory:,.1f} µs", f"{1000 * arithmetic:,.1f} µs", limit, f"{most:.0f}"])
+    html = table(header, rows) + paragraph(words)
+    return Picture(html, f"{plain_table(header, rows)}\n{words}")
