@@ -238,13 +238,14 @@ class TensorArgument:
     """A tensor. shape: names of dimensions. row_stride: any is allowed, 0 too; otherwise it is contiguous.
 
     any_rank: its shape has the elements of the only dimension along one, two or three axes.
-    dtype: its own; None for that of the case.
+    dtype: its own; None for that of the case. span: of numbers of a Large one, from the sizes; see tensors.seeded.
     """
 
     shape: tuple[str, ...]
     row_stride: bool = False
     any_rank: bool = False
     dtype: torch.dtype | None = None
+    span: Callable[[Mapping[str, int]], tuple[float, float]] = lambda sizes: (-4, 4)
 
 
 @dataclass(frozen=True)
@@ -259,7 +260,8 @@ class Number:
 class Inputs:
     """What the arguments of an exercise may be.
 
-    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too.
+    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too; it is
+    the dimension along which the rows of the output lie.
     asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
     together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
@@ -272,7 +274,7 @@ class Inputs:
     dtypes: tuple[torch.dtype, ...] = (torch.float32,)
     values: tuple[Values, ...] = (NORMAL,)
     first: tuple[dict, ...] = ()
-    large: bool = False
+    large: str = ""
     asked: Callable[..., bool] = lambda *arguments: True
     named: Callable[..., str] = lambda *arguments: ", ".join(map(str, arguments))
     together: Callable[[Mapping[str, int], Values, torch.dtype, torch.Generator], tuple] | None = None
@@ -415,18 +417,19 @@ class Inputs:
         strided = any(each.row_stride for each in self.tensors)
         row_stride = shape[-1] + integer(generator, 0, 9) if strided else None
         row_stride = 0 if strided and integer(generator, 0, 3) == 0 else row_stride
-        sizes = dict(zip((each.name for each in self.dimensions), shape))
+        sizes = {self.large: shape[0]} | dict(zip((each.name for each in self.dimensions), shape))
 
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
                 return each.levels[0].draw(generator) if each.levels else shape[0]
-            whole = each.shape[0] != self.dimensions[0].name
+            axis = each.shape.index(self.large) if self.large in each.shape else None
             of_it = shape if each.any_rank else tuple(sizes[name] for name in each.shape)
-            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, whole)
+            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, axis, each.span(sizes))
 
         arguments = tuple(map(argument, self.arguments))
         name = self._named(shape, dtype, row_stride)
-        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride))
+        pick = integer(generator, 0, len(self.outputs) - 1) if self.outputs else None
+        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick)
 
 
 def _laid_out(x: torch.Tensor, equal: bool, gap: int, generator: torch.Generator) -> Strided:
