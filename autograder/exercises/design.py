@@ -410,13 +410,18 @@ class Inputs:
         if not self.large:
             return ()
         shapes = large_matrices(generator) if len(self.dimensions) == 2 else _large_vectors(generator, self.any_rank)
-        return tuple(self._large(shape, generator) for shape in shapes if self.tensors or shape[0] < MOST_PROGRAMS)
+        alike = integer(generator, 1, len(shapes) - 1)  # not the first one: which of its many rows is which must show
+        return tuple(
+            self._large(shape, i == alike, generator)
+            for i, shape in enumerate(shapes)
+            if self.tensors or shape[0] < MOST_PROGRAMS
+        )
 
-    def _large(self, shape: tuple[int, ...], generator: torch.Generator) -> Case:
+    def _large(self, shape: tuple[int, ...], alike: bool, generator: torch.Generator) -> Case:
+        """alike: all rows are the same one, where a row stride of 0 is allowed."""
         dtype = choice(generator, self.dtypes)
         strided = any(each.row_stride for each in self.tensors)
-        row_stride = shape[-1] + integer(generator, 0, 9) if strided else None
-        row_stride = 0 if strided and integer(generator, 0, 3) == 0 else row_stride
+        row_stride = (0 if alike else shape[-1] + integer(generator, 0, 9)) if strided else None
         sizes = {self.large: shape[0]} | dict(zip((each.name for each in self.dimensions), shape))
 
         def argument(each: TensorArgument | Number) -> Large | object:
