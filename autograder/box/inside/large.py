@@ -100,7 +100,8 @@ class _Large:
 
     def _add(self, tensor: torch.Tensor, content) -> None:
         extent = tensor.untyped_storage().nbytes() // tensor.element_size()
-        self.memory[storage_of(tensor)] = Vast((extent,), (1,), tensor.dtype, content)
+        dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
+        self.memory[storage_of(tensor)] = Vast((extent,), (1,), dtype, content)
         self.kept.append(tensor)
 
     def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
