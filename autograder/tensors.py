@@ -92,15 +92,20 @@ def poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.T
 # -- numbers of large tensors -----------------------------------------------------------------------------
 
 
-def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Elements of a tensor that is too large to hold: numbers from -4 to 4 that follow from a seed and their places.
+def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, float] = (-4, 4)) -> torch.Tensor:
+    """Elements of a tensor that is too large to hold: numbers that follow from a seed and their places.
+
+    span: the lowest number, and the end, which is not among them. Integers and bool have all numbers between.
 
     at: int64, of any shape. The mixing is that of splitmix64, https://prng.di.unimi.it/splitmix64.c.
     """
     x = (at + (seed * 0x9E3779B9 & 0x7FFFFFFFFFFF)) * -7046029254386353131
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -4658895280553007687
     x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -7723592293110705685
-    return ((x >> 33 & 0xFFFF).float() / 8192 - 4).to(dtype)
+    low, end = span
+    if not dtype.is_floating_point:
+        return (low + (x >> 33 & 0x7FFFFFFF) % (end - low)).to(dtype)
+    return ((x >> 33 & 0xFFFF).float() * ((end - low) / (1 << 16)) + low).to(dtype)
 
 
 # -- comparison ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from autograder.exercises import EXERCISES, design, find
 from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
 from autograder.exercises.spec import Bound
-from autograder.judge.large import _output_shape
+from autograder.judge.large import _Drawn, _output_shape, _picked
 from autograder.judge.launched import block, constants, digests, programs
 from autograder.judge.trials import Trials
 
@@ -134,9 +134,22 @@ def test_large_cases_cross_the_ends_of_narrow_numbers(name):
         for case in find(name).inputs.large_cases(generator):
             made = case.make(generator)
             shapes = [x.shape for x in made if isinstance(x, Large)]
-            sizes += map(math.prod, [*shapes, _output_shape(find(name), made)])
+            sizes += map(math.prod, [*shapes, _output_shape(find(name), made, case.pick)])
             assert max(sizes) <= 1.01e8, case.name
         assert max(sizes) > (2**24 if name != "first_kernel" else 10**4)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if find(name).inputs.large and find(name).inputs.tensors])
+def test_rows_of_a_large_output_follow_from_a_part_of_the_inputs(name):
+    exercise, generator = find(name), torch.Generator().manual_seed(1)
+    shape = (37, 50) if len(exercise.inputs.dimensions) == 2 else (1850,)
+    case = exercise.inputs._large(shape, False, generator)
+    made = case.make(generator)
+    drawn = _Drawn(case, made, 1, _output_shape(exercise, made, case.pick), exercise.inputs.any_rank)
+    some, every = torch.tensor([2, 30]), torch.arange(drawn.shape[0])
+    part, whole = ([x.values if isinstance(x, Strided) else x for x in drawn.rows(rows)] for rows in (some, every))
+    picked = [_picked(exercise.reference(*each), case.pick) for each in (part, whole)]
+    assert torch.equal(picked[0], picked[1][some])
 
 
 # -- what is drawn ---------------------------------------------------------------------------------------------------

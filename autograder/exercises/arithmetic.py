@@ -252,7 +252,7 @@ LAUNCH_INPUTS = Inputs(
             ),
         ),
     ),
-    # in each of these another limit applies; in the last one steps of 8 registers would make one program less
+    # in each of these another limit applies; in the fourth steps of 8 registers would make one program less
     first=tuple(
         {"num_regs": regs, "shared_bytes": shared, "num_warps": warps, "device": KNOWN_DEVICES[name]}
         for name, regs, shared, warps in (
@@ -261,6 +261,7 @@ LAUNCH_INPUTS = Inputs(
             ("NVIDIA H200", 20, 0, 4),
             ("AMD Instinct MI300X", 73, 0, 4),
             ("NVIDIA H200", 16, 0, 1),  # 64 programs on each multiprocessor
+            ("AMD Instinct MI300X", 40, 16_384, 4),  # shared memory is full to the last byte
         )
     ),
     named=_launch_in_words,

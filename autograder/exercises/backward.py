@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -10,9 +11,10 @@ from workshop.syllabus import find
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
-from .tiles import MATRIX, SUMS, matrices, overlapping
+from .tiles import MATRIX, NEAR_1, SUMS, matrices, overlapping
 
 IGNORED = -100
+PROBABILITIES = replace(MATRIX, span=lambda sizes: (0, 2 / sizes["columns"]))
 # exp(x - lse) in float32, where lse is rounded; then the rounding of the output.
 GRADIENTS = {
     torch.float32: Bound(2e-5, 1e-8),
@@ -46,6 +48,10 @@ def _ignored(logits, targets):
     return logits, targets
 
 
+def _none_counts(logits, targets):
+    return logits, torch.full_like(targets, IGNORED)
+
+
 def _far_from_0(logits, targets):
     """exp of the logits overflows, or is 0, if the maximum is not subtracted."""
     return logits + torch.tensor([120.0, -150.0])[torch.arange(len(logits)) % 2][:, None], targets
@@ -59,6 +65,7 @@ def _ascending(logits, targets):
 def _classified(sizes, kind, dtype, generator):
     m, n = sizes["rows"], sizes["vocabulary"]
     logits, targets = torch.randn(m, n, generator=generator), torch.randint(0, n, (m,), generator=generator)
+    targets[1:2], targets[-1:] = 0, n - 1
     return kind.fill(logits, targets)
 
 
@@ -80,6 +87,7 @@ LOGITS = Inputs(
     (
         Values("", fill=lambda logits, targets: (logits, targets)),
         Values("some rows ignored", fill=_ignored),
+        Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("False",)}),
         Values("far from 0", about="huge", fill=_far_from_0, once=True, only_with={"vocabulary": (RAGGED, WHOLE)}),
         Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
     ),
@@ -87,7 +95,7 @@ LOGITS = Inputs(
         {"rows": 12, "vocabulary": 300},
         {"rows": 12, "vocabulary": 300, "gradient": True},
         {"rows": 7, "vocabulary": 4100, "row_stride": 4128, "values": "some rows ignored"},
-        {"rows": 5, "vocabulary": 9001, "gradient": True},
+        {"rows": 5, "vocabulary": 70_001, "gradient": True},
     ),
     together=_classified,
     gradient=0,
@@ -183,7 +191,7 @@ EXERCISES = (
         lesson=find("softmax_backward"),
         entry="softmax_backward",
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(MATRIX, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,
@@ -231,7 +239,12 @@ EXERCISES = (
         entry="rms_norm_weight_grad",
         signature="rms_norm_weight_grad(x, dy, rstd) -> the sum over rows of dy * x * rstd in float32, the same bits "
         "on each call, for two matrices with any row strides",
-        inputs=matrices(MATRIX, MATRIX, TensorArgument(("rows",), dtype=torch.float32), together=_activations),
+        inputs=matrices(
+            *(replace(MATRIX, **NEAR_1) for _ in range(2)),
+            TensorArgument(("rows",), dtype=torch.float32, **NEAR_1),
+            together=_activations,
+            large="columns",
+        ),
         reference=weight_grad,
         bounds=SUMS,
         output_dtype=torch.float32,

@@ -69,13 +69,14 @@ class Strided:
 class Large:
     """A tensor argument that is too large to hold: see judge/large.py. row_stride: as in Strided.
 
-    whole: every row of the output follows from all of it; otherwise, from one row of it.
+    axis: a row of the output follows from one place along this axis; None: from all of it. span: see tensors.seeded.
     """
 
     shape: tuple[int, ...]
     dtype: torch.dtype = torch.float32
     row_stride: int | None = None
-    whole: bool = False
+    axis: int | None = 0
+    span: tuple[float, float] = (-4, 4)
 
     @property
     def stride(self) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from workshop.syllabus import find
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
-from .tiles import COLUMNS, ROWS
+from .tiles import COLUMNS, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
 # it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
@@ -49,13 +49,17 @@ def _one_large(q, k, v):
 
 
 def _low(q, k, v):
-    """Scores that are far below 0: a masked lane with the score 0 would be the maximum."""
-    return q, k - 150 * _along(q), v
+    """Scores that are far below 0: a masked lane with the score 0, or a maximum that begins there, is too large."""
+    return q, k - 300 * _along(q), v
 
 
 def _alike(q, k, v):
-    """Equal scores and values near 1: a sum in half precision stops to grow."""
-    return 0 * q, k, 1 + 0.01 * v
+    """Equal scores, but for the first one, and equal values in a column.
+
+    All terms of a sum are alike, and have many bits: in half precision, all of its steps round in the same direction.
+    """
+    first = torch.arange(k.shape[1])[:, None] == 0
+    return q, first * (0.2 + q[:, :1].sigmoid())[:, None] * _along(q), 1 + v[:, :1].sigmoid().expand_as(v)
 
 
 def _cache(sizes, kind, dtype, generator):
@@ -90,6 +94,7 @@ DIMENSIONS = (
             Level(WHOLE, fixed(128, 256)),
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
+            Level("more", odd(17_000, 20_000), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
         ),
     ),
 )
@@ -130,7 +135,8 @@ def _pages(sizes, kind, dtype, generator):
     lengths = torch.randint(1, sizes["tokens"] + 1, (requests,), generator=generator)
     lengths[requests // 2 : requests // 2 + 1] = sizes["tokens"]
     pages = torch.randperm(requests * most + 3, generator=generator)
-    table = torch.full((requests, most + 1), 2_000_000_000)  # pages of nobody
+    more = sizes["tokens"] % page > 0  # a table is not always wider than its longest row
+    table = torch.full((requests, most + more), 2_000_000_000)  # pages of nobody
     used = torch.arange(most) < (lengths[:, None] + page - 1) // page
     table[:, :most][used] = pages[: int(used.sum())]
     k, v = (torch.randn(len(pages), page, *shape, generator=generator) for _ in range(2))
@@ -138,6 +144,7 @@ def _pages(sizes, kind, dtype, generator):
 
 
 INDEX = TensorArgument((), dtype=torch.int32)
+FEW = {"requests": ("one",), "d": ("usual",), "page": ("16",)}
 PAGED = Inputs(
     (TensorArgument(()), TensorArgument(()), TensorArgument(()), INDEX, INDEX),
     (
@@ -151,7 +158,7 @@ PAGED = Inputs(
                 Level(RAGGED, odd(70, 300)),
                 Level(WHOLE, fixed(64, 128)),
                 Level("one", fixed(1), once=True),
-                Level("long", odd(900, 1100), once=True, only_with={"requests": ("one",)}),
+                Level("many pages", odd(4200, 5000), once=True, only_with=FEW),  # more than a byte can count
             ),
         ),
     ),
@@ -277,9 +284,10 @@ EXERCISES = (
         entry="weighted_sum",
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
         inputs=Inputs(
-            (TensorArgument(("rows",)), TensorArgument(("rows", "columns"))),
+            (TensorArgument(("rows",), **NEAR_1), TensorArgument(("rows", "columns"), **NEAR_1)),
             (ROWS, COLUMNS),
             tuple(SUMS),
+            large="columns",
             first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
         ),
         reference=_weighted,

@@ -245,7 +245,7 @@ class TensorArgument:
 
     any_strides: of a matrix with any row stride: it may be transposed in memory, or have gaps between its columns.
     any_rank: its shape has the elements of the only dimension along one, two or three axes.
-    dtype: its own; None for that of the case.
+    dtype: its own; None for that of the case. span: of numbers of a Large one, from the sizes; see tensors.seeded.
     """
 
     shape: tuple[str, ...]
@@ -253,6 +253,7 @@ class TensorArgument:
     any_strides: bool = False
     any_rank: bool = False
     dtype: torch.dtype | None = None
+    span: Callable[[Mapping[str, int]], tuple[float, float]] = lambda sizes: (-4, 4)
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,8 @@ class Number:
 class Inputs:
     """What the arguments of an exercise may be.
 
-    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too.
+    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too; it is
+    the dimension along which the rows of the output lie.
     asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
     together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
@@ -280,7 +282,7 @@ class Inputs:
     dtypes: tuple[torch.dtype, ...] = (torch.float32,)
     values: tuple[Values, ...] = (NORMAL,)
     first: tuple[dict, ...] = ()
-    large: bool = False
+    large: str = ""
     asked: Callable[..., bool] = lambda *arguments: True
     named: Callable[..., str] = lambda *arguments: ", ".join(map(str, arguments))
     together: Callable[[Mapping[str, int], Values, torch.dtype, torch.Generator], tuple] | None = None
@@ -425,25 +427,31 @@ class Inputs:
         if not self.large:
             return ()
         shapes = large_matrices(generator) if len(self.dimensions) == 2 else _large_vectors(generator, self.any_rank)
-        return tuple(self._large(shape, generator) for shape in shapes if self.tensors or shape[0] < MOST_PROGRAMS)
+        alike = integer(generator, 1, len(shapes) - 1)  # not the first one: which of its many rows is which must show
+        return tuple(
+            self._large(shape, i == alike, generator)
+            for i, shape in enumerate(shapes)
+            if self.tensors or shape[0] < MOST_PROGRAMS
+        )
 
-    def _large(self, shape: tuple[int, ...], generator: torch.Generator) -> Case:
+    def _large(self, shape: tuple[int, ...], alike: bool, generator: torch.Generator) -> Case:
+        """alike: all rows are the same one, where a row stride of 0 is allowed."""
         dtype = choice(generator, self.dtypes)
         strided = any(each.row_stride for each in self.tensors)
-        row_stride = shape[-1] + integer(generator, 0, 9) if strided else None
-        row_stride = 0 if strided and integer(generator, 0, 3) == 0 else row_stride
-        sizes = dict(zip((each.name for each in self.dimensions), shape))
+        row_stride = (0 if alike else shape[-1] + integer(generator, 0, 9)) if strided else None
+        sizes = {self.large: shape[0]} | dict(zip((each.name for each in self.dimensions), shape))
 
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
                 return each.levels[0].draw(generator) if each.levels else shape[0]
-            whole = each.shape[0] != self.dimensions[0].name
+            axis = each.shape.index(self.large) if self.large in each.shape else None
             of_it = shape if each.any_rank else tuple(sizes[name] for name in each.shape)
-            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, whole)
+            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, axis, each.span(sizes))
 
         arguments = tuple(map(argument, self.arguments))
         name = self._named(shape, dtype, row_stride)
-        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride))
+        pick = integer(generator, 0, len(self.outputs) - 1) if self.outputs else None
+        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick)
 
 
 ORDINALS = "first", "second", "third"

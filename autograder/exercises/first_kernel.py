@@ -20,7 +20,7 @@ EXERCISES = (
         lesson=find("first_kernel"),
         entry="first_kernel",
         signature="first_kernel(n) -> int32 tensor of n program ids",
-        inputs=Inputs((Number("n"),), (SIZES,), first=({"n": 7}, {"n": 100}), large=True, named=lambda n: f"n = {n}"),
+        inputs=Inputs((Number("n"),), (SIZES,), first=({"n": 7}, {"n": 100}), large="n", named=lambda n: f"n = {n}"),
         reference=_reference,
         bounds={torch.int32: Bound(0.0)},
         output_dtype=torch.int32,

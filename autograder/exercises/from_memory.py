@@ -9,12 +9,12 @@ import torch
 
 from workshop.syllabus import find
 
-from .cases import as_if_by_rows, integer
-from .design import Level, Number, TensorArgument
+from .cases import as_if_by_rows
+from .design import TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
-from .vector_add import EXACT
+from .vector_add import EXACT, FACTOR
 
 SCALED = {
     torch.float32: Bound(4e-7, 1e-44),
@@ -33,10 +33,6 @@ def _sums(compute: Callable, advice: str, what: str) -> Mistake:
     return Mistake("wrong-value", compute, f"That is the {what} of each row.", advice)
 
 
-def _float_of_eighths(generator: torch.Generator) -> float:
-    return integer(generator, 5, 30) / 8
-
-
 def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
     """The sums of a walk over blocks, each with the maximum so far."""
     parts = x.double().split(block, 1)
@@ -50,7 +46,7 @@ EXERCISES = (
         entry="scale_vector",
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
         inputs=vectors(
-            Number("a", (Level("a", _float_of_eighths),)), first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
+            FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
         ),
         reference=lambda x, a: x.double() * a,
         bounds=SCALED,
@@ -63,7 +59,7 @@ EXERCISES = (
         lesson=find("row_sum"),
         entry="row_sum",
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX, large=True),
+        inputs=matrices(MATRIX),
         reference=lambda x: x.double().sum(1),
         bounds=SUMS,
         output_dtype=torch.float32,
@@ -82,7 +78,6 @@ EXERCISES = (
             rows_of_a_softmax(ROW_VALUES, row_stride=False),
             outputs=("the maxima", "the sums"),
             first=tuple({"rows": 3, "columns": n, "pick": pick} for n in (300, 2503) for pick in (0, 1)),
-            large=False,
         ),
         reference=max_and_sum,
         bounds=SUMS,

@@ -206,7 +206,7 @@ def rows_of_a_softmax(values: tuple[Values, ...], long: tuple[Level, ...] = (), 
         tuple(BOUNDS),
         values,
         first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}),
-        large=True,
+        large="rows",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 
@@ -50,28 +51,37 @@ COLUMNS = columns("columns", 1, Level("long", odd(4100, 5100), once=True, only_w
 MATRIX = TensorArgument(("rows", "columns"), row_stride=True)
 COLUMN = TensorArgument(("rows",))
 ROW = TensorArgument(("columns",))
+INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
+# Sums of products of such numbers have a small relative error.
+NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
+KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
 
 
 def matrices(*arguments: TensorArgument, values: tuple[Values, ...] = (NORMAL,), more=(), **named) -> Inputs:
     """What the arguments of an exercise about a matrix may be. more: sizes of cases that come first, too."""
     first = {"rows": 37, "columns": 300}, {"rows": 64, "columns": 256}, *more
-    return Inputs(arguments, (ROWS, COLUMNS), tuple(EXACT), values, first, **named)
+    return Inputs(arguments, (ROWS, COLUMNS), tuple(EXACT), values, first, **{"large": "rows"} | named)
 
 
 def vectors(*more: Number, first: tuple[dict, ...]) -> Inputs:
     """What the arguments of an exercise about one vector may be: the vector and numbers."""
     special = with_special_ones(math.inf, -math.inf)
     arguments = (TensorArgument(("n",)), *more)
-    return Inputs(arguments, (elements("n"),), tuple(EXACT), (NORMAL, of_all_sizes(), special), first, large=True)
+    return Inputs(arguments, (elements("n"),), tuple(EXACT), (NORMAL, of_all_sizes(), special), first, large="n")
 
 
 def _number(low: float, high: float) -> Callable[[torch.Generator], float]:
     return lambda generator: low + (high - low) * float(torch.rand((), generator=generator))
 
 
+BELOW_0 = Level("below 0", _number(-0.2, -0.05), only_with={"low": ("below 0",)})
+
+
 def _below_zero(shape, dtype, generator):
-    """A maximum that begins with 0 is wrong."""
-    return -5 - torch.rand(shape, generator=generator)
+    """A maximum that begins with 0 is wrong, and so is one that begins with any other number."""
+    m, n = shape
+    largest = 14 if dtype == torch.float16 else 120
+    return -(2 ** torch.linspace(largest, 2, m))[:, None] * (1 + torch.rand(shape, generator=generator))
 
 
 def _gathered(sizes, kind, dtype, generator):
@@ -123,7 +133,7 @@ EXERCISES = (
         lesson=find("outer_add"),
         entry="outer_add",
         signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
-        inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2)), large=True),
+        inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, y: x.double()[:, None] + y.double(),
         bounds=EXACT,
         mistakes=(
@@ -147,7 +157,7 @@ EXERCISES = (
         lesson=find("row_bias"),
         entry="row_bias",
         signature="row_bias(x, b) -> x + b in each row, for a matrix with any row stride and a vector",
-        inputs=matrices(MATRIX, ROW, values=(NORMAL, of_all_sizes(spare=2)), large=True),
+        inputs=matrices(MATRIX, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, b: x.double() + b.double(),
         bounds=EXACT,
         contiguous=True,
@@ -167,7 +177,7 @@ EXERCISES = (
         lesson=find("transpose"),
         entry="transpose",
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
-        inputs=matrices(MATRIX),
+        inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().t(),
         bounds=EXACT,
         contiguous=True,
@@ -185,7 +195,7 @@ EXERCISES = (
         lesson=find("column_sum"),
         entry="column_sum",
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX),
+        inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
@@ -199,7 +209,7 @@ EXERCISES = (
         lesson=find("gather_rows"),
         entry="gather_rows",
         signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
-        inputs=matrices(MATRIX, TensorArgument((), dtype=torch.int64), together=_gathered),
+        inputs=matrices(MATRIX, INDEX, together=_gathered, large="picked"),
         reference=lambda table, index: table.double()[index],
         bounds=EXACT,
         contiguous=True,
@@ -217,8 +227,8 @@ EXERCISES = (
         entry="clamp",
         signature="clamp(x, low, high) -> x, with what is below low or above high brought to it",
         inputs=vectors(
-            Number("low", (Level("low", _number(-1, -0.1)),)),
-            Number("high", (Level("high", _number(0.1, 1)),)),
+            Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)))),
+            Number("high", (Level("above 0", _number(0.3, 1)), BELOW_0)),
             first=({"n": 1000, "low": -0.5, "high": 0.75}, {"n": 2048, "low": -0.25, "high": 0.5}),
         ),
         reference=lambda x, low, high: x.double().clamp(low, high),
@@ -236,7 +246,8 @@ EXERCISES = (
         entry="row_max",
         signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
         inputs=matrices(
-            MATRIX, values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True)), large=True
+            replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
+            values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True)),
         ),
         reference=_row_max,
         bounds=EXACT,
@@ -251,7 +262,7 @@ EXERCISES = (
         lesson=find("found_nan"),
         entry="masked_mean",
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
-        inputs=matrices(MATRIX, TensorArgument((), dtype=torch.bool), values=KEPT, together=_kept),
+        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept),
         reference=masked_mean,
         bounds=SUMS,
         output_dtype=torch.float32,

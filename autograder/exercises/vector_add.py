@@ -38,7 +38,7 @@ ADDED = Inputs(
     tuple(EXACT),
     (NORMAL, of_all_sizes(spare=2), with_special_ones(math.inf, -math.inf, math.nan)),
     first=({"n": 1000}, {"n": 5003}),
-    large=True,
+    large="n",
 )
 
 ADD_TEMPLATE = '''
@@ -99,16 +99,17 @@ _ADD_MISTAKES = (
 
 
 LARGEST_FACTOR = 12  # as a power of two
+FACTOR = Number(
+    "a",
+    (
+        Level("usual", lambda g: float(torch.empty(()).uniform_(1.5, 3.5, generator=g))),
+        Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
+    ),
+)
 SCALED = Inputs(
     (
         TensorArgument(("rows", "columns"), row_stride=True),
-        Number(
-            "a",
-            (
-                Level("usual", lambda g: float(torch.empty(()).uniform_(1.5, 3.5, generator=g))),
-                Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
-            ),
-        ),
+        FACTOR,
     ),
     (rows("rows"), columns("columns")),
     tuple(EXACT),
@@ -118,7 +119,7 @@ SCALED = Inputs(
         {"rows": 7, "columns": 781, "row_stride": 800, "a": 1.75},
         {"rows": 2, "columns": 5003, "a": 3.25},
     ),
-    large=True,
+    large="rows",
 )
 
 

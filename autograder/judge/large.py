@@ -39,6 +39,7 @@ from .launched import digests
 from .trials import traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
+MOST_SHARED = 1 << 23  # elements that every row follows from
 TOO_FEW = "Smaller inputs are right. The launch, or a loop of the kernel, ends too early for large ones."
 ADVICE = (
     "let the grid grow with the size, as triton.cdiv(n, BLOCK_SIZE) does, or let each program take as many blocks as "
@@ -68,15 +69,28 @@ class _Drawn:
         """Elements of the output, and how many of them a row has."""
         return math.prod(self.shape), 1 if self.by_element else math.prod(self.shape[1:])
 
+    @property
+    def needed(self) -> int:
+        """Elements that a row of the output follows from, or has: the most of one tensor."""
+        cut = (a for a in self.tensors if a.axis is not None and not self.by_element)
+        return max([self.size[1], *(math.prod(a.shape) // a.shape[a.axis] for a in cut)])
+
+    @property
+    def shared(self) -> int:
+        return sum(math.prod(a.shape) for a in self.tensors if a.axis is None)
+
     def rows(self, rows: torch.Tensor) -> tuple:
         """The arguments with these rows only, as the box has made them."""
         few = []
         for argument in self.arguments:
             if isinstance(argument, Large):
-                at = torch.arange(argument.shape[0]) if argument.whole else rows
-                if not self.by_element and argument.shape[1:]:
-                    at = at[:, None] * argument.stride[0] + torch.arange(argument.shape[1])
-                argument = Strided(seeded(self.seed + len(few), at, argument.dtype))
+                at = rows
+                if not self.by_element:
+                    along = [torch.arange(n) for n in argument.shape]
+                    if argument.axis is not None:
+                        along[argument.axis] = rows
+                    at = sum(torch.meshgrid(*(n * s for n, s in zip(along, argument.stride)), indexing="ij"))
+                argument = Strided(seeded(self.seed + len(few), at, argument.dtype, argument.span))
             few.append(argument)
         return tuple(few)
 
@@ -93,7 +107,7 @@ def finding(judge, exercise: Exercise, source: str, seed: int) -> Finding | None
     made = exercise.large_cases(generator)
     drawn = [case.make(generator) for case in made]
     cases = [
-        _Drawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments), by_element)
+        _Drawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments, case.pick), by_element)
         for i, (case, arguments) in enumerate(zip(made, drawn))
     ]
     if not cases:
@@ -107,24 +121,30 @@ def finding(judge, exercise: Exercise, source: str, seed: int) -> Finding | None
     return _run(judge, exercise, source, [cases[i] for i in traces], list(traces.values()), programs)
 
 
-def _output_shape(exercise: Exercise, arguments: tuple) -> tuple[int, ...]:
+def _output_shape(exercise: Exercise, arguments: tuple, pick: int | None = None) -> tuple[int, ...]:
     tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
     if exercise.random:  # the reference takes the output
         return tuple(tensors[0].shape)
-    return tuple(exercise.reference(*tensors).shape)
+    return tuple(_picked(exercise.reference(*tensors), pick).shape)
+
+
+def _picked(output, pick: int | None) -> torch.Tensor:
+    """The output, or that of several that is judged."""
+    return output if pick is None else output[pick]
 
 
 def _plan(exercise: Exercise, source: str, cases: list[_Drawn]) -> PlanRequest | JaxPlanRequest:
     if exercise.kind == "jax":
         return JaxPlanRequest(source, exercise.entry, tuple(JaxCase(drawn.described()) for drawn in cases))
-    return PlanRequest((source,), exercise.entry, tuple(PlanCase(drawn.described()) for drawn in cases))
+    planned = (PlanCase(drawn.described(), pick=drawn.case.pick) for drawn in cases)
+    return PlanRequest((source,), exercise.entry, tuple(planned))
 
 
 def _run(judge, exercise: Exercise, source: str, cases: list[_Drawn], traces: list[dict], programs) -> Finding | None:
     packer, asked = Packer(), []
     dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
     for drawn, trace, dtype in zip(cases, traces, dtypes):
-        inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype)) for a in drawn.tensors)
+        inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span) for a in drawn.tensors)
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(dtype.itemsize * MOST_FOUND)
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot))
     named = {name: programs[name] for name in digests(traces) if name in programs}
@@ -151,17 +171,18 @@ def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, o
     count = min(value["found"], MOST_FOUND)
     at = read_result(asked.places, output, torch.int64, (MOST_FOUND,))[:count]
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]
-    if not count or bool(((at < 0) | (at >= elements)).any()):
+    if not count or drawn.shared > MOST_SHARED or bool(((at < 0) | (at >= elements)).any()):
         return None
     rows, row = torch.unique(torch.div(at, columns, rounding_mode="floor"), return_inverse=True)
-    rows = rows[: max(8, MOST_COMPARED // columns)]
+    rows = rows[: max(8, MOST_COMPARED // drawn.needed)]
     arguments, known = drawn.rows(rows), row < len(rows)
     place = (row * columns + at % columns)[known]
     if exercise.random:  # what no chosen program wrote counts as dropped
         output = torch.zeros(arguments[0].values.shape, dtype=dtype)
         output.reshape(-1)[place] = got[known]
         arguments = *arguments, Strided(output)
-    expected = exercise.reference(*(a.values if isinstance(a, Strided) else a for a in arguments)).double()
+    expected = exercise.reference(*(a.values if isinstance(a, Strided) else a for a in arguments))
+    expected = _picked(expected, drawn.case.pick).double()
     expected = expected if drawn.tensors else expected[rows]
     if not exercise.random:  # what no chosen program wrote counts as right
         output = expected.to(dtype)

@@ -68,4 +68,9 @@ EDITS = (
         {"(triton.cdiv(m, 64),)":
          "(triton.cdiv(m, 128),)"},
     ),
+    Edit(
+        "wrong-value", "at_most_2048_rows",
+        {"range(0, n, ROWS)":
+         "range(0, min(n, 2048), ROWS)"},
+    ),
 )

@@ -76,4 +76,29 @@ EDITS = (
          "        dx = (torch.softmax(logits.float(), 1) - one_hot) * scale\n"
          "        return dx.to(logits.dtype), None, None"},
     ),
+    Edit(
+        "wrong-value", "target_in_16_bits",
+        {"    scale = tl.load(scale_ptr)":
+         "    target = target.to(tl.int16)\n"
+         "    scale = tl.load(scale_ptr)"},
+    ),
+    Edit(
+        "wrong-value", "class_0_does_not_count",
+        {"dx = tl.where(target == ignored, 0.0":
+         "dx = tl.where(target <= 0, 0.0"},
+    ),
+    Edit(
+        "wrong-value", "at_least_one_row_counts",
+        {"count = (targets != ignored).sum()":
+         "count = (targets != ignored).sum().clamp(min=1)"},
+        "torch gives NaN where no row counts.",
+    ),
+    Edit(
+        "wrong-value", "saved_for_all_calls",
+        {"ctx.save_for_backward(logits, targets, lse, count)":
+         "CrossEntropy.saved = logits, targets, lse, count",
+         "= ctx.saved_tensors":
+         "= CrossEntropy.saved"},
+        "The class keeps what the last call saved.",
+    ),
 )

@@ -84,4 +84,26 @@ EDITS = (
         {"head = tl.program_id(0).to(tl.int64)":
          "head = tl.program_id(0).to(tl.int64) * 0"},
     ),
+    Edit(
+        "wrong-value", "window_of_8192",
+        {"range(0, t, ROWS)":
+         "range(0, min(t, 8192), ROWS)"},
+    ),
+    Edit(
+        "nan", "maximum_begins_at_minus_100",
+        {'m = -float("inf")':
+         "m = -100.0"},
+    ),
+    Edit(
+        "low-precision", "acc_in_half",
+        {"        m = m_new":
+         "        acc = acc.to(q_ptr.dtype.element_ty).to(tl.float32)\n"
+         "        m = m_new"},
+    ),
+    Edit(
+        "low-precision", "sum_in_half",
+        {"        m = m_new":
+         "        s = s.to(q_ptr.dtype.element_ty).to(tl.float32)\n"
+         "        m = m_new"},
+    ),
 )

@@ -69,4 +69,10 @@ EDITS = (
         {"row = tl.program_id(0).to(tl.int64)":
          "row = tl.program_id(0).to(tl.int64) * 0"},
     ),
+    Edit(
+        "wrong-value", "begins_at_minus_10000",
+        {'tl.full((BLOCK,), -float("inf"), tl.float32)':
+         "tl.full((BLOCK,), -1e4, tl.float32)"},
+        "No number is lower, or so it seems.",
+    ),
 )

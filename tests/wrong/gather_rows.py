@@ -69,4 +69,14 @@ EDITS = (
         {"rows[:, None] * d + columns":
          "rows[:, None] * row_stride + columns"},
     ),
+    Edit(
+        "out-of-bounds-load", "index_in_16_bits",
+        {"mask=rows < m, other=0)":
+         "mask=rows < m, other=0).to(tl.int16)"},
+    ),
+    Edit(
+        "wrong-value", "index_in_10_bits",
+        {"mask=rows < m, other=0)":
+         "mask=rows < m, other=0) % 1024"},
+    ),
 )

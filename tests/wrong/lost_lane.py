@@ -60,4 +60,10 @@ EDITS = (
          ".to(x.dtype), mask=mask)":
          ", mask=mask)"},
     ),
+    Edit(
+        "wrong-value", "low_below_0_and_high_above",
+        {"tl.minimum(tl.maximum(x, low), high)":
+         "tl.where(x < 0, tl.maximum(x, low), tl.minimum(x, high))"},
+        "Negative numbers meet low, and positive ones high.",
+    ),
 )

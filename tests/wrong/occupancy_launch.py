@@ -25,4 +25,10 @@ EDITS = (
         "wrong-value", "warps_for_threads",
         {"threads = num_warps * device.warp_size": "threads = num_warps"},
     ),
+    Edit(
+        "wrong-value", "never_full",
+        {"device.shared_memory // shared_bytes if":
+         "(device.shared_memory - 1) // shared_bytes if"},
+        "The last byte cannot be used.",
+    ),
 )

@@ -49,4 +49,15 @@ EDITS = (
         {"for start in range(0, length, PAGE):":
          "for start in range(0, length - PAGE + 1, PAGE):"},
     ),
+    Edit(
+        "out-of-bounds-load", "page_in_8_bits",
+        {"start // PAGE).to(tl.int64)":
+         "start // PAGE).to(tl.int8).to(tl.int64)"},
+    ),
+    Edit(
+        "out-of-bounds-load", "one_page_more",
+        {"range(0, length, PAGE)":
+         "range(0, length + 1, PAGE)"},
+        "A last page that is full has no next one.",
+    ),
 )

@@ -67,4 +67,12 @@ EDITS = (
         {"return maxima, sums":
          "return maxima, torch.exp(x.float() - maxima[:, None]).sum(1)"},
     ),
+    Edit(
+        "runtime-error", "rows_on_axis_y",
+        {"row = tl.program_id(0)":
+         "row = tl.program_id(1)",
+         "[(n_rows,)]":
+         "[(1, n_rows)]"},
+        "The second axis of a grid ends at 65,535.",
+    ),
 )

@@ -43,4 +43,9 @@ EDITS = (
         {"output = torch.empty_like(x)":
          "output = x"},
     ),
+    Edit(
+        "wrong-value", "size_of_a",
+        {"(x, output, a, n":
+         "(x, output, abs(a), n"},
+    ),
 )

@@ -61,4 +61,9 @@ EDITS = (
         {"row = tl.program_id(0).to(tl.int64)":
          "row = tl.program_id(0).to(tl.int64) * 0"},
     ),
+    Edit(
+        "out-of-bounds-load", "row_in_16_bits",
+        {"row = tl.program_id(0).to(tl.int64)":
+         "row = tl.program_id(0).to(tl.int16)"},
+    ),
 )

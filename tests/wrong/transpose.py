@@ -70,4 +70,22 @@ EDITS = (
          "torch.empty((n, m), dtype=x.dtype, device=x.device).t()"},
         "The output has the strides of x.",
     ),
+    Edit(
+        "unwritten-output", "at_most_64_tiles_down",
+        {"(triton.cdiv(n, 32) * triton.cdiv(m, 32),)":
+         "(min(triton.cdiv(n, 32), 64) * triton.cdiv(m, 32),)"},
+        "The grid ends before the rows do.",
+    ),
+    Edit(
+        "runtime-error", "rows_on_axis_y",
+        {"pid // tiles_across * ROWS":
+         "tl.program_id(1) * ROWS",
+         "pid % tiles_across * COLUMNS":
+         "pid * COLUMNS",
+         "grid = (triton.cdiv(n, 32) * triton.cdiv(m, 32),)":
+         "grid = (triton.cdiv(m, 32), n)",
+         "ROWS=32, COLUMNS=32":
+         "ROWS=1, COLUMNS=32"},
+        "The second axis of a grid ends at 65,535.",
+    ),
 )

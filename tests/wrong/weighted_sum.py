@@ -55,4 +55,9 @@ EDITS = (
         {"tl.sum(sums, axis=0), mask":
          "tl.sum(sums, axis=0) / t, mask"},
     ),
+    Edit(
+        "wrong-value", "at_most_2048_rows",
+        {"range(0, t, ROWS)":
+         "range(0, min(t, 2048), ROWS)"},
+    ),
 )

@@ -60,6 +60,7 @@ class _Large:
         self.launches: list[Launch] = []
         self.uncounted = False
         self.steps = 0  # accesses of a program, on average, of the launch that has most
+        self.work = 0  # elements that all programs of the launches read and write, where that was counted
         self.generator = torch.Generator().manual_seed(case.seed)
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
@@ -93,13 +94,14 @@ class _Large:
         spec = self.case.inputs[number]
         dtype = DTYPES[spec.dtype]
         tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
-        content = functools.partial(seeded, self.case.seed + number, dtype=dtype)
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=tuple(spec.span))
         self._add(tensor, content)
         return tensor
 
     def _add(self, tensor: torch.Tensor, content) -> None:
         extent = tensor.untyped_storage().nbytes() // tensor.element_size()
-        self.memory[storage_of(tensor)] = Vast((extent,), (1,), tensor.dtype, content)
+        dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
+        self.memory[storage_of(tensor)] = Vast((extent,), (1,), dtype, content)
         self.kept.append(tensor)
 
     def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -151,6 +153,7 @@ class _Large:
         arguments = self._arguments(launch)
         seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
         self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
+        self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
         for label, value, _ in launch.arguments:
             if label in seen.spans:
                 self.spans.setdefault(storage_of(value), []).extend(seen.spans[label])
@@ -161,7 +164,8 @@ class _Large:
             return 0
         launch = self.launches[0]
         total = math.prod(launch.grid)
-        each = max(1, sum(math.prod(spec.shape) for spec in self.case.inputs) * 2 // total)
+        guessed = sum(math.prod(spec.shape) for spec in self.case.inputs) * 2
+        each = max(1, (guessed if self.uncounted else self.work) // total)
         if each > WORK:
             return 0
         programs = self._chosen(total, result.numel(), max(1, WORK // each))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
 # On few numbers, where a recorder is told how many: under jax.jit a seed is a tensor, and a loss is a mean over rows.
 ARITHMETIC = {"add", "sub", "mul", "div", "fmod", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or",
               "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "eq", "ne", "lt", "le", "gt",
-              "ge", "sign", "sum", "mean", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
+              "ge", "sign", "sum", "mean", "count_nonzero", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
               "logical_not"}  # fmt: skip
 
 MAX_STEPS = 4096
@@ -62,9 +63,14 @@ def operation_name(operator) -> str:
     return operator.name().removeprefix("aten::").split(".")[0]
 
 
-def replayable(operation: str, overload: str) -> bool:
-    """Whether a step only moves numbers. To view bits as another dtype and then cast them would be arithmetic."""
-    return operation in REPLAYABLE and overload != "dtype"
+def moves(operation: str, overload: str, args: Sequence) -> bool:
+    """Whether a step only moves numbers. To view bits as another dtype and then cast them would be arithmetic.
+
+    The bits of a bool are 0 or 1 in each type of one byte.
+    """
+    if overload != "dtype":
+        return operation in REPLAYABLE
+    return operation == "view" and args[0].dtype == torch.bool and args[1] in (torch.int8, torch.uint8)
 
 
 class Recorder(TorchDispatchMode):
@@ -146,7 +152,7 @@ class Recorder(TorchDispatchMode):
         known = set(self.numbers)
         step: dict = {"op": name}
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
-        if replayable(name, operator._overloadname) or few and name in ARITHMETIC:
+        if moves(name, operator._overloadname, args) or few and name in ARITHMETIC:
             step |= {
                 "overload": operator._overloadname,
                 "args": [self._encode(a) for a in args],
@@ -359,7 +365,7 @@ class Replay:
             made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
         elif op == "constant":
             made = self._constant(step)
-        elif replayable(op, _expect(step.get("overload"), str)) or op in ARITHMETIC:
+        elif op in REPLAYABLE | ARITHMETIC:
             made = self._operation(op, step)
         else:
             raise NotReplayable(f"torch.{op} is not replayed")
@@ -379,6 +385,8 @@ class Replay:
             raise NotReplayable(f"torch.{op} has no form {overload!r}")
         args = [self._decode(a) for a in _expect(step.get("args"), list)]
         kwargs = {k: self._decode(v) for k, v in _expect(step.get("kwargs"), dict).items()}
+        if op in REPLAYABLE and not moves(op, overload, args):
+            raise NotReplayable(f"torch.{op} to another dtype is not replayed")
         if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
             kwargs["device"] = self.device
         for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):

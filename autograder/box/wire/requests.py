@@ -146,6 +146,7 @@ class LargeTensor:
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
+    span: tuple[float, float]
 
 
 @dataclass(frozen=True)
