@@ -181,7 +181,7 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
             given = [a.values if isinstance(a, Strided) else a for a in arguments if not isinstance(a, Cotangent)]
             expected = find(name).reference(*given)
             expected = expected if case.pick is None else expected[case.pick]
-            if "inf, NaN" in case.name:
+            if "inf, NaN" in case.name or "no row counts" in case.name:  # whose mean is NaN
                 continue
             tensors = [x for x in given if isinstance(x, torch.Tensor)]
             assert all(bool((torch.isfinite(x) | (x == -torch.inf)).all()) for x in tensors)
@@ -242,4 +242,4 @@ def test_a_long_cache_of_one_head_and_a_long_gradient_are_always_there():
         generator = torch.Generator().manual_seed(seed)
         caches, losses = (find(name).cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
         assert any("heads = 1, d = 32, tokens = 4200" in case.name for case in caches)
-        assert any("9001, the gradient" in case.name for case in losses)
+        assert any("70,001, the gradient" in case.name for case in losses)
