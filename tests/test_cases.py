@@ -175,7 +175,8 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
                 continue
             tensors = [x for x in given if isinstance(x, torch.Tensor)]
             assert all(bool((torch.isfinite(x) | (x == -torch.inf)).all()) for x in tensors)
-            assert bool(torch.isfinite(expected).all()) or "-inf" in case.name, case.name
+            finite = bool(torch.isfinite(expected).all())
+            assert finite or "-inf" in case.name or "no row counts" in case.name, case.name
 
 
 @pytest.mark.parametrize("grid", [None, [], ["a"], [-1], {"x": 1}])
@@ -229,4 +230,4 @@ def test_a_long_cache_of_one_head_and_a_long_gradient_are_always_there():
         generator = torch.Generator().manual_seed(seed)
         caches, losses = (find(name).cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
         assert any("heads = 1, d = 32, tokens = 4200" in case.name for case in caches)
-        assert any("9001, the gradient" in case.name for case in losses)
+        assert any("70,001, the gradient" in case.name for case in losses)

@@ -64,6 +64,7 @@ class _Large:
         self.generator = torch.Generator().manual_seed(case.seed)
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
+        self.copies: set[int] = set()  # storages that torch wrote, from others
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
@@ -85,7 +86,7 @@ class _Large:
         except TooLarge:
             self.uncounted = True
             return result.numel()
-        if not result.is_contiguous():
+        if not result.is_contiguous() or storage_of(result) in self.copies:
             return result.numel()
         first = result.storage_offset()
         return covered(self.spans.get(storage_of(result), []), first, first + result.numel())
@@ -116,6 +117,7 @@ class _Large:
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
         if operation in ("clone", "_to_copy", "copy", "copy_"):
+            self.copies.add(storage_of(made))
             source = args[operation in ("copy", "copy_")]
             self._add(made, functools.partial(self._copied, source, made))
             return
