@@ -185,7 +185,8 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
                 continue
             tensors = [x for x in given if isinstance(x, torch.Tensor)]
             assert all(bool((torch.isfinite(x) | (x == -torch.inf)).all()) for x in tensors)
-            assert bool(torch.isfinite(expected).all()) or "-inf" in case.name, case.name
+            finite = bool(torch.isfinite(expected).all())
+            assert finite or "-inf" in case.name or "no row counts" in case.name, case.name
 
 
 @pytest.mark.parametrize("grid", [None, [], ["a"], [-1], {"x": 1}])

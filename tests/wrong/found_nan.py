@@ -67,10 +67,4 @@ EDITS = (
          "total += tl.where(keep, x, 0.0)":
          "total += tl.where(keep, x, 0.0).to(tl.float16)"},
     ),
-    Edit(
-        "unwritten-output", "at_most_65535_rows",
-        {"masked_mean_kernel[(m,)]":
-         "masked_mean_kernel[(min(m, 65535),)]"},
-        "A limit of the grid's other axes.",
-    ),
 )

@@ -64,6 +64,7 @@ class _Large:
         self.generator = torch.Generator().manual_seed(case.seed)
         self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
+        self.copies: set[int] = set()  # storages that torch wrote, from others
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
@@ -85,7 +86,7 @@ class _Large:
         except TooLarge:
             self.uncounted = True
             return result.numel()
-        if not result.is_contiguous():
+        if not result.is_contiguous() or storage_of(result) in self.copies:
             return result.numel()
         first = result.storage_offset()
         return covered(self.spans.get(storage_of(result), []), first, first + result.numel())
@@ -116,6 +117,7 @@ class _Large:
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
         if operation in ("clone", "_to_copy", "copy", "copy_"):
+            self.copies.add(storage_of(made))
             source = args[operation in ("copy", "copy_")]
             self._add(made, functools.partial(self._copied, source, made))
             return
@@ -182,7 +184,7 @@ class _Large:
         if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
             raise Overlap
         if self.uncounted:
-            at, values = _with_holes(at, values, who, result.numel())
+            at, values = _with_holes(at, values, programs[who], result.numel())
         some = torch.randperm(len(at), generator=self.generator)[:MOST_FOUND].sort().values
         write_result(self.case.places, self.job.output, to_bytes(at[some]))
         write_result(self.case.slot, self.job.output, to_bytes(values[some]))
@@ -213,7 +215,7 @@ def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, eleme
     Programs of blocks write neighbours: a program fills a hole between two that were written, or the next one does, and
     both were chosen. Where each program begins behind the one before it, what is behind the last one is left out, too.
     """
-    small = at.diff() == 2
+    small = (at.diff() == 2) & (who.diff() <= 1)  # a program between, which was not chosen, may fill it
     many = len(small) and float(small.float().mean()) > 0.1
     holes = at[:-1][small] + 1 if many else at[:0]
     if len(at) and bool((who.diff() >= 0).all()) and len(who.unique()) > FEW and int(at[-1]) < elements - 1:
