@@ -159,7 +159,7 @@ def test_each_case_is_called_in_each_world_and_often_in_the_first(name):
     trials = Trials(Backend, find(name), "", seed=1)
     trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
     calls = consistency._calls(trials)
-    assert len(calls) < 200
+    assert len(calls) < 256
     for world in range(1, len(consistency.WORLDS)):
         there = {call.number for call in calls if call.world == world}
         assert len(there) == min(len(trials.traces), consistency.ELSEWHERE) and there <= set(trials.traces)

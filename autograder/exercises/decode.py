@@ -81,7 +81,8 @@ SCORED = (
     Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
     Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
     Values("one large score each", about="huge", fill=_one_large, once=True, only_with=SHORTER),
-    Values("low scores", about="negative", fill=_low, once=True, only_with={"tokens": (RAGGED,)}),
+    # more than once: a masked part shows only there, and an answer may have a whole number of them
+    Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,)}),
     Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
 )
 DIMENSIONS = (

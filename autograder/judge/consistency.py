@@ -28,7 +28,7 @@ WORLDS = (
 )  # fmt: skip
 ROUNDS = 3  # of the long run: so often a form comes again, with others before it
 AT_LAST = 150  # calls of one form, behind them
-ELSEWHERE = 6  # cases in each other world
+ELSEWHERE = 12  # cases in each other world
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
 MOST_FORMS = 12  # that are made from the first case
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
