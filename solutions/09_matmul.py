@@ -193,8 +193,8 @@ def rounded_in_between(k, step=16):
 
 
 torch.manual_seed(0)
-for k in (64, 1024, 4096):
-    print(f"k = {k:4}   accumulator in float16: {rounded_in_between(k):.1e}   rounding of the output: {2**-11:.1e}")
+for terms in (64, 1024, 4096):
+    print(f"k = {terms:4}   accumulator in float16: {rounded_in_between(terms):.1e}   rounding of the output: {2**-11:.1e}")
 
 # %% [markdown]
 # At k = 64 the error is hardly more than one rounding; at 4,096 it is about ten times as large. A test with small

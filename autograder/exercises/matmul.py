@@ -296,6 +296,7 @@ EXERCISES = (
         sums=_sums_of_a_tile,
         output_dtype=torch.float32,
         mistakes=_parts(matmul),
+        limit_seconds=20.0,  # a right answer may multiply without tl.dot
         blanks=Blanks(
             template=TILE_TEMPLATE,
             kernel="tile_kernel",

@@ -74,6 +74,7 @@ def _number(low: float, high: float) -> Callable[[torch.Generator], float]:
     return lambda generator: low + (high - low) * float(torch.rand((), generator=generator))
 
 
+OWN_ROWS = {"rows": (RAGGED, WHOLE), "row_stride": ("contiguous", "gaps")}
 BELOW_0 = Level("below 0", _number(-0.2, -0.05), only_with={"low": ("below 0",)})
 
 
@@ -247,7 +248,7 @@ EXERCISES = (
         signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
         inputs=matrices(
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
-            values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True)),
+            values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True, only_with=OWN_ROWS)),
         ),
         reference=_row_max,
         bounds=EXACT,
@@ -262,7 +263,7 @@ EXERCISES = (
         lesson=find("found_nan"),
         entry="masked_mean",
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
-        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept),
+        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept, large=""),
         reference=masked_mean,
         bounds=SUMS,
         output_dtype=torch.float32,

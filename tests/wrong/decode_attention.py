@@ -100,10 +100,4 @@ EDITS = (
          "        acc = acc.to(q_ptr.dtype.element_ty).to(tl.float32)\n"
          "        m = m_new"},
     ),
-    Edit(
-        "low-precision", "sum_in_half",
-        {"        m = m_new":
-         "        s = s.to(q_ptr.dtype.element_ty).to(tl.float32)\n"
-         "        m = m_new"},
-    ),
 )
