@@ -90,7 +90,7 @@ def test_the_json_is_the_contract(judge):
 )
 def test_host_functions_that_go_astray(judge, body, diagnosis):
     source = f"import torch, triton\ndef add(x, y):\n    {body}\n"
-    verdict = judge.judge("vector_add", source)
+    verdict = judge.judge("vector_add", source, seed=1)
     assert (verdict.passed, verdict.score) == (False, 0)
     assert verdict.diagnosis == diagnosis, verdict.to_text()
 
