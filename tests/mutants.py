@@ -208,7 +208,7 @@ def _alike(one: object, other: object, cancel: bool = False) -> bool:
     if (one.shape, one.dtype) != (other.shape, other.dtype):
         return False
     near = 16 * torch.finfo(one.dtype).eps if one.is_floating_point() else 0
-    least = near * float(other.double().abs().max()) if cancel and other.numel() else 1e-30
+    least = 16 * near * float(other.double().abs().max()) if cancel and other.numel() else 1e-30
     return torch.allclose(one.double(), other.double(), rtol=near, atol=least, equal_nan=True)
 
 

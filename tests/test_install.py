@@ -176,7 +176,8 @@ def lab(tmp_path, monkeypatch):
     def start(*arguments):
         command = [sys.executable, "workshop/lab.py", *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        return subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, **pipes)
+        heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  a shell's background job ignores it
+        return subprocess.Popen(command, cwd=tmp_path, text=True, start_new_session=True, preexec_fn=heard, **pipes)
 
     return start
 
