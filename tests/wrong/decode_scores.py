@@ -14,7 +14,7 @@ EDITS = (
          "t, 1 / d, D=d"},
     ),
     Edit(
-        "compile-error", "query_as_a_column",
+        "wrong-value", "query_as_a_column",
         {"q[None, :] * k.to(tl.float32), axis=1)":
          "q[:, None] * k.to(tl.float32), axis=1)"},
     ),
