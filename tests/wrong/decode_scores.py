@@ -19,7 +19,7 @@ EDITS = (
          "q[:, None] * k.to(tl.float32), axis=1)"},
     ),
     Edit(
-        "compile-error", "sum_over_tokens",
+        "wrong-value", "sum_over_tokens",
         {"k.to(tl.float32), axis=1)":
          "k.to(tl.float32), axis=0)"},
     ),
@@ -39,7 +39,7 @@ EDITS = (
          "(heads,)"},
     ),
     Edit(
-        "tail-wrong", "grid_rounded_down",
+        "unwritten-output", "grid_rounded_down",
         {"(heads * triton.cdiv(t, 64),)":
          "(heads * max(1, t // 64),)"},
     ),
