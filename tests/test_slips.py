@@ -13,6 +13,7 @@ from test_vote import ANSWERS, SHAPES, seen
 
 from autograder.diagnosis import diagnose, overall
 from autograder.exercises import find
+from autograder.judge import repairs
 
 SEED = 1
 
@@ -228,3 +229,11 @@ def test_what_all_failing_cases_have_and_no_other_is_said(failing, said):
 def test_nothing_is_said_of_what_passing_cases_have_too():
     assert "only where" not in told([*PASSING, seen((3, 250), ROLLED)])
     assert "only where" not in told([seen(shape, ROLLED) for shape in SHAPES])
+
+
+def test_a_launch_of_another_form_is_not_looked_at():
+    """The trace comes from a process that is not trusted."""
+    launch = {"op": "launch", "grid": [1, 1, 1], "args": {}, "given": [["x_ptr", {"t": 0}, "*fp32"]]}
+    assert repairs._has_launches({"steps": [launch]})
+    for given in ([["x_ptr", 1, "i32", 2]], [["x_ptr", 1]], ["x_ptr"], [[1, 2, 3]]):
+        assert not repairs._has_launches({"steps": [launch | {"given": given}]})

@@ -329,7 +329,8 @@ def _has_launches(trace: dict) -> bool:
     return bool(launches(trace)) and all(
         all(type(step.get(name)) is kind for name, kind in fields.items())
         and len(step["grid"]) == 3 and all(type(n) is int for n in step["grid"])
-        and all(type(each) is list and list(map(type, each[::2])) == [str, str] for each in step["given"])
+        and all(type(each) is list and len(each) == 3 and type(each[0]) is type(each[2]) is str
+                for each in step["given"])
         for step in launches(trace)
     ) and all(type(step.get("out")) is list and step["out"] for step in steps)  # fmt: skip
 
