@@ -1,4 +1,4 @@
-"""TFLOP/s of matrix products: lesson 9's kernel in several launches, and persistent, beside torch.matmul.
+"""TFLOP/s of matrix products: lesson 9's kernel in several launches and the fastest kernel, beside torch.matmul.
 
     python benchmarks/matmul.py --dtype bfloat16
     python benchmarks/matmul.py --layers
@@ -19,12 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-import triton
-import triton.language as tl
+from kernels import matmul as kernels
+from kernels.matmul import Tile
 from timing import Clock, Contest, about, need_gpu, short, whole_error
 
 from workshop.backend import torch_device
-from workshop.device import device
 from workshop.results import RECORDED
 from workshop.roofline import CARDS
 
@@ -32,64 +31,25 @@ SQUARES = (1024, 2048, 4096, 8192, 16384)
 LAYERS = ((4096, 14336, 4096), (4096, 4096, 14336), (4096, 6144, 4096), (16384, 28672, 4096))  # (m, n, k)
 BOUND = {torch.float16: 1e-3, torch.bfloat16: 8e-3, torch.float32: 1e-5}  # of the whole output
 OURS = "lesson 9"
-
-
-@triton.jit
-def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, m, n, k, a_row, a_column, b_row, b_column,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr, STAGES: tl.constexpr,
-):  # fmt: skip
-    """Lesson 9's product in groups of tiles. With fewer programs than tiles each takes tile after tile."""
-    num_m, num_n = tl.cdiv(m, BLOCK_M), tl.cdiv(n, BLOCK_N)
-    along = tl.arange(0, BLOCK_K)
-    for tile in tl.range(tl.program_id(0), num_m * num_n, tl.num_programs(0), flatten=True):
-        first_m = tile // (GROUP * num_n) * GROUP
-        height = tl.minimum(num_m - first_m, GROUP)
-        within = tile % (GROUP * num_n)
-        rows = ((first_m + within % height) * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
-        columns = (within // height * BLOCK_N + tl.arange(0, BLOCK_N)).to(tl.int64)
-        a_rows = a_ptr + tl.where(rows < m, rows, 0)[:, None] * a_row
-        b_columns = b_ptr + tl.where(columns < n, columns, 0)[None, :] * b_column
-        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for step in tl.range(0, tl.cdiv(k, BLOCK_K), num_stages=STAGES):
-            p = step * BLOCK_K + along
-            a = tl.load(a_rows + p[None, :] * a_column, mask=p[None, :] < k, other=0.0)
-            b = tl.load(b_columns + p[:, None] * b_row, mask=p[:, None] < k, other=0.0)
-            acc = tl.dot(a, b, acc, input_precision="ieee")
-        places = rows[:, None] * n + columns[None, :]
-        tl.store(c_ptr + places, acc, mask=(rows[:, None] < m) & (columns[None, :] < n))
-
-
-def product(tile=(128, 128, 64), group=8, stages=3, warps=8, persistent=False) -> Callable:
-    """matmul(a, b) with one launch of the kernel."""
-    block_m, block_n, block_k = tile
-
-    def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        (m, k), n = a.shape, b.shape[1]
-        c = torch.empty((m, n), dtype=a.dtype, device=a.device)
-        tiles = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-        programs = min(tiles, device().multiprocessors) if persistent else tiles
-        matmul_kernel[(programs,)](
-            a, b, c, m, n, k, *a.stride(), *b.stride(), BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP=group,
-            STAGES=stages, num_warps=warps,
-        )  # fmt: skip
-        return c
-
-    return matmul
+FASTEST = "descriptors, persistent"
 
 
 def functions(only: list[str] | None) -> dict[str, Callable]:
-    """torch, the kernel, and what changes when one thing about its launch does."""
-    wide = (128, 256, 64)
+    """torch, lesson 9's kernel, what changes when one thing about its launch does, and the fastest kernel."""
+
+    def lesson(tile: Tile, group: int = kernels.GROUP) -> Callable:
+        return lambda a, b: kernels.lesson_matmul(a, b, tile, group)
+
+    best = Tile(128, 256, 64, 4, 8)
     found = {
         "torch": torch.matmul,
-        OURS: product(),
-        "group 1": product(group=1),
-        "tiles of 64": product((64, 64, 64), warps=4),
-        **{f"{stages} stages": product(stages=stages) for stages in (1, 2, 4)},
-        "persistent": product(persistent=True),
-        "128 × 256": product(wide),
-        "128 × 256, persistent": product(wide, persistent=True),
+        OURS: lesson(best),
+        "group 1": lesson(best, 1),
+        **{f"{stages} stages": lesson(best._replace(stages=stages)) for stages in (1, 2, 3)},
+        "tiles of 128": lesson(Tile(128, 128, 64, 3, 8)),
+        "tiles of 64": lesson(Tile(64, 64, 64, 4, 4)),
+        "descriptors": lambda a, b: kernels.matmul(a, b, persistent=False),
+        FASTEST: kernels.matmul,
     }
     return {name: function for name, function in found.items() if not only or name in only}
 
@@ -146,7 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--layers", action="store_true", help="the layers of a model instead of squares")
     parser.add_argument("--drawn", type=int, metavar="N", help="draw N shapes instead")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn shapes")
-    parser.add_argument("--only", nargs="*", help="these lines only")
+    parser.add_argument("--only", nargs="*", help="these lines only; of layers and drawn shapes three")
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--out", type=Path, default=RECORDED, help="folder for CSV and JSON")
     chosen = parser.parse_args(arguments)
@@ -156,7 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     what = "layers" if chosen.layers else "squares"
     if chosen.drawn:
         shapes, what = drawn_shapes(chosen.drawn, chosen.seed), f"drawn_{chosen.seed}"
-    contest = Contest(functions(chosen.only), expected, BOUND[dtype], Clock(), whole_error)
+    only = chosen.only or (None if what == "squares" else ["torch", OURS, FASTEST])
+    contest = Contest(functions(only), expected, BOUND[dtype], Clock(), whole_error)
     facts, entries = about() | {"repeats": str(chosen.repeats)}, []
     for number, (m, n, k) in enumerate(shapes):
 
