@@ -12,6 +12,7 @@ import argparse
 import json
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -27,30 +28,33 @@ CALLS = 300  # the driver's queue holds about a thousand launches
 REPEATS = 15
 
 
-def microseconds(function) -> list[float]:
-    """Time per call of each repeat."""
-    for _ in range(50):
-        function()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(REPEATS):
-        begin = time.perf_counter()
-        for _ in range(CALLS):
-            function()
-        times.append((time.perf_counter() - begin) / CALLS * 1e6)
-        torch.cuda.synchronize()
-    return times
-
-
-def microseconds_done(function) -> float:
-    """Time of one call until its result is there, the median."""
-    times = []
-    for _ in range(CALLS):
-        begin = time.perf_counter()
-        function()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begin) * 1e6)
-    return statistics.median(times)
+def microseconds(functions: dict[str, Callable]) -> dict[str, dict]:
+    """For each function the time of a call in a queue, with its quantiles, and until the result is there, or a note."""
+    queued, done, notes = {name: [] for name in functions}, {name: [] for name in functions}, {}
+    for repeat in range(-1, REPEATS):  # in turns, because the host's clock changes; the first round warms up
+        for name, function in functions.items():
+            try:
+                begin = time.perf_counter()
+                for _ in range(CALLS):
+                    function()
+                queued[name].append((time.perf_counter() - begin) / CALLS * 1e6)
+                for _ in range(CALLS // REPEATS):
+                    torch.cuda.synchronize()
+                    begin = time.perf_counter()
+                    function()
+                    torch.cuda.synchronize()
+                    done[name].append((time.perf_counter() - begin) * 1e6)
+            except Exception as error:
+                notes[name] = {"note": first_line(error)}
+            if repeat < 0:
+                queued[name], done[name] = [], []
+    found = {}
+    for name in functions.keys() - notes.keys():
+        fifths = statistics.quantiles(queued[name], n=5, method="inclusive")
+        numbers = {"us": statistics.median(queued[name]), "us_20": fifths[0], "us_80": fifths[3]}
+        numbers["us_done"] = statistics.median(done[name])
+        found[name] = {key: round(value, 2) for key, value in numbers.items()}
+    return {name: notes.get(name) or found[name] for name in functions}
 
 
 def few_rows() -> dict:
@@ -115,17 +119,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RECORDED, help="folder for the JSON")
     chosen = parser.parse_args()
     need_gpu()
-    entries = []
-    for name, function in (few_rows() if chosen.few else calls()).items():
-        try:
-            times = microseconds(function)
-        except Exception as error:
-            entries.append({"call": name, "note": first_line(error)})
-            continue
-        fifths = statistics.quantiles(times, n=5, method="inclusive")
-        middle = statistics.median(times)
-        numbers = {"us": middle, "us_20": fifths[0], "us_80": fifths[3], "us_done": microseconds_done(function)}
-        entries.append({"call": name, **{key: round(value, 2) for key, value in numbers.items()}})
+    found = microseconds(few_rows() if chosen.few else calls())
+    entries = [{"call": name, **numbers} for name, numbers in found.items()]
     facts = about()
     print(f"{facts['gpu']}, microseconds of the host for one call\n")
     print("| call | median | 20 % | 80 % | done |\n|---|---|---|---|---|")

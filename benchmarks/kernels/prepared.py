@@ -34,7 +34,7 @@ class _Config(ctypes.Structure):
 
 
 def prepare(compiled, grid: tuple, device: int, sizes: tuple, constants: tuple) -> Callable:
-    """A function of two tensors, x and y, that launches a compiled kernel on the current stream of their device.
+    """A function of x and y that launches a compiled kernel on the current stream of their device, and returns y.
 
     compiled: what `kernel.warmup` returned; its arguments are the two tensors, then integers, `sizes`, then the
     constexprs, `constants`. Pointers must be as aligned as those that the kernel was compiled for.
@@ -42,9 +42,10 @@ def prepare(compiled, grid: tuple, device: int, sizes: tuple, constants: tuple) 
     compiled._init_handles()
     metadata = compiled.metadata
 
-    def by_triton(x: torch.Tensor, y: torch.Tensor) -> None:
+    def by_triton(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         with torch.cuda.device(device):
             compiled[grid](x, y, *sizes, *constants)
+        return y
 
     scratch = getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0)
     if torch.version.hip or scratch:
@@ -78,7 +79,7 @@ def prepare(compiled, grid: tuple, device: int, sizes: tuple, constants: tuple) 
     knobs, stream_of = triton.knobs.runtime, triton.runtime.driver.active.get_current_stream
     several, current_device = torch.cuda.device_count() > 1, torch.cuda.current_device
 
-    def call(x: torch.Tensor, y: torch.Tensor) -> None:
+    def call(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         hook = knobs.launch_enter_hook  # of a profiler. Newer versions of Triton have a list of them, mostly empty
         if (hook is not None and getattr(hook, "calls", True)) or (several and current_device() != device):
             return by_triton(x, y)
@@ -87,6 +88,7 @@ def prepare(compiled, grid: tuple, device: int, sizes: tuple, constants: tuple) 
         config.stream = stream_of(device)
         if code := launch(*arguments):
             _check(code)
+        return y
 
     call.values = values  # the driver reads what `pointers` point to, so it must live as long
     return call

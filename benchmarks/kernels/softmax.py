@@ -537,18 +537,19 @@ def softmax(x: torch.Tensor) -> torch.Tensor:
     x: (n_rows, n_cols), float32, float16 or bfloat16, columns side by side, any row stride. Returns a contiguous
     tensor of the same shape and dtype. Raises ValueError or TypeError for what it cannot take.
     """
-    key = (x.shape, x.stride(), x.dtype, x.device, x.data_ptr() & 15)
-    call = _calls.get(key)
-    if call is None:
-        call = _calls[key] = _prepare(x)
-    return call(x)
+    key = (x.shape, x.stride(), x.dtype, x.get_device(), x.data_ptr() & 15)
+    found = _prepared.get(key)
+    if found is None:
+        found = _prepared[key] = _prepare(x)
+    like, launch = found
+    return launch(x, like(x))
 
 
-_calls: dict = {}  # what `_prepare` returned, for each key of `softmax`
+_prepared: dict = {}  # what `_prepare` returned, for each key of `softmax`
 
 
-def _prepare(x: torch.Tensor) -> Callable:
-    """`softmax` for matrices like x: what their shape and kind decide is done here, once."""
+def _prepare(x: torch.Tensor) -> tuple[Callable, Callable]:
+    """What shape and kind decide: a function of x that allocates y, and a function of x and y that returns y."""
     if x.dim() != 2 or x.stride(1) != 1:
         raise ValueError(f"expected a matrix whose columns lie side by side, got {tuple(x.shape)} {x.stride()}")
     if x.dtype not in (torch.float32, torch.float16, torch.bfloat16):
@@ -556,25 +557,23 @@ def _prepare(x: torch.Tensor) -> Callable:
     # empty_like keeps strides, and asks for less of the host's time.
     like = torch.empty_like if x.is_contiguous() else lambda x: torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if x.numel() == 0:
-        return like
+        return like, lambda x, y: y
     n_rows, n_cols = x.shape
     vector, ragged = words(x.dtype, n_cols, x.stride(0), x.data_ptr())
     launch = choose(x.dtype, n_cols, vector, ragged, *_target(x.device))
-    launch = prepared(launch, x, (x.stride(0), n_cols, n_rows, n_cols))
-
-    def call(x: torch.Tensor) -> torch.Tensor:
-        y = like(x)
-        launch(x, y)
-        return y
-
-    return call
+    return like, prepared(launch, x, (x.stride(0), n_cols, n_rows, n_cols))
 
 
 def prepared(launch: Launch, x: torch.Tensor, sizes: tuple) -> Callable:
-    """A function of x and y that launches `launch` on matrices like x, whose strides and sizes are `sizes`."""
+    """A function of x and y that launches `launch` on matrices like x, of these strides and sizes, and returns y."""
     grid = (triton.cdiv(x.shape[0], launch.rows), 1, 1)
     if x.device.type == "cpu":
-        return lambda x, y: launch.kernel[grid](x, y, *sizes, **launch.constants, **launch.options)
+
+        def on_cpu(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            launch.kernel[grid](x, y, *sizes, **launch.constants, **launch.options)
+            return y
+
+        return on_cpu
     with torch.cuda.device(x.device):
         compiled = launch.kernel.warmup(x.dtype, x.dtype, *sizes, grid=grid, **launch.constants, **launch.options)
         return prepare(compiled, grid, x.device.index, sizes, tuple(launch.constants.values()))
