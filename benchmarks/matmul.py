@@ -3,10 +3,11 @@
     python benchmarks/matmul.py --dtype bfloat16
     python benchmarks/matmul.py --layers
     python benchmarks/matmul.py --drawn 20 --seed 1
+    python benchmarks/matmul.py --zeros
 
 Square matrices from 1024 to 16384, the layers of Llama 3 8B, or drawn shapes of more than 10¹² operations with tails.
-Every repeat has fresh random inputs: zeros need less power, and the clock stays higher. Every timed output is checked
-against float64.
+Every repeat has fresh random inputs, except with --zeros: zeros need less power, and the clock stays higher. Every
+timed output is checked against float64.
 """
 
 import argparse
@@ -37,17 +38,18 @@ FASTEST = "descriptors, persistent"
 def functions(only: list[str] | None) -> dict[str, Callable]:
     """torch, lesson 9's kernel, what changes when one thing about its launch does, and the fastest kernel."""
 
-    def lesson(tile: Tile, group: int = kernels.GROUP) -> Callable:
-        return lambda a, b: kernels.lesson_matmul(a, b, tile, group)
+    def lesson(tile: Tile, **more) -> Callable:
+        return lambda a, b: kernels.lesson_matmul(a, b, tile, **more)
 
     best = Tile(128, 256, 64, 4, 8)
     found = {
         "torch": torch.matmul,
         OURS: lesson(best),
-        "group 1": lesson(best, 1),
+        "group 1": lesson(best, group=1),
         **{f"{stages} stages": lesson(best._replace(stages=stages)) for stages in (1, 2, 3)},
         "tiles of 128": lesson(Tile(128, 128, 64, 3, 8)),
         "tiles of 64": lesson(Tile(64, 64, 64, 4, 4)),
+        "columns clamped": lesson(best, clamped=True),
         "descriptors": lambda a, b: kernels.matmul(a, b, persistent=False),
         FASTEST: kernels.matmul,
     }
@@ -104,6 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dtype", choices=("bfloat16", "float16", "float32"), default="bfloat16")
     parser.add_argument("--layers", action="store_true", help="the layers of a model instead of squares")
+    parser.add_argument("--zeros", action="store_true", help="squares of zeros instead of random numbers")
     parser.add_argument("--drawn", type=int, metavar="N", help="draw N shapes instead")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn shapes")
     parser.add_argument("--only", nargs="*", help="these lines only; of layers and drawn shapes three")
@@ -116,13 +119,16 @@ def main(arguments: list[str] | None = None) -> None:
     what = "layers" if chosen.layers else "squares"
     if chosen.drawn:
         shapes, what = drawn_shapes(chosen.drawn, chosen.seed), f"drawn_{chosen.seed}"
+    draw = torch.zeros if chosen.zeros else torch.randn
+    if chosen.zeros:
+        what = "zeros"
     only = chosen.only or (None if what == "squares" else ["torch", OURS, FASTEST])
     contest = Contest(functions(only), expected, BOUND[dtype], Clock(), whole_error)
     facts, entries = about() | {"repeats": str(chosen.repeats)}, []
     for number, (m, n, k) in enumerate(shapes):
 
         def inputs(m=m, n=n, k=k):
-            return tuple(torch.randn(shape, device=torch_device(), dtype=dtype) for shape in ((m, k), (k, n)))
+            return tuple(draw(shape, device=torch_device(), dtype=dtype) for shape in ((m, k), (k, n)))
 
         moved = (m * k + k * n + m * n) * dtype.itemsize
         found = contest.run(number, inputs, moved, chosen.repeats)

@@ -161,7 +161,7 @@ def whole_error(result: torch.Tensor, expected: torch.Tensor) -> float:
     """The error of the whole tensor, by the root of squares: for sums whose terms cancel. expected: float64."""
     if result.shape != expected.shape or expected.dtype != torch.float64:
         return float("inf")
-    error = ((result.double() - expected).norm() / expected.norm()).item()
+    error = ((result.double() - expected).norm() / expected.norm().clamp(min=1e-300)).item()
     return error if error == error else float("inf")
 
 

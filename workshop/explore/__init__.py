@@ -11,7 +11,7 @@ from workshop.explore.l2_tiles import l2_tiles
 from workshop.explore.multiprocessor import programs
 from workshop.explore.passes import passes
 from workshop.explore.predict import Prediction, predict, predict_bytes
-from workshop.explore.roofline import roofline
+from workshop.explore.roofline import recorded_products, roofline
 from workshop.explore.softmax_steps import online_softmax, online_softmax_steps
 from workshop.explore.tensors import memory_traffic
 from workshop.explore.tile_walk import tile_walk
@@ -29,6 +29,7 @@ __all__ = [
     "predict",
     "predict_bytes",
     "programs",
+    "recorded_products",
     "roofline",
     "tile_walk",
 ]

@@ -1,8 +1,11 @@
-"""Memory against arithmetic, by the data sheets: the ridge of each card, and the least time of a product."""
+"""Matrix products: the ridge of each card, the least time by its data sheet, and what was measured."""
 
 from __future__ import annotations
 
+import csv
+
 from workshop.picture import Picture, paragraph, plain_table, table
+from workshop.results import RECORDED
 from workshop.roofline import CARDS
 
 SHOWN = "NVIDIA H200"
@@ -26,3 +29,18 @@ def roofline(*sizes: int) -> Picture:
             rows.append([f"{n:,}", f"{1000 * memory:,.1f} µs", f"{1000 * arithmetic:,.1f} µs", limit, f"{most:.0f}"])
     html = table(header, rows) + paragraph(words)
     return Picture(html, f"{plain_table(header, rows)}\n{words}")
+
+
+def recorded_products(name: str, only: tuple[str, ...] = ()) -> Picture:
+    """TFLOP/s in benchmarks/recorded/h200_matmul_<name>.csv: a row for each shape; `only` these columns."""
+    lines = (RECORDED / f"h200_matmul_{name}.csv").read_text(encoding="utf-8").splitlines()
+    about = dict(line[2:].split(": ", 1) for line in lines if line.startswith("#"))
+    shapes: dict[str, dict[str, str]] = {}
+    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
+        shape = " × ".join(f"{int(row[side]):,}" for side in "mnk")
+        shapes.setdefault(shape, {})[row["provider"]] = f"{float(row['tflops']):.0f}"
+    providers = only or tuple(next(iter(shapes.values())))
+    header, rows = ["m × n × k", *providers], [[shape, *map(speeds.get, providers)] for shape, speeds in shapes.items()]
+    words = "TFLOP/s, median. " + ", ".join([about["gpu"], *(f"{each} {about[each]}" for each in ("torch", "triton"))])
+    words += f", {about['date']}"
+    return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
