@@ -375,8 +375,7 @@ if device().interpreting:
 
 # %% [markdown]
 # Then the time, on a card, beside cuBLAS or hipBLAS (`torch.matmul`), in bfloat16. The unit of speed is now the operation: 10¹² of
-# them in a second are one TFLOP/s. **No measurement of this lesson is recorded yet**, so without a GPU the cell shows a *model*
-# instead: the time that memory and arithmetic each need at least, by the data sheet, if every matrix is read once.
+# them in a second are one TFLOP/s. Without a GPU the cell shows the least time by the data sheet, if every matrix is read once.
 
 # %%
 def products_of(n):
@@ -400,9 +399,30 @@ else:
 speed
 
 # %% [markdown]
-# Measure with random numbers, not with zeros. A card that multiplies zeros switches fewer wires, needs less power, and may keep a
-# higher clock. `benchmarks/matmul.py` does it for the shapes of real layers, for groups, stages and persistent programs.
+# What a launch decides, recorded on an H200. *lesson 9* is your kernel with groups of 8 rows, tiles of 128 × 256 × 64, 8 warps and
+# 4 stages. Each other column changes one thing:
+
+# %%
+explore.recorded_products(
+    "squares_bfloat16",
+    ("torch", "lesson 9", "group 1", "1 stages", "2 stages", "3 stages", "tiles of 128", "tiles of 64", "columns clamped"),
+)
+
+# %% [markdown]
+# - **The tile decides most.** A tile of 64 loads twice as many bytes for each operation as a tile of 128. At 1,024 it still wins:
+#   there are only 32 tiles of 128 × 256 for 132 multiprocessors.
+# - **Stages** let the tensor cores compute while the next tiles arrive. With one stage they wait in each step.
+# - **Groups** matter when a row of tiles no longer fits into L2, at 8,192 and above.
+# - ***columns clamped*** has `tl.where(columns < n, columns, 0)` in its addresses instead of a mask. It is right, and the compiler no
+#   longer knows that neighbours lie side by side: it loads 2 bytes at a time. Use a mask where you can.
 #
+# Measure with random numbers, not with zeros. A card that multiplies zeros switches fewer wires, needs less power, and may keep a
+# higher clock. The same products of zeros:
+
+# %%
+explore.recorded_products("zeros_bfloat16", ("torch", "lesson 9", "descriptors, persistent"))
+
+# %% [markdown]
 # ## Look inside
 #
 # Which instructions, registers and shared memory does a tile of 128 × 128 need? Your kernel of the layer, for an H200 and an
@@ -522,9 +542,18 @@ print("largest difference:", (skinny_matmul(x, w) - x @ w).abs().max().item())
 check("skinny_matmul")
 
 # %% [markdown]
-# ### Persistent programs
+# ### Descriptors and persistent programs
 #
-# In lesson 4 persistent programs lost. Here they may pay: a tile ends with an epilogue in which the tensor cores have
+# Two things are left between your kernel and cuBLAS. On Hopper a *tensor descriptor* gives the load of a whole tile to a unit of its
+# own: one thread asks, no registers hold addresses or masks, and the edges of the matrix are cut there.
+#
+# ```python
+# from triton.tools.tensor_descriptor import TensorDescriptor
+# a_desc = TensorDescriptor.from_tensor(a, [BLOCK_M, BLOCK_K])  # on the host
+# a = a_desc.load([row, start])                                 # in the kernel: no pointers, no mask
+# ```
+#
+# And in lesson 4 persistent programs lost. Here they may pay: a tile ends with an epilogue in which the tensor cores have
 # nothing to do, and a program that goes on to its next tile can load it meanwhile. Start one program for each
 # multiprocessor, and let each take every 132nd tile:
 #
@@ -534,7 +563,23 @@ check("skinny_matmul")
 # ```
 #
 # `flatten=True` makes one loop of the two, over tiles and along k, so that the loads of the next tile begin before the store of the last one.
-# Change `matmul_kernel` in this way, and let `check` say whether it is still right.
+# `benchmarks/kernels/matmul.py` does both, and chooses the tile that needs the fewest full rounds of 132:
+
+# %%
+explore.recorded_products("squares_bfloat16", ("torch", "lesson 9", "descriptors", "descriptors, persistent"))
+
+# %% [markdown]
+# At sizes that nobody chose for their speed the picture is another one. These shapes are drawn; three of four have odd sides:
+
+# %%
+explore.recorded_products("drawn_1_bfloat16")
+
+# %% [markdown]
+# **Where n or k is odd, torch falls to a sixth.** A row of an odd number of bfloat16 begins at an address that is no multiple of 4, and
+# neither `cp.async` nor a descriptor can load from there. A descriptor wants steps of 16 bytes. So the last column *copies* such a
+# matrix once, with rows a little longer. The copy moves m · k numbers, and the product does n times as many operations.
+#
+# Change `matmul_kernel` into a persistent one, and let `check` say whether it is still right.
 #
 # ### More
 #
