@@ -220,6 +220,13 @@ def test_a_walk_ends_with_all_products():
     assert explore.tile_walk().at(block=4, step=4) is None
 
 
+def test_recorded_products_have_a_row_for_each_shape_and_their_card():
+    text = explore.recorded_products("squares_bfloat16", ("torch", "lesson 9")).text
+    first, *rows, about = text.splitlines()
+    assert first.split()[-3:] == ["torch", "lesson", "9"] and len(rows) == 5
+    assert about.startswith("TFLOP/s, median. NVIDIA H200")
+
+
 def test_the_roofline_says_which_limit_is_the_nearer_one():
     assert [card.name for card in CARDS if card.ridge < 64] == []
     memory, arithmetic = next(card for card in CARDS if card.name == "NVIDIA H200").milliseconds(8192, 8192, 8192)
