@@ -164,13 +164,6 @@ def float8(x, y, f, h, B: tl.constexpr):
     tl.store(y + i, tl.load(f + i).to(tl.float8e4nv))
 
 
-@case("*fp8e4b15 f", B=N, cuda_only=True)
-def float8_custom(x, f, B: tl.constexpr):
-    i = tl.arange(0, B)
-    tl.store(f + i, tl.load(x + i).to(tl.float32))
-    tl.store(x + i, tl.load(f + i).to(tl.float8e4b15))
-
-
 @case("f", B=N)
 def literals(x, B: tl.constexpr):
     i = tl.arange(0, B)
@@ -481,6 +474,12 @@ def assembly(x, B: tl.constexpr):
     a = tl.load(x + i)
     a = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [a], dtype=tl.float32, is_pure=True, pack=1)
     tl.store(x + i, a)
+
+
+@triton.jit
+def custom_float8(x, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(x + i, tl.load(x + i).to(tl.float8e4b15).to(tl.float32))
 
 
 @triton.jit

@@ -31,7 +31,6 @@ FORMATS = [Format(*row) for row in (
     ("f64", "fp64", "double", torch.float64), ("f8E4M3FN", "fp8e4nv", "fp8e4nv", torch.float8_e4m3fn),
     ("f8E5M2", "fp8e5", "fp8e5", torch.float8_e5m2), ("f8E4M3FNUZ", "fp8e4b8", "fp8e4b8", torch.float8_e4m3fnuz),
     ("f8E5M2FNUZ", "fp8e5b16", "fp8e5b16", torch.float8_e5m2fnuz),
-    ("f8E4M3B11FNUZ", "fp8e4b15", "fp8e4b15", torch.uint8),
 )]  # fmt: skip
 DTYPES = {each.mlir: each.dtype for each in FORMATS}
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

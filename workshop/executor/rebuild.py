@@ -20,7 +20,7 @@ from . import program as ir
 from .codec import to_data
 from .front_end import SPACES
 from .operations import TYPES
-from .program import Block, Enum, Operation, Program, Region, Type, Unsupported, Value
+from .program import Block, Enum, Operation, Program, Region, Type, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}
@@ -35,7 +35,7 @@ def compile_program(program: Program, target: GPUTarget, options: dict | None = 
     """What the compiler makes of the program for a target that need not be here, and the metadata. No file is written.
 
     stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". None: all; those after "llir" start other programs.
-    Raises what the compiler raises, and Unsupported for a float8 that it does not know.
+    Raises what the compiler raises.
     """
     return stages(_Source(program, {}, {}), target, options, stop)
 
@@ -161,10 +161,6 @@ class _Replay:
             args = args[0]
         elif name == "atomic_poll" and args[2] is None:
             args[2] = libtriton.ir.value()
-        elif name == "fp_to_fp":
-            for type in (operation.args[0].type, operation.args[1]):
-                if type.scalar == TYPES["get_fp8e4b15_ty"]:
-                    raise Unsupported("float8e4b15")
         return getattr(self.builder, name if name in ("call", "ret") else f"create_{name}"), args
 
     def regions(self, operation: Operation, made):
