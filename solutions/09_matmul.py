@@ -577,7 +577,7 @@ explore.recorded_products("drawn_1_bfloat16")
 # %% [markdown]
 # **Where n or k is odd, torch falls to a sixth.** A row of an odd number of bfloat16 begins at an address that is no multiple of 4, and
 # neither `cp.async` nor a descriptor can load from there. A descriptor wants steps of 16 bytes. So the last column *copies* such a
-# matrix once, with rows a little longer. The copy moves m · k numbers, and the product does n times as many operations.
+# matrix once, with rows a little longer. The copy moves m · k numbers; the product does 2 n operations for each of them.
 #
 # Change `matmul_kernel` into a persistent one, and let `check` say whether it is still right.
 #

@@ -63,6 +63,19 @@ def test_programs_of_a_large_launch_compute_what_they_would():
     assert torch.equal(values, 2 * content(at)) and not done.races and not done.undefined
 
 
+def test_elements_of_two_sizes_in_one_launch():
+    keep = Vast((10**9,), (1,), torch.bool, lambda at: at % 2 == 0)
+    x, out = (Vast((10**9,), (1,), torch.float32, content if each else None) for each in (True, False))
+    text = """
+def k(x_ptr, keep_ptr, out_ptr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out_ptr + i, tl.where(tl.load(keep_ptr + i), tl.load(x_ptr + i), 0.0))
+"""
+    done = run(kernel(HEADER + text), (10**9 // 1024,), x, keep, out, programs=[5, 900_000], B=1024)
+    at, values, _ = done.arguments["out_ptr"].storage.found()
+    assert torch.equal(values, torch.where(at % 2 == 0, content(at), 0.0)) and len(at) == 2048
+
+
 def test_rows_with_gaps_and_a_fixed_number_of_programs():
     m, n, stride = 40_001, 5_000, 5_003
     x = Vast((m, n), (stride, 1), torch.float32, content)

@@ -263,7 +263,7 @@ EXERCISES = (
         lesson=find("found_nan"),
         entry="masked_mean",
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
-        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept, large=""),
+        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept),
         reference=masked_mean,
         bounds=SUMS,
         output_dtype=torch.float32,

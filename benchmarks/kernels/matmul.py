@@ -133,7 +133,7 @@ def describable(x: torch.Tensor) -> bool:
 def operand(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
     """(matrix with a descriptor, whether it is x's transpose). A matrix that no descriptor can take is copied.
 
-    The copy has longer rows. It moves m · k numbers, the product does n times as many operations.
+    The copy has longer rows. It moves each number once; the product does thousands of operations for each.
     """
     if describable(x):
         return x, False

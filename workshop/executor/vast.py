@@ -61,9 +61,9 @@ class Pages(Storage):
         return self.pool.numel()
 
     def typed(self, dtype: torch.dtype) -> torch.Tensor:
-        if dtype != self.pool.dtype:
+        if dtype.itemsize != self.unit:
             raise TypeError(f"a pointer to {self.pool.dtype} is used as one to {dtype}")
-        return self.pool
+        return self.pool.view(dtype)
 
     def place(self, at):
         page = at >> PAGE
