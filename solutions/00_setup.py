@@ -173,9 +173,9 @@ else:
 xray(first_kernel_programs, "*i32")
 
 # %% [markdown]
-# One store of 32 bits, a handful of registers, nothing else. AMD's Instinct GPUs work on 64 **lanes** at once: *VGPRs*
-# are registers with one value per lane, *SGPRs* hold one value for all of them. Later lessons read this table to
-# explain speed.
+# One store of 32 bits, a few registers, nothing else. The smallest worker of a GPU is a **thread**. AMD's Instinct GPUs run
+# 64 threads in step: a *VGPR* is a register with one value for each of them, an *SGPR* has one value for all. Later lessons
+# read this table, line by line, to explain speed.
 
 # %% [markdown]
 # ## Go further

@@ -55,6 +55,11 @@ class Results:
         wide = self.details().pivot(index=self.x_label, columns="provider", values="GB/s")
         return wide[self.providers].round(0)
 
+    def shares(self):
+        """The part of the copy's speed as a DataFrame: a row per size, a column per provider."""
+        wide = self.details().pivot(index=self.x_label, columns="provider", values="of copy")
+        return wide[[provider for provider in self.providers if provider != "copy"]].round(2)
+
     def details(self):
         """Every number and note as a DataFrame, a row per size and provider."""
         import pandas
