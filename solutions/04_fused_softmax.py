@@ -294,18 +294,18 @@ explore.predict("programs at once")
 # $$\text{programs} = \text{multiprocessors} \times \text{the smallest of}$$
 # $$\text{by registers},\quad \text{by shared memory},\quad \text{by threads}$$
 #
-# `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program. The fields of `device`, and
-# where `triton.runtime.driver.active` has them, for a script without `workshop`:
+# `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program. A script without `workshop`
+# asks `triton.runtime.driver.active`, whose `get_active_torch_device()` also says where to put tensors:
 #
-# | field | what | in Triton |
-# |---|---|---|
-# | `backend`, `arch`, `warp_size` | "cuda" or "hip"; such as "sm_90" or "gfx942"; threads of a warp | `get_current_target()` |
-# | `multiprocessors` | of the card | `utils.get_device_properties(0)`: `multiprocessor_count` |
-# | `registers`, `shared_memory` | of each multiprocessor; bytes | the same: `max_num_regs`, `max_shared_mem` |
-# | `max_threads` | of each multiprocessor | only torch has it |
+# | `device` has | there it is |
+# |---|---|
+# | `backend` ("cuda" or "hip"), `arch` ("sm_90", "gfx942"), `warp_size` | in `get_current_target()` |
+# | `multiprocessors` | `multiprocessor_count` in `utils.get_device_properties(0)` |
+# | of each multiprocessor: `registers`, `shared_memory` (bytes) | beside it: `max_num_regs`, `max_shared_mem` (and `warpSize`) |
+# | of each multiprocessor: `max_threads` | only torch has it |
 #
-# (`get_active_torch_device()` there says where to put tensors.) Round down, and start at least one program per
-# multiprocessor: a launch of zero programs computes nothing. Two traps, each of which caught published code:
+# Round down, and start at least one program per multiprocessor: a launch of zero programs computes nothing. Two traps, each of
+# which caught published code:
 #
 # - A program with one warp needs no shared memory: `shared_bytes` is 0. That is no limit, and no divisor either.
 # - On AMD's **CDNA** GPUs from the MI200 on, those in the list `CDNA` below, a warp may use two kinds of registers from one
@@ -313,9 +313,9 @@ explore.predict("programs at once")
 #   what it reports. Other GPUs whose `backend` is "hip" have nothing to double. (On the MI100, gfx908, the two kinds are
 #   separate files.)
 #
-# The formula leaves out that registers are handed out in steps (lesson 6), that an H100 or H200 holds at most 32 programs per
-# multiprocessor, and that it keeps 1,024 bytes of shared memory for each. A launch that is too large does no harm: some
-# programs wait for a place.
+# The formula leaves three things out: registers are handed out in steps (lesson 6); an H100 or H200 holds at most 32 programs
+# per multiprocessor, so 4,224 where your table will say 8,448; and it keeps 1,024 bytes of shared memory for each. A launch
+# that is too large does no harm: some programs wait for a place.
 
 
 # %% answer="occupancy_launch"
@@ -677,7 +677,7 @@ figure = widths.only("torch", "Liger", "fused, stripes").plot()
 axes = figure.axes[0]
 grey = axes.title.get_color()  # it becomes the page's text colour
 for columns, height, side, name in (
-    (4_136, 550, "right", "a power of two, just missed"),
+    (4_136, 450, "right", "a power of two,\njust missed"),
     (5_418, 150, "left", "not a multiple of 16 bytes"),
     (32_974, 550, "left", "a row that no longer fits"),
 ):

@@ -58,7 +58,8 @@ class Results:
     def shares(self):
         """The part of the copy's speed as a DataFrame: a row per size, a column per provider."""
         wide = self.details().pivot(index=self.x_label, columns="provider", values="of copy")
-        return wide[[provider for provider in self.providers if provider != "copy"]].round(2)
+        wide = wide[[provider for provider in self.providers if provider != "copy"]].round(2)
+        return wide.rename_axis(index=None, columns=self.x_label)  # one line of head, not two
 
     def details(self):
         """Every number and note as a DataFrame, a row per size and provider."""
