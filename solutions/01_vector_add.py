@@ -399,7 +399,7 @@ evidence("5 × 300, contiguous", torch.rand(5, 300, device=DEVICE))
 evidence("5 × 256, row stride 320", wide[:, :256])
 
 # %% [markdown]
-# The first line is all right. That is how both bugs survive: most tests use contiguous tensors of friendly sizes.
+# The first line is all right. That is how both bugs survive: most tests use contiguous tensors of round sizes.
 # Now repair the kernel and its host function. The check asks for any row stride, 0 too, which `row.expand(…)` makes: then
 # all rows are one. The columns always lie side by side.
 
@@ -411,7 +411,8 @@ check("bug_hunt")
 # %% [markdown]
 # ### Read next
 #
-# - [02_naive_softmax.ipynb](02_naive_softmax.ipynb): the same five lines, in a loop.
+# - [01b_tiles.ipynb](01b_tiles.ipynb): blocks with rows and columns. In a workshop of three or six hours go on with
+#   [02_naive_softmax.ipynb](02_naive_softmax.ipynb): the same five lines, in a loop.
 # - [Triton's own vector add tutorial](https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html), for the comments in its code.
 
 # %%

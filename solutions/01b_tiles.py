@@ -489,8 +489,8 @@ check("found_race")
 # ### A NaN
 #
 # `masked_mean(x, keep)` should return the mean of the elements that `keep` marks, and 0 for a row that keeps nothing. In
-# attention, what is not kept is often −∞. **Two lines make a NaN.** Which, and from what? (`tl.where(condition, a, b)` chooses
-# between two blocks, lane by lane.)
+# attention, what is not kept is often −∞. **Two lines make a NaN**, and are marked. From what? (`tl.where(condition, a, b)`
+# chooses between two blocks, lane by lane.)
 
 # %% answer="found_nan"
 @triton.jit

@@ -326,9 +326,9 @@ explore.predict_bytes(naive_softmax, x)
 # %% [markdown]
 # ## Check
 #
-# The check draws its own rows, in three dtypes and with any row stride, 0 too: ragged, low, huge, with $-\infty$ in
-# them, and no rows at all. It does not ask about rows with `nan` or $+\infty$, nor about columns that do not lie side by
-# side.
+# The check draws its own rows, in three dtypes, of any length and with any row stride, 0 too: with low and huge numbers, with
+# $-\infty$ in them, and no rows at all. It does not ask about rows with `nan` or $+\infty$, nor about columns that do not lie
+# side by side.
 
 # %% check="naive_softmax"
 check("naive_softmax")
@@ -367,7 +367,7 @@ explore.passes()
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
 
 # %% [markdown]
-# Now the time. On a GPU the next cell runs all providers in turn, with a copy of the same size in between as
+# Now the time. On a GPU the next cell runs the three functions in turn, with a copy of the same size in between as
 # the ceiling, and checks the output of every timed call. Without a GPU nothing is timed: you see the bytes
 # per element, and curves that were recorded on the GPU they name.
 
@@ -458,7 +458,7 @@ for columns, block_size in ((1024, 1024), (781, 1024)):
 # ### What exp becomes
 #
 # No GPU has an instruction for $e^x$. Both vendors have one for $2^x$. So `tl.exp(x)` is $2^{x \log_2 e}$: a multiplication
-# by 1.4427 (`0x3fb8aa3b`), then that instruction.
+# by 1.4427 (`0x3fb8aa3b`), then that instruction. (The starter has no exp, so solve `naive_softmax` first.)
 
 # %%
 report = xray(naive_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024, BLOCK_SIZE=256, targets=("gfx942", "sm_90"))
@@ -468,7 +468,8 @@ for target, words in (("gfx942", ("3fb8aa3b", "v_exp_f32")), ("sm_90", ("3FB8AA3
 # %% [markdown]
 # The product is rounded, so the further x is from 0, the less exact the result. Among 4,096 numbers of all sizes, on an H200,
 # the furthest result of `tl.exp` is 42 units in the last place away from the CPU's, and that of `tl.exp2` 2
-# (`h200_operations.csv`, among the recorded files). Softmax can bear it: what is far from the maximum is next to nothing.
+# (`h200_operations.csv`, among the recorded files; such a unit is the step from one float32 to the next).
+# Softmax can bear it: what is far from the maximum is next to nothing.
 # `libdevice.exp` takes more instructions, and is 2 units away. You will see it in lesson 4, in what `torch.compile` writes.
 #
 # ## Go further

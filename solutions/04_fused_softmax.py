@@ -424,7 +424,7 @@ recorded("h200_softmax_float32").only("fused, persistent", "fused, rows").shares
 # wait for memory. Persistent programs pay where something is loaded once and used for many rows, such as a tile of weights in
 # a matrix product.
 #
-# The two kernels also choose their warps differently. So one thing at a time, on an H200 in turns (torch
+# The two kernels also choose their warps differently. So change one thing at a time, measured on an H200 in turns (torch
 # 2.11, Triton 3.6, half a GiB in and out):
 #
 # | 8,192 columns in bfloat16 | of the copy |
@@ -618,7 +618,7 @@ print((RECORDED / "h200_inductor_softmax.txt").read_text())
 # columns. In this default mode two thirds of the copy are its limit, as far as no cache helps:
 # {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves. With
 # `mode="max-autotune"` Inductor times more configurations, and reaches
-# {{h200_softmax_float32; 8192; torch.compile, max-autotune; of copy}}.
+# {{h200_softmax_float32; 8192; torch.compile, max-autotune; of copy}}: more than two reads from memory allow.
 #
 # </details>
 #
