@@ -170,7 +170,8 @@ for name, row in rows.items():
 # | ⑤ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
 #
 # Keep the names: as long as the kernel runs, each blank is judged on its own, so three right blanks earn three
-# points, and the check says which three. (Five right blanks without the loop earn four.) The second loop is given. (This kernel leaves out one thing that lesson 2 had:
+# points, and the check says which three. (Five right blanks without the loop earn four.) The second loop is given. (This
+# kernel leaves out one thing that lesson 2 had:
 # `.to(tl.int64)` on the row's number. With more than 2³¹ elements `pid * row_stride` would overflow.)
 
 
@@ -270,7 +271,7 @@ for name, y in (("online_softmax", online_softmax(x)), ("torch.softmax", torch.s
     print(f"{name:15} finds nan in rows {y.isnan().any(dim=1).nonzero().flatten().tolist()}")
 
 # %% [markdown]
-# Row 3 is no mistake: every term is 0, so softmax would be $0/0$. torch returns `nan` there, and so should you. Row 2
+# Row 3 is no mistake: every term is 0, so softmax would be 0 / 0. There torch returns `nan`, and so should you. Row 2
 # is a mistake. Its first block leaves $m_1 = -\infty$, and then
 #
 # $$m_0 - m_1 = -\infty - (-\infty) = \mathtt{nan}$$
