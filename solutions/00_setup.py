@@ -8,14 +8,14 @@
 # | lesson | minutes, about | what you will have built |
 # |---|---|---|
 # | **0 Setup** (this one) | 15 | a kernel that runs, and its first verdict |
-# | [1 Vector add](01_vector_add.ipynb) | 60 | blocks, masks, a tuned launch, two repaired bugs |
-# | [1b Tiles](01b_tiles.ipynb) | 75 | blocks with rows and columns, three repaired kernels |
+# | [1 Vector add](01_vector_add.ipynb) | 70 | blocks, masks, a tuned launch, two repaired bugs |
+# | [1b Tiles](01b_tiles.ipynb) | 90 | blocks with rows and columns, three repaired kernels |
 # | [2 Naive softmax](02_naive_softmax.ipynb) | 60 | a kernel with loops, and a count of every byte it moves |
 # | [3 Online softmax](03_online_softmax.ipynb) | 60 | one pass less: the running maximum behind flash attention |
-# | [4 Fused softmax](04_fused_softmax.ipynb) | 75 | one read and one write, in programs that stay on the GPU |
+# | [4 Fused softmax](04_fused_softmax.ipynb) | 90 | one read and one write, in programs that stay on the GPU |
 # | [5 Dropout in JAX](05_jax_dropout.ipynb) | 60 | random numbers in a kernel, and its gradient |
-# | [6 AMD](06_amd_optimization.ipynb) | 60 | assembly read, occupancy computed, a configuration for the MI300X |
-# | [7 Attention](07_attention_decode.ipynb) | 75 | the kernel that reads a language model's cache, over a whole card |
+# | [6 AMD](06_amd_optimization.ipynb) | 70 | assembly read, occupancy computed, a configuration for the MI300X |
+# | [7 Attention](07_attention_decode.ipynb) | 80 | the kernel that reads a language model's cache, over a whole card |
 # | [8 Backward](08_backward.ipynb) | 75 | gradients, a loss, and a network that trains with them |
 # | [9 Matrix products](09_matmul.ipynb) | 90 | tiles for the tensor cores, their order, and a layer in one kernel |
 #
@@ -173,9 +173,9 @@ else:
 xray(first_kernel_programs, "*i32")
 
 # %% [markdown]
-# One store of 32 bits, a handful of registers, nothing else. AMD's Instinct GPUs work on 64 **lanes** at once: *VGPRs*
-# are registers with one value per lane, *SGPRs* hold one value for all of them. Later lessons read this table to
-# explain speed.
+# One store of 32 bits, a few registers, nothing else. The smallest worker of a GPU is a **thread**. AMD's Instinct GPUs run
+# 64 threads in step: a *VGPR* is a register with one value for each of them, an *SGPR* has one value for all. Later lessons
+# read this table, line by line, to explain speed.
 
 # %% [markdown]
 # ## Go further

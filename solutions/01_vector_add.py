@@ -34,9 +34,9 @@ explore.launch_grid()
 # - A program's numbers are vectors. `tl.arange(0, BLOCK_SIZE)` is `[0, 1, …, BLOCK_SIZE - 1]`, one number per
 #   **lane**, and `+`, `*` and `<` work on all lanes at once.
 # - **Offsets** say which elements are mine: where my block starts, plus `[0, 1, 2, …]`.
-# - A **mask** says which lanes have an element at all. A block's size is a power of two, and N rarely is a multiple
-#   of it, so in the last program some lanes point behind the end. They must not touch memory. A lane that is masked
-#   off still holds something after a load: `other`, if you say one, and anything if you do not.
+# - A **mask** says which lanes have an element at all. A block's size is a power of two, and a tensor's length rarely is a
+#   multiple of it, so in the last program some lanes point behind the end. They must not touch memory: the mask switches
+#   them off. After a load such a lane still holds a number: the one that `other=` says, or any number if you say none.
 # - `BLOCK_SIZE` is a **constexpr**: a number that the compiler knows. Another value means another compiled kernel.
 #
 # ![The last program's eight lanes: offsets 16 to 23, mask true for the first five, so only x[16] to x[20] are read](../assets/masked_tail.svg)
@@ -44,8 +44,8 @@ explore.launch_grid()
 # %% [markdown]
 # ## Predict
 #
-# The launch needs so many programs that every element has one. `triton.cdiv(a, b)` counts them: it is a / b *rounded
-# up*.
+# Every element needs a program, so the number of programs is elements / block size *rounded up*: `triton.cdiv(a, b)` is a / b
+# rounded up.
 
 # %%
 explore.predict("programs and lanes")
@@ -148,20 +148,18 @@ curves.plot()
 # | n = 2²⁸, this lesson's `add` | {{h200_vector_add_float32; 268435456; add; GB/s}} | {{h200_vector_add_float32; 268435456; add; of copy}} |
 # | n = 2²⁸, the same with BLOCK_SIZE 4 | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; GB/s}} | {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4; of copy}} |
 #
-# - At 98,432 elements a call takes two microseconds, and most of that goes into starting it. The recording even put many
-#   calls into one *CUDA graph*, which starts them together. Called one by one from Python, each takes longer: then you
-#   measure the **launch**. (Triton's own tutorial tests its kernel at this size and times it from 2¹² to 2²⁷; others time
-#   it here.) A number about bandwidth needs a gigabyte of traffic.
+# - At 98,432 elements, where Triton's own tutorial tests its kernel, a call takes two microseconds, and most of that goes
+#   into starting it: you measure the **launch**. (Called from Python one by one it takes longer still. The recording put many
+#   calls into one *CUDA graph*, which starts them together.) A number about bandwidth needs a gigabyte of traffic.
 # - More than 100 % of a copy is no mistake here. A copy writes half of the bytes it moves, `add` only a third, and
 #   another mix of reads and writes has another limit. A copy is a **ceiling** only for kernels with its own mix, as
 #   the softmax kernels of the next lessons are.
-# - One timing says little, because the next one differs. `compare` runs your function and the others in turn, and shows the median with its spread.
-# - `triton.testing.do_bench(rep=10)` repeats for 10 **milliseconds**, not 10 times.
-# - `torch.cuda.empty_cache()` gives memory back to the driver. It does not empty the GPU's caches, although the published
-#   workshop *Kernel Development & Optimizations with Triton* calls it for that. `do_bench` does that job: it overwrites
-#   256 MiB before every run. (An MI300X's Infinity Cache holds as much; `compare` reads 512 MiB.)
+# - One timing says little, because the next one differs. `compare` runs your function and the others in turn, and shows the
+#   median with its spread.
 #
-# Most Triton tutorials measure with `perf_report`. Here it is once, by hand, so that you can read it elsewhere. The three
+# ### How others measure
+#
+# Most Triton tutorials use `perf_report`. Here it is once, so that you can read it elsewhere. The three
 # numbers that the function returns are the line and the band around it. What does it leave out that `compare` has?
 
 # %%
@@ -191,25 +189,32 @@ else:
 # that slows down as it warms up may favour the first.
 #
 # </details>
+#
+# Two mistakes of published code: `do_bench(rep=10)` repeats for 10 **milliseconds**, not 10 times. And
+# `torch.cuda.empty_cache()`, which the workshop *Kernel Development & Optimizations with Triton* calls for it, does not empty
+# the GPU's caches: it gives memory back to the driver. `do_bench` overwrites 256 MiB before every run, which does. (An
+# MI300X's Infinity Cache holds as much; `compare` reads 512 MiB.)
 
 # %% [markdown]
 # ### Let Triton choose
 #
 # Which block size is best? Nobody knows before measuring, so `@triton.autotune` measures. You give it a **space**, which is
 # a list of configurations, and a **key**, the names of some arguments (here the number of elements). The first time that
-# the key has a new value, autotune times every configuration. It remembers the fastest one for this value. (The dtypes of
-# the arguments belong to the key as well. The choice is gone when the process ends, unless you say `cache_results=True`.
-# And autotune *runs* each configuration many times on your tensors: a kernel that adds to its output in place must name it
-# in `reset_to_zero` or `restore_value`.)
+# the key has a new value, autotune times every configuration. It remembers the fastest one for this value.
 #
-# The same published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices: in the numbers
+# Three things to know later: the dtypes of the arguments belong to the key as well. The choice is gone when the process
+# ends, unless you say `cache_results=True`. And autotune *runs* each configuration many times on your tensors, so a kernel
+# that adds to its output in place must name it in `reset_to_zero` or `restore_value`.
+#
+# That published workshop searches the sizes 2 and 4. Autotune then picks the better of two bad choices: in the numbers
 # above, a block of 1024 is {{h200_vector_add_float32; 268435456; add; × BLOCK_SIZE=4}} times as fast as a block of 4.
 # **Autotune never tries a size that is not in its space.**
 #
 # Two things in the starter are wrong:
 #
-# 1. the space. Choose sensible block sizes, and if you like also `num_warps`, 4 unless you say otherwise. (A **warp** is a
-#    group of lanes that run in step: 32 on NVIDIA, 64 on AMD Instinct, which calls it a *wavefront*.)
+# 1. the space. Choose sensible block sizes, and if you like also `num_warps`, 4 unless you say otherwise. (The threads of a
+#    program share the block's lanes among them. A **warp** is a group of threads that run in step: 32 on NVIDIA, 64 on AMD
+#    Instinct, which calls it a *wavefront*.)
 # 2. the grid. It starts a single program, whatever the size. How many are needed depends on a `BLOCK_SIZE` that is not
 #    known until a configuration is chosen. So make the grid a *function*: Triton calls it with a dictionary of the chosen
 #    values, `meta["BLOCK_SIZE"]` among them.
@@ -306,19 +311,18 @@ for block_size in (4, 256, 1024, 4096):
     print(f"BLOCK_SIZE {block_size:4}   registers {report.vgprs:2}   loads {loads or 'none'}")
 
 # %% [markdown]
-# (No loads at all? The starter has none: solve `vector_add` first.) A program here has 4 wavefronts of 64 lanes: 256 in all.
-# These are the hardware's lanes; the compiler shares a block's
-# elements out among them.
+# (No loads at all? The starter has none: solve `vector_add` first.) A program here has 4 wavefronts
+# of 64 threads: 256 in all. The compiler shares the elements of a block out among them.
 #
-# - With a block of 4, four lanes have an element of their own, and 252 do not.
-# - With 256, each lane loads one float: 32 bits at a time.
-# - With 1024, each lane owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
-# - With 4096, each lane has four such loads under way for each input, and needs more registers.
+# - With a block of 4, four threads have an element of their own, and 252 do not.
+# - With 256, each thread loads one float: 32 bits at a time.
+# - With 1024, each thread owns four neighbours and loads them with **one instruction of 128 bits**, the widest there is.
+# - With 4096, each thread has four such loads under way for each input, and needs more registers.
 #
 # Does it matter above 256? On the recorded H200, at 2²⁸ elements: {{h200_vector_add_float32; 268435456; BLOCK_SIZE=256; GB/s}}
 # GB/s with 256, {{h200_vector_add_float32; 268435456; add; GB/s}} with 1024,
 # {{h200_vector_add_float32; 268435456; BLOCK_SIZE=4096; GB/s}} with 4096. No: with two neighbours
-# for each of a program's 128 lanes (4 warps of 32 on NVIDIA) the memory is busy already.
+# for each of a program's 128 threads (4 warps of 32 on NVIDIA) the memory is busy already.
 #
 # Now set `length` in the cell above to `98_431`, which is not a multiple of 16, and run the cell again. What becomes of
 # the loads, and why must it be so?
@@ -395,7 +399,7 @@ evidence("5 × 300, contiguous", torch.rand(5, 300, device=DEVICE))
 evidence("5 × 256, row stride 320", wide[:, :256])
 
 # %% [markdown]
-# The first line is all right. That is how both bugs survive: most tests use contiguous tensors of friendly sizes.
+# The first line is all right. That is how both bugs survive: most tests use contiguous tensors of round sizes.
 # Now repair the kernel and its host function. The check asks for any row stride, 0 too, which `row.expand(…)` makes: then
 # all rows are one. The columns always lie side by side.
 
@@ -407,7 +411,8 @@ check("bug_hunt")
 # %% [markdown]
 # ### Read next
 #
-# - [02_naive_softmax.ipynb](02_naive_softmax.ipynb): the same five lines, in a loop.
+# - [01b_tiles.ipynb](01b_tiles.ipynb): blocks with rows and columns. In a workshop of three or six hours go on with
+#   [02_naive_softmax.ipynb](02_naive_softmax.ipynb): the same five lines, in a loop.
 # - [Triton's own vector add tutorial](https://triton-lang.org/main/getting-started/tutorials/01-vector-add.html), for the comments in its code.
 
 # %%

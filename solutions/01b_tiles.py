@@ -2,9 +2,8 @@
 # # 1b · Tiles: blocks with two dimensions
 #
 # Most tensors of a model are matrices. This lesson gives a program a **tile**, which is a block with rows and columns.
-# You write five short kernels, then you repair three broken ones with a tool that sees every access to memory.
-#
-# The five take two to five minutes each. Every later lesson needs `[:, None]`.
+# You write five short kernels, then you repair three broken ones with a tool that sees every access to memory. Lessons
+# 4 and 6 to 9 need `[:, None]`.
 #
 # ![The operations of a language model from the embedding to the loss, with the embedding lit, and their share of all bytes in decoding and in training.](../assets/layer_embedding.svg)
 
@@ -32,9 +31,9 @@ here("01b_tiles")
 #   torch: `rows[:, None] + columns[None, :]` adds every row number to every column number.
 # - So the offsets of a tile are one line: `rows[:, None] * row_stride + columns[None, :]`. The mask is another one:
 #   `(rows[:, None] < n_rows) & (columns[None, :] < n_cols)`.
-# - A launch grid may have three dimensions, but a card takes at most 65,535 programs in the second and in the third.
-#   The first one takes two thousand million. So the kernels here count their tiles in *one* number, and each program
-#   finds its tile with `//` and `%`.
+# - A launch grid may have three dimensions. But a card takes at most 65,535 programs in the second and in the third, and
+#   2³¹ − 1 in the first. So the kernels here count their tiles in *one* number, and each program finds its tile with `//`
+#   and `%`: with 5 tiles across, program 13 has tile row 13 // 5 = 2 and tile column 13 % 5 = 3.
 #
 # ## Predict
 
@@ -145,7 +144,7 @@ check("row_bias")
 # ![A tile is read from rows 0 and 1 of the matrix and written to columns 0 and 1 of its transpose](../assets/tile_transpose.svg)
 #
 # Element (row, column) of `x` becomes element (column, row) of the output. The tile that is loaded can be stored as it is:
-# only its *offsets* in the output are others. What is the row stride of the output?
+# only its *offsets* in the output are different. How long is a row of the output?
 
 # %% answer="transpose"
 @triton.jit
@@ -189,7 +188,8 @@ check("transpose")
 #
 # ![A tile walks down the matrix: it adds its rows to an accumulator of the same shape, and the rows of the accumulator are added once at the end](../assets/tile_column_sum.svg)
 #
-# One program takes `COLUMNS` columns and walks down all rows. It keeps a tile of sums: each place of the tile adds what
+# One program takes `COLUMNS` columns and walks down all rows, `ROWS` at a time. A kernel may have a loop, written as in Python:
+# `for start in range(0, n, ROWS):`. The program keeps a tile of sums: each place of the tile adds what
 # it sees, and `tl.sum(sums, axis=0)` adds the rows of the tile once, after the loop. (`axis=0` is the dimension that
 # disappears.) Half precision is too coarse to add up, so the sums are float32, and so is the result.
 #
@@ -231,11 +231,11 @@ explore.predict_bytes(column_sum, torch.rand(320, 640, device=DEVICE))
 check("column_sum")
 
 # %% [markdown]
-# ## Write: rows that a table of numbers names
+# ## Write: look up rows of a table
 #
-# A language model begins with a look-up: each token is a number, and row `index[i]` of a table holds its vector. Here the
-# **address itself comes out of memory**. First load the numbers, then use them as row numbers. The cache of an attention
-# kernel is read in the same way (lesson 7).
+# A language model begins with a look-up: each token is a number, and that row of a table holds its vector. So row i of the
+# output is row `index[i]` of the table. Here the **address itself comes out of memory**: first load the numbers, then use them
+# as row numbers. The cache of an attention kernel is read in the same way (lesson 7).
 
 # %% answer="gather_rows"
 @triton.jit
@@ -288,8 +288,8 @@ if device().interpreting:
     print(f"{count_bytes(transpose, x).per_element(x.numel()):g} bytes per element; a copy moves 8")
 
 # %% [markdown]
-# But bytes are not all. Memory hands out **lines** of 128 bytes, 32 float32. If the lanes of a warp ask for neighbours,
-# one line serves 32 of them: the access is *coalesced*. If each lane asks in a row of its own, 32 lines come, and one
+# But bytes are not all. Memory hands out **lines** of 128 bytes, 32 float32. If the threads of a warp ask for neighbours,
+# one line serves 32 of them: the access is *coalesced*. If each thread asks in a row of its own, 32 lines come, and one
 # number of each is used.
 
 # %%
@@ -298,11 +298,11 @@ def lines(offsets):
     return len(torch.unique(offsets * 4 // 128))
 
 
-lane = torch.arange(32)
+thread = torch.arange(32)
 for name, offsets in {
-    "neighbours": lane,
-    "each second element": 2 * lane,
-    "a column of a matrix with 1024 columns": 1024 * lane,
+    "neighbours": thread,
+    "each second element": 2 * thread,
+    "a column of a matrix with 1024 columns": 1024 * thread,
 }.items():
     used = 32 * 4 / (128 * lines(offsets))
     print(f"{name:40} {lines(offsets):2} lines, {used:4.0%} of their bytes are used")
@@ -359,10 +359,10 @@ for rows, columns in ((32, 32), (1, 1024), (1024, 1)):
 
 # %% [markdown]
 # With the square tile both sides have wide accesses of 128 bits. The compiler turned the tile round **on the chip**: the
-# lanes write it to shared memory (AMD calls it LDS) along the rows, wait at a barrier, and read it along the columns. You
-# wrote only offsets; the layout of a tile among the lanes is the compiler's business. A tile of one row has no neighbours
-# in the other direction, so its stores are left with 32 bits, each in another line. For a tile of one column these are
-# the loads.
+# threads write it to shared memory (AMD calls it LDS) along the rows, wait until all have written, and read it along the
+# columns. You wrote only offsets; which thread has which part of a tile is the compiler's business. A tile of one row has no
+# neighbours in the other direction, so its stores are left with 32 bits, each in another line. For a tile of one column these
+# are the loads.
 #
 # ## Go further: three broken kernels
 #
@@ -445,7 +445,8 @@ check("lost_lane")
 # `row_max(x)` should return the maximum of each row. Here every block of a row has its own program, and all of them store
 # to the same element. Programs run in any order, so the last one wins, whichever it is. On rows of one block it is right.
 #
-# Repair it: let one program walk over the whole row, as the column sum did.
+# Repair it: let one program walk over the whole row, as the column sum did. `tl.full((BLOCK,), value, tl.float32)` makes a
+# block of equal numbers, as `tl.zeros` does with 0.
 
 # %% answer="found_race"
 @triton.jit
@@ -488,7 +489,8 @@ check("found_race")
 # ### A NaN
 #
 # `masked_mean(x, keep)` should return the mean of the elements that `keep` marks, and 0 for a row that keeps nothing. In
-# attention, what is not kept is often −∞. **Two lines make a NaN.** Which, and from what?
+# attention, what is not kept is often −∞. **Two lines make a NaN**, and are marked. From what? (`tl.where(condition, a, b)`
+# chooses between two blocks, lane by lane.)
 
 # %% answer="found_nan"
 @triton.jit

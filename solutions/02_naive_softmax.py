@@ -93,12 +93,12 @@ print("torch     ", torch.softmax(row, dim=0))
 # A tensor lives in the GPU's main memory (*HBM*, high-bandwidth memory), at the bottom of lesson 0's picture. How much
 # could a GPU compute while a number is on its way from there? An H200 does up to 67 · 10¹² float32 operations in a
 # second, and its memory brings up to 4.8 · 10¹² bytes ([NVIDIA's data](https://www.nvidia.com/en-us/data-center/h200/)):
-# 14 operations for each byte. The best softmax kernel moves 8 bytes for each float32, which take as long as 112
-# operations. It does about five for each number. They cost more than five, because an exponential or a division is several
-# instructions, and because the 67 count a multiplication and an addition in one instruction as two. But they are 10 to
-# 40 % of what the machine could do in that time, so memory is the limit. Such a kernel is *memory-bound*: its run time is the bytes it moves, divided by the
-# memory's speed. (Operations for each byte are called *arithmetic intensity*. A large matrix product has hundreds,
-# and is *compute-bound*.)
+# 14 operations for each byte. The best softmax kernel moves 8 bytes for each float32. In that time the card could do 112
+# operations, and softmax does about five. (They count for more, because an exponential or a division is several
+# instructions: 10 to 40 % of what the machine could do in that time.) So memory is the limit.
+#
+# Such a kernel is *memory-bound*: its run time is the bytes it moves, divided by the memory's speed. Operations for each byte
+# are called *arithmetic intensity*. A large matrix product has hundreds, and is *compute-bound*.
 #
 # This matters in practice. A study of the training of BERT found that matrix products do 99.8 % of the operations, but
 # take only 61 % of the time. The other 39 % went into softmax, normalization, dropout and the like
@@ -326,9 +326,9 @@ explore.predict_bytes(naive_softmax, x)
 # %% [markdown]
 # ## Check
 #
-# The check draws its own rows, in three dtypes and with any row stride, 0 too: ragged, low, huge, with $-\infty$ in
-# them, and no rows at all. It does not ask about rows with `nan` or $+\infty$, nor about columns that do not lie side by
-# side.
+# The check draws its own rows, in three dtypes, of any length and with any row stride, 0 too: with low and huge numbers, with
+# $-\infty$ in them, and no rows at all. It does not ask about rows with `nan` or $+\infty$, nor about columns that do not lie
+# side by side.
 
 # %% check="naive_softmax"
 check("naive_softmax")
@@ -367,7 +367,7 @@ explore.passes()
 # ![Naive softmax: three arrows from memory to the program, one back, 16 bytes for each float32 element.](../assets/dataflow_naive.svg)
 
 # %% [markdown]
-# Now the time. On a GPU the next cell runs all providers in turn, with a copy of the same size in between as
+# Now the time. On a GPU the next cell runs the three functions in turn, with a copy of the same size in between as
 # the ceiling, and checks the output of every timed call. Without a GPU nothing is timed: you see the bytes
 # per element, and curves that were recorded on the GPU they name.
 
@@ -428,8 +428,8 @@ xray(
 )
 
 # %% [markdown]
-# Read the line *loads*. The program runs on 4 warps: of 64 lanes each on the MI300X, of 32 on the H100. So
-# 256 columns are one number for each lane of the MI300X, and each load instruction fetches 32 bits per lane.
+# Read the line *loads*. The program runs on 4 warps: of 64 threads each on the MI300X, of 32 on the H100. So
+# 256 columns are one number for each thread of the MI300X, and each load instruction fetches 32 bits per thread.
 # The hardware could fetch 128. The *barriers* are where the warps of a program wait for each other, to
 # combine their maxima and sums.
 #
@@ -449,7 +449,7 @@ for columns, block_size in ((1024, 1024), (781, 1024)):
 # %% [markdown]
 # <details><summary>Why</summary>
 #
-# With 1024 columns to a block there are four or more numbers for each lane, side by side: one 128-bit load.
+# With 1024 columns to a block there are four or more numbers for each thread, side by side: one 128-bit load.
 # But a wide load needs an address that is a multiple of 16 bytes. With rows of 781 numbers, every row but
 # each fourth begins elsewhere, and the compiler, which must be right for all of them, falls back to 32 bits.
 #
@@ -458,7 +458,7 @@ for columns, block_size in ((1024, 1024), (781, 1024)):
 # ### What exp becomes
 #
 # No GPU has an instruction for $e^x$. Both vendors have one for $2^x$. So `tl.exp(x)` is $2^{x \log_2 e}$: a multiplication
-# by 1.4427 (`0x3fb8aa3b`), then that instruction.
+# by 1.4427 (`0x3fb8aa3b`), then that instruction. (The starter has no exp, so solve `naive_softmax` first.)
 
 # %%
 report = xray(naive_softmax_kernel, "*fp32", "*fp32", 1024, 1024, 1024, BLOCK_SIZE=256, targets=("gfx942", "sm_90"))
@@ -468,7 +468,8 @@ for target, words in (("gfx942", ("3fb8aa3b", "v_exp_f32")), ("sm_90", ("3FB8AA3
 # %% [markdown]
 # The product is rounded, so the further x is from 0, the less exact the result. Among 4,096 numbers of all sizes, on an H200,
 # the furthest result of `tl.exp` is 42 units in the last place away from the CPU's, and that of `tl.exp2` 2
-# (`h200_operations.csv`, among the recorded files). Softmax can bear it: what is far from the maximum is next to nothing.
+# (`h200_operations.csv`, among the recorded files; such a unit is the step from one float32 to the next).
+# Softmax can bear it: what is far from the maximum is next to nothing.
 # `libdevice.exp` takes more instructions, and is 2 units away. You will see it in lesson 4, in what `torch.compile` writes.
 #
 # ## Go further

@@ -2,8 +2,8 @@
 # # 3 · Online softmax: two passes, and a quiz
 #
 # The naive kernel reads every row three times. One of the three is not needed: maximum and sum can be found
-# together, in one walk over the row. It takes one line of algebra, the same line that flash attention rests
-# on.
+# together, in one walk over the row. It takes one line of algebra. *Flash attention*, a fast attention kernel, rests
+# on the same line.
 #
 # Two exercises: the quiz with five blanks, and a row that begins with $-\infty$.
 #
@@ -170,7 +170,8 @@ for name, row in rows.items():
 # | ⑤ | `in_exp_sum` | $d_k$ from `in_exp_sum` ($d_{k-1}$), both maxima and the block |
 #
 # Keep the names: as long as the kernel runs, each blank is judged on its own, so three right blanks earn three
-# points, and the check says which three. (Five right blanks without the loop earn four.) The second loop is given. (This kernel leaves out one thing that lesson 2 had:
+# points, and the check says which three. (Five right blanks without the loop earn four.) The second loop is given. (This
+# kernel leaves out one thing that lesson 2 had:
 # `.to(tl.int64)` on the row's number. With more than 2³¹ elements `pid * row_stride` would overflow.)
 
 
@@ -270,7 +271,7 @@ for name, y in (("online_softmax", online_softmax(x)), ("torch.softmax", torch.s
     print(f"{name:15} finds nan in rows {y.isnan().any(dim=1).nonzero().flatten().tolist()}")
 
 # %% [markdown]
-# Row 3 is no mistake: every term is 0, so softmax would be $0/0$. torch returns `nan` there, and so should you. Row 2
+# Row 3 is no mistake: every term is 0, so softmax would be 0 / 0. There torch returns `nan`, and so should you. Row 2
 # is a mistake. Its first block leaves $m_1 = -\infty$, and then
 #
 # $$m_0 - m_1 = -\infty - (-\infty) = \mathtt{nan}$$
@@ -281,7 +282,8 @@ for name, y in (("online_softmax", online_softmax(x)), ("torch.softmax", torch.s
 # ## Write: online softmax for masked rows
 #
 # Write the recurrence so that no $-\infty$ is ever subtracted from $-\infty$ while the sum is built.
-# `tl.where` or a better start value will do.
+# `tl.where(condition, a, b)`, which chooses between two values, or a better start value will do: one that is finite, and that
+# no number of a row can be below.
 
 
 # %% answer="online_softmax_masked"
@@ -391,7 +393,7 @@ curves.plot()
 #
 # ## Look inside
 #
-# A block of 256 columns can be shared by 1, 2, 4 or 8 warps. More warps means fewer numbers per lane, so
+# A block of 256 columns can be shared by 1, 2, 4 or 8 warps. More warps means fewer numbers per thread, so
 # narrower loads; and the warps must combine their maxima and sums through *shared memory*, a small memory on the chip
 # that belongs to one program, with barriers.
 
@@ -412,7 +414,7 @@ for num_warps in (1, 4):
         print(f"{target:6} {num_warps:5}  {widths:12} {found.barriers:8} {found.shared:7} {registers:10}")
 
 # %% [markdown]
-# (*shared* is the shared memory of a program, in bytes.) A single warp needs no barrier and no shared memory: its lanes
+# (*shared* is the shared memory of a program, in bytes.) A single warp needs no barrier and no shared memory: its threads
 # exchange numbers directly. It also has the widest loads. Whether that makes it faster depends on how many programs run
 # beside it. Only a measurement can tell.
 #

@@ -2,14 +2,11 @@
 # # 4 · Fused softmax: one pass, and the size of its launch
 #
 # Three passes, two passes, and now one: load the row once, keep it on the chip, write the result. This lesson has **three
-# sittings**, and you may stop after each:
+# sittings** with one exercise each, and you may stop after each:
 #
 # 1. **The kernel**, and its measurement.
-# 2. **The size of its launch**: how many programs to start, from what the compiler says a program needs and what the device
-#    has.
+# 2. **The size of its launch**: how many programs to start.
 # 3. **Rows that fit no program.** Lesson 7 needs its idea.
-#
-# Each has one exercise. An appendix shows how far one can go.
 #
 # ![The operations of a language model from the embedding to the loss, with softmax lit, and their share of all bytes in decoding and in training.](../assets/layer_softmax.svg)
 
@@ -85,9 +82,8 @@ check("row_max_and_sum")
 # `tl.arange` wants a power of two, so the block is the next power of two: 1024 lanes for 781 columns, and the mask
 # switches 243 of them off.
 #
-# The `num_warps` warps of a program share the block. With 4 warps, 1024 numbers are 8 for each lane on NVIDIA
-# (32 lanes to a warp) and 4 on AMD Instinct (64). A lane with its registers is also called a *thread*. More
-# numbers per thread take more registers per thread; when there are too many, the compiler *spills* some to
+# The threads of a program share the block: with 4 warps, 1024 numbers are 8 for each thread on NVIDIA (128 threads) and 4 on
+# AMD Instinct (256). More numbers take more registers. When a thread has too few, the compiler *spills* some of its values to
 # memory, which is the traffic that we wanted to save.
 #
 # ## Predict
@@ -99,8 +95,8 @@ explore.predict("padding")
 # ## Write: fused softmax
 #
 # Write the body of the loop: one row, one load, one store. `in_row` and `output_row` point to the row in the two matrices.
-# Take the loop and `fused_launch` as given for now: a program works on several rows, one after another, and `fused_launch`
-# says how many programs start. Sitting 2 is about these two. When the kernel is right, the cell below it shows sums of 1 and a
+# Take the loop and `fused_launch` as given: a program works on several rows, one after another, and `fused_launch` says how
+# many programs start. Sitting 2 is about these two. When the kernel is right, the cell below shows sums of 1 and a
 # difference below 10⁻⁶.
 
 
@@ -194,11 +190,8 @@ check("fused_softmax")
 # %% [markdown]
 # ## Measure: the kernel
 #
-# A published benchmark of this kernel is a warning. It launched one compiled kernel with the grid and the output of
-# *another* matrix: the kernel wrote into a tensor that nobody looked at, while the function returned memory that it had
-# never written. The plot was drawn all the same: nothing had compared a single number.
-#
-# So here every timed call is also a checked call, and the launch is computed for the tensor it gets.
+# A published benchmark launched this kernel with the grid and the output of *another* matrix. It timed a function that
+# returned memory nobody had written. So here every timed call is also a checked call.
 
 # %%
 SIZES = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768, 65536, 131072)
@@ -232,26 +225,21 @@ curves = speed.only(*lines) if interpreting() else speed
 curves.plot()
 
 # %% [markdown]
-# Three lessons in one picture: at most a half, at most two thirds, and now no byte too many. In the recorded curves at
-# N = 8192 that is {{h200_softmax_float32; 8192; naive, block 256; of copy}},
+# Three lessons in one picture. In the recorded curves at N = 8192: {{h200_softmax_float32; 8192; naive, block 256; of copy}},
 # {{h200_softmax_float32; 8192; online, block 256; of copy}} and
 # {{h200_softmax_float32; 8192; fused, persistent; of copy}} of the copy. One read and one write, so the ceiling is the
 # copy itself, until the row no longer fits: from 65,536 columns on `fused` falls. Sitting 3 says why.
 #
-# **End of the first sitting.** You have a kernel that moves no byte too many, and you have measured it. When you come back, choose
+# **End of the first sitting.** Your kernel moves no byte too many. When you come back, choose
 # *Run All Above Selected Cell* here: the next sitting launches this kernel.
-
-# %%
-progress()
 
 # %% [markdown]
 # # Sitting 2 · The size of the launch
 #
 # ## Picture
 #
-# One program per row means that a program is started for every row. `fused_launch` does something else: it starts as
-# many programs as the device can run at once, and each takes row after row. Such programs are called *persistent*.
-# `tl.num_programs(0)` says how many were started:
+# `fused_launch` does not start one program per row. It starts as many programs as the device can run at once, and each takes
+# row after row. Such programs are called *persistent*. `tl.num_programs(0)` says how many were started:
 #
 # ![Four persistent programs share ten rows: program p takes rows p, p + 4, p + 8 and so on until the rows run out.](../assets/persistent_programs.svg)
 #
@@ -260,20 +248,20 @@ progress()
 # Three decisions of `fused_launch`, each with its reason:
 #
 # - **256 numbers per warp.** On AMD that is 4 float32 per thread, one 128-bit load; on NVIDIA 8, two such loads. No
-#   program may have more than 1,024 threads, which is where the warps stop growing.
+#   program may have more than 1,024 threads.
 # - **Two stages** where four rows fit into shared memory, otherwise one. `tl.range(..., num_stages=2)` asks the compiler
-#   to start loading the next row while this one is computed. The row in flight needs a place to wait: shared memory on
-#   NVIDIA, more registers on an MI300X. (On an MI355X Triton 3.9 loads it into LDS, AMD's shared memory.)
+#   to start loading the next row while this one is computed. That row waits in shared memory on NVIDIA, in more registers on
+#   an MI300X. (On an MI355X Triton 3.9 loads it into LDS, AMD's shared memory.)
 # - **The size of the launch** from `warmup`, which compiles the kernel without running it and so knows its
-#   registers. It is cached, so only the first call for a width pays for it.
+#   registers. It is cached: only the first call for a width pays for it.
 #
 # ### How many run at once?
 #
 # A multiprocessor (NVIDIA) or compute unit (AMD) has a fixed amount of three things, and every program that
-# runs on it takes its share: **registers**, **shared memory** and **thread slots**. The scarcest of the three
-# decides.
+# runs on it takes its share: **registers**, **shared memory** and **thread slots**, places for threads. The scarcest of the
+# three decides.
 #
-# Choose a GPU, and move the sliders until shared memory, which AMD calls LDS, is the limit instead of registers.
+# Choose a GPU, and move the sliders until shared memory is the limit instead of registers.
 
 # %%
 explore.programs()
@@ -281,7 +269,7 @@ explore.programs()
 # %% [markdown]
 # ## Predict
 #
-# For each multiprocessor of an H200, Triton's driver reports 65,536 registers, 232,448 bytes of shared memory and 2,048
+# A multiprocessor of an H200 has 65,536 registers, 232,448 bytes of shared memory and 2,048
 # thread slots. A program has 4 warps of 32 threads, 40 registers per thread and 4,112 bytes of shared memory.
 
 # %%
@@ -306,29 +294,28 @@ explore.predict("programs at once")
 # $$\text{programs} = \text{multiprocessors} \times \text{the smallest of}$$
 # $$\text{by registers},\quad \text{by shared memory},\quad \text{by threads}$$
 #
-# `device` has the fields `name`, `backend` ("cuda" or "hip"), `arch` (such as "sm_90" or "gfx942"),
-# `multiprocessors`, and, for each multiprocessor, `registers`, `shared_memory` (bytes), `max_threads`, and
-# `warp_size`. `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program.
-# (They are Triton's own. `triton.runtime.driver.active` has `get_current_target()`, which gives backend, arch and warp size;
-# `utils.get_device_properties(0)`, whose names are `multiprocessor_count`, `max_num_regs`, `max_shared_mem` and `warpSize`; and
-# `get_active_torch_device()`, which a script without `workshop` needs for its tensors. Only the thread slots are torch's.)
-# Round down, and start at least one program per multiprocessor: a launch of zero programs would compute
-# nothing, without a word. (A GPU hands registers out in steps, such as 8 on CDNA. For the size of a launch that hardly
-# matters; lesson 6 counts it.)
+# `num_regs` counts the registers of one thread, `shared_bytes` the shared memory of one program. A script without `workshop`
+# asks `triton.runtime.driver.active`, whose `get_active_torch_device()` also says where to put tensors:
 #
-# Three traps, each of which caught published code:
+# | `device` has | there it is |
+# |---|---|
+# | `backend` ("cuda" or "hip"), `arch` ("sm_90", "gfx942"), `warp_size` | in `get_current_target()` |
+# | `multiprocessors` | `multiprocessor_count` in `utils.get_device_properties(0)` |
+# | of each multiprocessor: `registers`, `shared_memory` (bytes) | beside it: `max_num_regs`, `max_shared_mem` (and `warpSize`) |
+# | of each multiprocessor: `max_threads` | only torch has it |
 #
-# - A program with one warp needs no shared memory: `shared_bytes` is 0. That is no limit, and no divisor
-#   either.
-# - On AMD's **CDNA** GPUs from the MI200 on (gfx90a, gfx940, gfx941, gfx942, gfx950) a warp may use two kinds of
-#   registers from one file, *accumulation registers*, made for matrix instructions, among them. The driver reports half
-#   of that file, so count twice what it reports. (On the older MI100, gfx908, the two kinds are separate files.)
-# - Other AMD GPUs have a `backend` of "hip" too, and nothing to double.
+# Round down, and start at least one program per multiprocessor: a launch of zero programs computes nothing. Two traps, each of
+# which caught published code:
 #
-# There is a fourth limit, which the driver does not report to Triton: a multiprocessor of Hopper (H100, H200) holds at
-# most 32 programs. Leave it out. For programs of one warp with 32 registers the formula says 8,448 on an H200, where 4,224
-# fit; the others wait for a place, and nothing is wrong with the result. Shared memory is simplified, too: 232,448 bytes
-# are the most that *one* program may have. A multiprocessor has 233,472, and takes 1,024 of them for each program.
+# - A program with one warp needs no shared memory: `shared_bytes` is 0. That is no limit, and no divisor either.
+# - On AMD's **CDNA** GPUs from the MI200 on, those in the list `CDNA` below, a warp may use two kinds of registers from one
+#   file, *accumulation registers* for matrix instructions among them. The driver reports half of that file, so count twice
+#   what it reports. Other GPUs whose `backend` is "hip" have nothing to double. (On the MI100, gfx908, the two kinds are
+#   separate files.)
+#
+# The formula leaves three things out: registers are handed out in steps (lesson 6); an H100 or H200 holds at most 32 programs
+# per multiprocessor, so 4,224 where your table will say 8,448; and it keeps 1,024 bytes of shared memory for each. A launch
+# that is too large does no harm: some programs wait for a place.
 
 
 # %% answer="occupancy_launch"
@@ -366,11 +353,9 @@ check("occupancy_launch")
 # %% [markdown]
 # ## Measure: are persistent programs worth it?
 #
-# Only a measurement can tell. Here is the other launch: a program for each row, and the hardware
-# starts the next program wherever one ends. The kernel has no loop. Short rows share a program, which then works on a
-# tile of ROWS × BLOCK_SIZE: `[:, None]` makes a column of the row numbers, `[None, :]` makes a row of the column
-# numbers, and together they have a number for each place of the tile. `rows_launch` says how many rows a program takes,
-# and how many warps:
+# Here is the other launch: a program for each row, and the hardware starts the next program wherever one ends. The kernel has
+# no loop. Short rows share a program, which works on a tile of ROWS × BLOCK_SIZE (lesson 1b has `[:, None]`: a column of row
+# numbers and a row of column numbers make a tile). `rows_launch` says how many rows a program takes, and how many warps:
 
 # %%
 @triton.jit
@@ -429,27 +414,18 @@ curves = speed.only(*lines) if interpreting() else speed
 curves.plot()
 
 # %% [markdown]
-# The persistent launch **loses at all nine sizes**. In the recorded curves, as a share of the copy:
+# The persistent launch **loses at all nine sizes**. The recorded curves, as parts of the copy's speed:
+
+# %%
+recorded("h200_softmax_float32").only("fused, persistent", "fused, rows").shares().loc[:32768]
+
+# %% [markdown]
+# The hardware starts programs quickly, and overlaps them: while one computes, others on the same multiprocessor
+# wait for memory. Persistent programs pay where something is loaded once and used for many rows, such as a tile of weights in
+# a matrix product.
 #
-# | columns | fused, persistent | rows |
-# |---:|---:|---:|
-# | 256 | {{h200_softmax_float32; 256; fused, persistent; of copy}} | {{h200_softmax_float32; 256; fused, rows; of copy}} |
-# | 781 | {{h200_softmax_float32; 781; fused, persistent; of copy}} | {{h200_softmax_float32; 781; fused, rows; of copy}} |
-# | 1,024 | {{h200_softmax_float32; 1024; fused, persistent; of copy}} | {{h200_softmax_float32; 1024; fused, rows; of copy}} |
-# | 2,048 | {{h200_softmax_float32; 2048; fused, persistent; of copy}} | {{h200_softmax_float32; 2048; fused, rows; of copy}} |
-# | 4,096 | {{h200_softmax_float32; 4096; fused, persistent; of copy}} | {{h200_softmax_float32; 4096; fused, rows; of copy}} |
-# | 8,192 | {{h200_softmax_float32; 8192; fused, persistent; of copy}} | {{h200_softmax_float32; 8192; fused, rows; of copy}} |
-# | 12,672 | {{h200_softmax_float32; 12672; fused, persistent; of copy}} | {{h200_softmax_float32; 12672; fused, rows; of copy}} |
-# | 16,384 | {{h200_softmax_float32; 16384; fused, persistent; of copy}} | {{h200_softmax_float32; 16384; fused, rows; of copy}} |
-# | 32,768 | {{h200_softmax_float32; 32768; fused, persistent; of copy}} | {{h200_softmax_float32; 32768; fused, rows; of copy}} |
-#
-# A persistent program saves the start of a program for each row. But the hardware starts programs quickly, and
-# it overlaps them by itself: while one program computes, others on the same multiprocessor wait for memory.
-# Persistent programs pay where something is loaded once and used for many rows, such as a tile of weights in a matrix
-# product. Softmax has nothing of that kind.
-#
-# The two kernels above also choose their warps differently. So one thing at a time, measured on an H200 in turns (torch
-# 2.11, Triton 3.6, half a GiB in and out, shares of the copy):
+# The two kernels also choose their warps differently. So change one thing at a time, measured on an H200 in turns (torch
+# 2.11, Triton 3.6, half a GiB in and out):
 #
 # | 8,192 columns in bfloat16 | of the copy |
 # |---|---|
@@ -457,9 +433,9 @@ curves.plot()
 # | the same tile and warps in a persistent loop | .90 |
 # | the loop with this lesson's warps: fewer bytes are under way | .68 |
 #
-# With equal warps the loop alone costs .04 to .10 of the copy in rows of 1,024 and more. A second stage is not the lever: one
-# and two are within .04 of each other at nearly all widths. And `num_programs` is a model, not a law: four times as many programs
-# are at worst .01 slower there, and up to .2 faster in rows of 781. Try 1×, 2× and 4× on your card.
+# With equal warps the loop alone costs .04 to .10 in rows of 1,024 and more. One stage and two differ by at most .04 at nearly
+# all widths. Four times as many programs as `num_programs` says are at worst .01 slower there, and up to .2 faster in rows
+# of 781. Try 1×, 2× and 4× on your card.
 #
 # ### Half the bytes
 #
@@ -477,33 +453,28 @@ curves = half.only(*lines) if interpreting() else half
 curves.plot()
 
 # %% [markdown]
-# In the recorded curves `fused` falls from {{h200_softmax_float32; 1024; fused, persistent; of copy}} to
-# {{h200_softmax_bfloat16; 1024; fused, persistent; of copy}} at 1024 columns, and from
-# {{h200_softmax_float32; 8192; fused, persistent; of copy}} to {{h200_softmax_bfloat16; 8192; fused, persistent; of copy}}
-# at 8192, while `rows` stays at {{h200_softmax_bfloat16; 8192; fused, rows; of copy}}. The programs are the same and the
-# bytes are half as many, so half as many bytes are under way. Memory is kept busy by **bytes in flight**: up to 8,192
-# columns `fused` gives each thread 8 numbers, which are 32 bytes in float32 and 16 in bfloat16. `rows` gives each thread
-# about 16. From 16,384 columns on, it also gives half-precision programs half as many warps, so that each thread asks
-# for twice as many numbers.
-#
-# Dips are left in `rows`: {{h200_softmax_bfloat16; 781; fused, rows; of copy}} at 781 columns and
-# {{h200_softmax_bfloat16; 12672; fused, rows; of copy}} at 12,672, where a quarter of the padded block is
-# idle, and {{h200_softmax_bfloat16; 32768; fused, rows; of copy}} at 32,768, where two rows in float32 would take every
-# register of a multiprocessor, so only one is on the chip at a time. The appendix shows what it takes to remove them.
-#
-# **End of the second sitting.** You can say of a kernel how many programs run at once, and what limits them; and you have seen
-# that more of them is not the same as faster.
+# In the recorded curves `fused` falls most:
 
 # %%
-progress()
+recorded("h200_softmax_bfloat16").only("fused, persistent", "fused, rows").shares().loc[:32768]
+
+# %% [markdown]
+# The programs are the same and the bytes are half as many, so half as many bytes are under way. Memory is kept busy by
+# **bytes in flight**: up to 8,192 columns `fused` gives each thread 8 numbers, which are 32 bytes in float32 and 16 in
+# bfloat16. `rows` gives each thread about 16 numbers, and 32 in half precision from 16,384 columns on.
+#
+# `rows` still dips at 781 and 12,672 columns, where a quarter of the padded block is idle, and at 32,768, where only one row
+# is on a multiprocessor at a time. The appendix shows what it takes to remove the dips.
+#
+# **End of the second sitting.** You can say how many programs run at once, and what limits them. More is not always faster.
 
 # %% [markdown]
 # # Sitting 3 · Rows that fit no program
 #
 # ## Idea
 #
-# Where does a row stop fitting? The compiler can tell, and you need no GPU to ask it: registers of one thread, and what
-# had to be spilled to memory, for 16 warps and one stage.
+# Where does a row stop fitting? The compiler can tell without a GPU: the registers of one thread, and what
+# it had to spill, for 16 warps and one stage.
 
 # %%
 for columns in (16384, 32768, 65536, 131072):
@@ -517,30 +488,28 @@ for columns in (16384, 32768, 65536, 131072):
         print(f"N = {columns:6} {target:6} {registers:3} registers, spilled: {found.spills}")
 
 # %% [markdown]
-# Spills are counted in bytes on `sm_90` and in registers on `gfx942`, of one thread. On `sm_90` 16 warps are
+# Spills are those of one thread, in bytes on `sm_90` and in registers on `gfx942`. On `sm_90` 16 warps are
 # 512 threads, which share 65,536 registers: at most 128 for each. A row of 65,536 numbers would need all of
-# them. A compute unit of the MI300X has twice the register file, so its row may be twice as long before it
-# spills. (Once a kernel spills, its number of registers says little: the row waits in memory.)
+# them, with nothing left to compute in. A compute unit of the MI300X has twice the register file, so its row may be twice as
+# long before it spills. (Once a kernel spills, its number of registers says little: the row waits in memory.)
 #
 # ### A maximum and a sum for each lane
 #
-# A multiprocessor of an H200 has 65,536 registers of 4 bytes. A row of 65,536 float32 would fill every single
-# one, with nothing left to compute in. Beyond that a row does not fit the registers of one program, and you
-# are back at two passes. But you can do them better than lesson 3:
+# Beyond that you are back at two passes. But you can do them better than lesson 3:
 #
 # - **big blocks**, 8192 columns, so that many loads are under way at once;
 # - **a maximum and a sum for each lane.** Lesson 3 combined all lanes after every block, and the warps
-#   of a program waited for each other. Here each lane runs the recurrence on its own numbers, element by element, and the lanes
+#   of a program waited for each other. Here each lane of the block runs the recurrence on its own numbers, and the lanes
 #   are combined once, after the last block, with the same rescale as always:
 #
 # $$m = \max_l m_l \qquad d = \sum_l d_l \cdot e^{m_l - m}$$
 #
-# Mind the lanes that have seen nothing but $-\infty$.
+# Here $m_l$ and $d_l$ are the maximum and the sum of lane $l$. In code they are two blocks of BLOCK_SIZE numbers, and
+# `tl.maximum` works on two blocks lane by lane. Mind the lanes that have seen nothing but $-\infty$ (lesson 3 had the cure).
 #
 # ## Write: rows that fit no program
 #
-# This is the hardest exercise of the lesson. You will need the idea again: attention over long texts merges partial
-# maxima and sums in the same way.
+# This is the hardest exercise of the lesson. Attention over long texts merges partial maxima and sums in the same way.
 
 
 # %% answer="wide_softmax"
@@ -628,8 +597,8 @@ curves.plot()
 
 # %% [markdown]
 # `wide`, in the recorded curves "two passes", ends where two passes must: at two thirds of the copy,
-# {{h200_softmax_float32; 131072; two passes; of copy}} at 131,072 columns, where the persistent kernel is left with
-# {{h200_softmax_float32; 131072; fused, persistent; of copy}}. At 8192 columns one pass is still the better choice:
+# {{h200_softmax_float32; 131072; two passes; of copy}} at 131,072 columns, where `fused` is left with
+# {{h200_softmax_float32; 131072; fused, persistent; of copy}}. At 8192 columns one pass is the better choice:
 # {{h200_softmax_float32; 8192; fused, persistent; of copy}} against {{h200_softmax_float32; 8192; two passes; of copy}}.
 #
 # ### What torch.compile writes
@@ -646,10 +615,10 @@ print((RECORDED / "h200_inductor_softmax.txt").read_text())
 #
 # It reads each row twice and writes it once, and keeps a maximum and a sum for each lane, `_tmp2_max` and `_tmp2_sum`,
 # which `online_softmax_reduce` combines after the loop: it is your `wide_softmax`, on tiles of XBLOCK rows and R0_BLOCK
-# columns. This is Inductor's default mode, and two thirds of the copy are its limit, as far as no
-# cache helps: {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves, and
-# {{h200_softmax_float32; 32768; torch.compile; of copy}} at 32,768. Rows of 1024 it takes in one block, as `fused` does, and
-# there it reaches {{h200_softmax_float32; 1024; torch.compile; of copy}}.
+# columns. In this default mode two thirds of the copy are its limit, as far as no cache helps:
+# {{h200_softmax_float32; 8192; torch.compile; of copy}} at 8192 columns in the recorded curves. With
+# `mode="max-autotune"` Inductor times more configurations, and reaches
+# {{h200_softmax_float32; 8192; torch.compile, max-autotune; of copy}}: more than two reads from memory allow.
 #
 # </details>
 #
@@ -684,8 +653,8 @@ for block_size in (1024, 2048):
 # ### Read next
 #
 # - [07_attention_decode.ipynb](07_attention_decode.ipynb): sitting 3's idea, where it decides how fast a model answers.
-# - [05_jax_dropout.ipynb](05_jax_dropout.ipynb): Triton kernels called from JAX, with random numbers in them.
-# - [06_amd_optimization.ipynb](06_amd_optimization.ipynb): occupancy, counted to the register.
+# - [05_jax_dropout.ipynb](05_jax_dropout.ipynb) and [06_amd_optimization.ipynb](06_amd_optimization.ipynb): dropout from JAX,
+#   and occupancy counted to the register.
 # - Triton's [fused softmax
 #   tutorial](https://triton-lang.org/main/getting-started/tutorials/02-fused-softmax.html) and AMD's
 #   [workload optimization guide](https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference-optimization/workload.html)
@@ -697,12 +666,9 @@ progress()
 # %% [markdown]
 # # Appendix · To the limit
 #
-# For those who want to know how far it goes. No exercise, and no later lesson needs it.
-#
-# Your kernels were measured at eleven widths, most of them powers of two. Nobody's vocabulary is that kind. Here are 70
-# widths in bfloat16, 60 of them drawn at random and ten that people use, such as 50,257 (GPT-2's vocabulary) and 128,256
-# (Llama 3's): torch, Liger, a published library of fast Triton kernels, and "fused, stripes", the fastest kernel of this
-# course.
+# No exercise, and no later lesson needs it. Here are 70 widths in bfloat16, 60 of them drawn at random and ten that people use,
+# such as 50,257 (GPT-2's vocabulary): torch, Liger, a published library of Triton kernels, and "fused, stripes", the fastest
+# kernel of this course.
 
 # %%
 widths = recorded("h200_softmax_drawn_1_bfloat16")
@@ -711,7 +677,7 @@ figure = widths.only("torch", "Liger", "fused, stripes").plot()
 axes = figure.axes[0]
 grey = axes.title.get_color()  # it becomes the page's text colour
 for columns, height, side, name in (
-    (4_136, 550, "right", "a power of two, just missed"),
+    (4_136, 450, "right", "a power of two,\njust missed"),
     (5_418, 150, "left", "not a multiple of 16 bytes"),
     (32_974, 550, "left", "a row that no longer fits"),
 ):
@@ -721,11 +687,13 @@ for columns, height, side, name in (
 figure
 
 # %% [markdown]
-# Liger's kernel is `rows` of this lesson: one padded block for each row. It goes from cliff to cliff:
-# {{h200_softmax_drawn_1_bfloat16; 4096; Liger; of copy}} at 4,096 columns, {{h200_softmax_drawn_1_bfloat16; 4136; Liger; of copy}}
-# at 4,136; {{h200_softmax_drawn_1_bfloat16; 5120; Liger; of copy}} at 5,120, {{h200_softmax_drawn_1_bfloat16; 5418; Liger; of copy}}
-# at 5,418; {{h200_softmax_drawn_1_bfloat16; 32000; Liger; of copy}} at 32,000, {{h200_softmax_drawn_1_bfloat16; 32974; Liger; of copy}}
-# at 32,974.
+# Liger's kernel is `rows` of this lesson: one padded block for each row.
+
+# %%
+widths.only("Liger", "fused, stripes").shares().loc[[4096, 4136, 5120, 5418, 32000, 32974]]
+
+# %% [markdown]
+# Think of an explanation for each of the three cliffs before you read on.
 #
 # Where are yours? With a GPU, the next cell measures both of your kernels at pairs of neighbours.
 
@@ -737,62 +705,31 @@ else:
     measure({"fused": fused_softmax, "rows": rows_softmax}, torch.bfloat16, sizes=NEIGHBOURS).plot()
 
 # %% [markdown]
-# **Why?** Think of an explanation for each of the three cliffs before you read on: a row that is no multiple of 16 bytes, a
-# power of two just missed, a row that no longer fits.
-#
 # <details><summary>Answer</summary>
 #
-# - **Not a multiple of 16 bytes.** A thread fetches up to 16 bytes with one instruction, but only from an address that is a
-#   multiple of 16. When a row has 5,418 bfloat16, the next one begins at another place within 16 bytes, so the compiler takes
-#   2 bytes at a time: eight times as many instructions. (Triton looks whether a row's length is a multiple of 16
-#   *elements*. If it is not, it gives up, also where the bytes would allow more: 4,136 columns are a multiple of 16 bytes.)
-# - **A power of two just missed.** 4,136 columns in a block of 8,192: half of the lanes are idle, and they have registers
-#   all the same. So fewer rows are on a multiprocessor, and fewer bytes under way.
-# - **A row that no longer fits.** 32,974 columns in a block of 65,536, with 32 warps: 64 numbers for each thread and
-#   64 registers. The row spills to memory. Beyond 65,536 columns Liger refuses.
+# - **A power of two just missed.** 4,136 columns in a block of 8,192: half of the lanes are idle, and have registers
+#   all the same. So fewer bytes are under way.
+# - **Not a multiple of 16 bytes.** One instruction fetches up to 16 bytes for a thread, but only from an address that is a
+#   multiple of 16. With 5,418 bfloat16 to a row the compiler takes 2 bytes at a time. (It does so wherever a row's length is
+#   not a multiple of 16 *elements*, as at 4,136.)
+# - **A row that no longer fits.** 32,974 columns in a block of 65,536, with 32 warps: 64 numbers and 64 registers for each
+#   thread. The row spills. Beyond 65,536 columns Liger refuses.
 #
 # </details>
 #
-# "fused, stripes" has no table of good widths. It follows one rule for all, and its smallest share of the copy up to 32,768
-# columns is {{h200_softmax_drawn_2_bfloat16; 244; fused, stripes; of copy}}, at 244 columns. In the course's repository its code is
-# `benchmarks/kernels/softmax.py`, and `benchmarks/README.md` says how it was found: each idea with its prediction, its
-# result and the reason. (A workshop's room has neither, because the code holds answers.) Its ideas, each of which you can
-# try on your own kernel:
+# "fused, stripes" has one rule for all widths. Up to 32,768 columns its lowest point is
+# {{h200_softmax_drawn_2_bfloat16; 244; fused, stripes; of copy}} of the copy, at 244. In the course's repository
+# its code is `benchmarks/kernels/softmax.py`, and `benchmarks/README.md` says how it was found. (A workshop's room has neither:
+# the code holds answers.) Its ideas, to try on your own kernel:
 #
-# - **Stripes.** The threads of a program take 16 bytes each, side by side: that is a stripe of the row. A row is as many
-#   stripes as it needs, and only the last one has a mask. 4,136 columns are nine stripes of 512, not a block of 8,192. Load
-#   all stripes before the first `tl.max`, since a reduction waits for all warps, and combine them element by element, so that
-#   there is one reduction over threads and not nine.
+# | idea | what it does |
+# |---|---|
+# | **stripes** | 16 bytes for each thread, side by side, are a stripe. 4,136 columns are nine stripes of 512; only the last has a mask. A loop over `tl.static_range(STRIPES)` loads all into a tuple, and combines them lane by lane: one reduction, not nine. |
+# | **whole words** | The first stripe begins at a multiple of 16 bytes; 14 threads load the columns before it and after the last stripe. At 50,257 columns: {{h200_softmax_drawn_1_bfloat16; 50257; Liger; of copy}} for Liger, {{h200_softmax_drawn_1_bfloat16; 50257; fused, stripes; of copy}} here. |
+# | **packing** | Two bfloat16 fit into one register. Each exponential is computed twice instead of kept, so two rows of 32,768 fit a multiprocessor. |
+# | **clusters** | On Hopper, programs of a *cluster* write into each other's shared memory. With `num_ctas=8` a tile of 8 × 16,384 is one row. In Triton 3.6 and 3.7 the exchange is 30 lines of NVIDIA's assembly; from 3.8 on a plain `tl.max(x, axis=0)` compiles (3.9 was compiled for Hopper here, not timed). A row of 128,256 reaches {{h200_softmax_drawn_1_float32; 128256; fused, stripes; of copy}} in float32 and {{h200_softmax_drawn_1_bfloat16; 128256; fused, stripes; of copy}} in bfloat16. |
+# | **a launch from what fits** | A thread takes six words of 16 bytes while there are threads, then more. Where fewer than two programs fit, a cluster takes the row. |
 #
-#   ```python
-#   kept = ()
-#   for k in tl.static_range(STRIPES):  # unrolled by the compiler; a tuple may hold as many tiles as you like
-#       kept = kept + (tl.load(row_start + k * STRIPE + tl.arange(0, STRIPE)),)
-#   ```
-#
-# - **Whole words.** The first stripe begins at the row's first address that is a multiple of 16. The columns before it and
-#   after the last whole word, up to 14, are loaded by 14 threads, one each. At 50,257 columns:
-#   {{h200_softmax_drawn_1_bfloat16; 50257; Liger; of copy}} for Liger,
-#   {{h200_softmax_drawn_1_bfloat16; 50257; fused, stripes; of copy}} for stripes.
-# - **Packing.** Two bfloat16 fit into one register. The kernel computes each exponential twice instead of keeping it, so that
-#   two rows of 32,768 fit a multiprocessor.
-# - **Clusters.** On NVIDIA's Hopper, programs of a *cluster* can write into each other's shared memory. Launched
-#   with `num_ctas=8`, a tile of 8 × 16,384 is one row: Triton gives each line to a program of the cluster.
-#
-#   ```python
-#   x = tl.load(row_start + ranks[:, None] * PART + lanes[None, :])  # (8, PART): a line for each program
-#   part_max = tl.max(x, axis=1)                                     # stays inside each program
-#   part_sum = tl.sum(tl.exp(x - part_max[:, None]), axis=1)
-#   row_max, row_sum = combine(mailbox, part_max, part_sum, 8)       # 8 bytes to each of the others
-#   ```
-#
-#   Triton 3.6 and 3.7 have no word for `combine`; it is 30 lines of NVIDIA's assembly. From 3.8 on a plain
-#   `tl.max(x, axis=0)` compiles with `num_ctas=8`, and the compiler writes the exchange itself (3.9 was compiled for
-#   Hopper here, not timed). Every number is read once, and a row of
-#   128,256 reaches {{h200_softmax_drawn_1_float32; 128256; fused, stripes; of copy}} in float32 and
-#   {{h200_softmax_drawn_1_bfloat16; 128256; fused, stripes; of copy}} in bfloat16. QuACK, written in NVIDIA's CuTe DSL, which is
-#   closer to the hardware, reached {{h200_softmax_float32; 131072; QuACK; of copy}} and
-#   {{h200_softmax_bfloat16; 131072; QuACK; of copy}} at 131,072 columns ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).
-# - **A launch from what fits.** Registers decide how many rows are on a multiprocessor at once, and that decides how busy
-#   memory is. Six words in each thread are enough while there are threads; a longer row gets more words in each thread, and
-#   when fewer than two programs would fit, a cluster.
+# QuACK, written in NVIDIA's CuTe DSL, reaches {{h200_softmax_float32; 131072; QuACK; of copy}} in
+# float32 and {{h200_softmax_bfloat16; 131072; QuACK; of copy}} in bfloat16 at 131,072 columns
+# ([its authors' account](https://github.com/Dao-AILab/quack/blob/main/media/2025-07-10-membound-sol.md)).

@@ -37,8 +37,8 @@ here("06_amd_optimization")
 #   2024](https://rocm.docs.amd.com/en/docs-6.1.0/how-to/llm-fine-tuning-optimization/optimizing-triton-kernel.html) asks
 #   for at least 1024 workgroups. Where rows are few and long, split a row over several programs and merge their results.
 # - A CU has 64 KiB of **LDS**, which Triton calls shared memory, and four **execution units** (EU, also SIMD).
-# - A warp is a **wave** of 64 lanes and lives on one EU. An EU keeps up to 8 of them: while one waits for memory,
-#   another computes.
+# - A warp is a **wave** of 64 threads, which this lesson calls lanes, as AMD does. It lives on one EU. An EU keeps up to 8 of
+#   them: while one waits for memory, another computes.
 # - For each lane an EU has 512 **vector registers** (VGPRs) of 32 bits for all its waves together, handed out in
 #   steps of 8. The compiler divides each wave's share: ordinary registers, at most 256, and *accumulation registers*
 #   (AGPRs), made for matrix instructions but good for other values too. `.vgpr_count` counts both. (This holds from

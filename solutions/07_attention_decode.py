@@ -1,9 +1,10 @@
 # %% [markdown]
 # # 7 · Attention for one token: one long read
 #
-# A language model writes its answer token by token. For each new token, every layer compares one *query* with all
-# keys that came before, and mixes the values by the result. This is **decoding**. It computes little and reads much, so
-# you know already what decides its speed.
+# A language model writes its answer token by token. (A token is a word or a part of one.) In each layer every token leaves two
+# vectors behind, a *key* and a *value*. They are kept in a **cache**. For a new token the layer compares one vector more, the
+# *query*, with all keys, and mixes the values by the result. This is **decoding**. It computes little and reads much, so you
+# know already what decides its speed.
 #
 # You build it in four steps: the scores, attention in one pass with a third running value, the cache split over the whole
 # card, and the caches of real inference engines.
@@ -66,16 +67,16 @@ check("weighted_sum")
 #
 # ## Idea
 #
-# A model has several *heads*. Each head h has a query `q[h]` of d numbers, and a cache of t keys `k[h]` and t values
-# `v[h]`, one row for each token so far. Its output is
+# A layer does this several times side by side, in *heads*. Each head h has a query `q[h]` of d numbers, and a cache of t keys
+# `k[h]` and t values `v[h]`, one row for each token so far. Its output is
 #
 # $$\text{out} = \sum_i \frac{e^{s_i}}{\sum_j e^{s_j}}\, v_i \qquad\text{with}\qquad s_i = \frac{q \cdot k_i}{\sqrt d}$$
 #
 # So it is a softmax over the cache, and a weighted sum of its rows. Count per token in the cache: d products for the
 # score and d for the sum, with as many additions: 4 d operations. It reads 2 d numbers, which are 4 d bytes in half
 # precision. **One operation for each byte**: an H200 could do two hundred and more. Decoding is bound by memory, and its
-# limit is the time of *reading* the cache once. (A prompt of many tokens is another thing: many queries share each key, and
-# it becomes a matrix product.)
+# limit is the time of *reading* the cache once. (A prompt, the text that the model is given, has many tokens at once. There many
+# queries share each key, and attention becomes a matrix product.)
 #
 # ## Predict
 
@@ -381,26 +382,28 @@ curves = speed.only(*lines) if device().interpreting else speed
 curves.plot()
 
 # %% [markdown]
-# In the recorded curves, at 131,072 tokens, one program a head reaches
-# {{h200_decode_8_heads_float16; 131072; lesson 7, one program a head; of copy}} of the copy, the split cache
-# {{h200_decode_8_heads_float16; 131072; lesson 7, split; of copy}}, and torch
-# {{h200_decode_8_heads_float16; 131072; SDPA, as torch chooses; of copy}}. With 64 heads and 8,192 tokens the split cache
-# reaches {{h200_decode_64_heads_float16; 8192; lesson 7, split; of copy}}, and torch
-# {{h200_decode_64_heads_float16; 8192; SDPA, as torch chooses; of copy}}.
+# `torch.nn.attention.sdpa_kernel` chooses one of torch's backends by name. The recorded curves at 131,072 tokens:
 #
-# Which of torch's backends answered? `torch.nn.attention.sdpa_kernel` chooses one by name. At 131,072 tokens *cuDNN* reaches
-# {{h200_decode_8_heads_float16; 131072; SDPA, cuDNN; of copy}}, *flash*, which splits the cache too,
-# {{h200_decode_8_heads_float16; 131072; SDPA, flash; of copy}}, *math*, which is several kernels,
-# {{h200_decode_8_heads_float16; 131072; SDPA, math; of copy}}, and *efficient*, which does not split,
-# {{h200_decode_8_heads_float16; 131072; SDPA, efficient; of copy}}.
+# | | of the copy |
+# |---|---:|
+# | one program a head | {{h200_decode_8_heads_float16; 131072; lesson 7, one program a head; of copy}} |
+# | the split cache | {{h200_decode_8_heads_float16; 131072; lesson 7, split; of copy}} |
+# | torch, as it chooses | {{h200_decode_8_heads_float16; 131072; SDPA, as torch chooses; of copy}} |
+# | torch, *cuDNN* | {{h200_decode_8_heads_float16; 131072; SDPA, cuDNN; of copy}} |
+# | torch, *flash*, which splits the cache too | {{h200_decode_8_heads_float16; 131072; SDPA, flash; of copy}} |
+# | torch, *math*: several kernels | {{h200_decode_8_heads_float16; 131072; SDPA, math; of copy}} |
+# | torch, *efficient*, which does not split | {{h200_decode_8_heads_float16; 131072; SDPA, efficient; of copy}} |
 #
-# A call of a few microseconds measures the launch, so inference engines put all calls of a token into one CUDA graph. In
+# With 64 heads and 8,192 tokens the split cache reaches {{h200_decode_64_heads_float16; 8192; lesson 7, split; of copy}}, and torch
+# {{h200_decode_64_heads_float16; 8192; SDPA, as torch chooses; of copy}}. Find the length where splitting begins to pay.
+#
+# The time of a call of a few microseconds is mostly its launch, so inference engines put all calls of a token into one CUDA graph. In
 # such a graph, with 8 heads and 4,096 tokens for each request, the split cache reaches
 # {{h200_decode_everyday_float16; 1; lesson 7, split; of copy}} of the copy for one request and
 # {{h200_decode_everyday_float16; 32; lesson 7, split; of copy}} for 32, and torch
 # {{h200_decode_everyday_float16; 1; SDPA, as torch chooses; of copy}} and
 # {{h200_decode_everyday_float16; 32; SDPA, as torch chooses; of copy}}. (More than the copy is possible: a cache is only read, and
-# memory reads faster than it writes.) Find the length where splitting begins to pay.
+# memory reads faster than it writes.)
 #
 # ## Look inside
 #
@@ -426,8 +429,8 @@ report
 # `block_table[request, token // page] * page + token % page`.
 #
 # `paged_decode_attention(q, k_pages, v_pages, block_table, lengths)` takes q (b, h, d), pages (p, page, h, d), the table
-# (b, most) in int32 and the lengths (b,) in int32, and returns (b, h, d). What stands behind a request's length in the table
-# belongs to somebody else, or nowhere.
+# (b, most) in int32 and the lengths (b,) in int32, and returns (b, h, d). Entries of the table behind a request's length
+# belong to another request, or are no page at all.
 
 # %% answer="paged_decode_attention"
 @triton.jit

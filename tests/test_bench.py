@@ -11,6 +11,7 @@ import workshop
 from workshop import DEVICE, compare, count_bytes, matches, recorded
 from workshop import results as results_module
 from workshop.bench import Counted, Gbps, Results
+from workshop.counted import shown
 from workshop.executor.records import Fault
 from workshop.traffic import recording
 
@@ -125,6 +126,18 @@ def test_without_a_gpu_compare_counts_and_never_times():
     assert "nothing is timed" in page and "NVIDIA H200" in page
     assert "GB/s" not in page.split("<table")[1]
     assert result.plot().axes[0].get_ylabel() == "GB/s"
+
+
+@pytest.mark.parametrize(("value", "words"), [(4111.4, "4,111"), (6.0625, "6.06"), (8.0, "8")])
+def test_counts_are_shown_without_powers_of_ten(value, words):
+    assert shown(value) == words
+
+
+def test_shares_are_those_of_the_copy():
+    curves = recorded("h200_softmax_float32")
+    shares = curves.only("torch").shares()
+    assert list(shares.columns) == ["torch"] and list(shares.index) == sorted({row.size for row in curves.rows})
+    assert shares["torch"].between(0, 1.1).all()
 
 
 @interpreted

@@ -64,10 +64,11 @@ def write_lesson(root, text):
     [
         ("mask = a < b  # ② starter: a < 1", "mask = a < b  # ②", "mask = a < 1  # ② your code here"),
         ("x = y # starter: None", "x = y", "x = None  # your code here"),
-        ("x[0], y = f()  # starter: 1, 2", "x[0], y = f()", "(x[0], y) = 1, 2  # your code here"),
+        ("x[0], y = f()  # starter: 1, 2", "x[0], y = f()", "x[0], y = 1, 2  # your code here"),
         ("store(a)  # ⑤ starter: store(b)", "store(a)  # ⑤", "store(b)  # ⑤ your code here"),
         ("x = 1  # starter: y = 2", "x = 1", "y = 2  # your code here"),
         ("x += 1  # starter: pass", "x += 1", "pass  # your code here"),
+        ("x += f(1)  # starter: 2", "x += f(1)", "x += 2  # your code here"),
         ("x = '# starter: no'  # starter: ''", "x = '# starter: no'", "x = ''  # your code here"),
     ],
 )
@@ -261,6 +262,12 @@ def test_nothing_leaks_into_the_student_notebook(lesson):
         assert not cell.get("outputs") and cell.get("execution_count") is None
         assert set(cell.metadata) <= {"nbgrader", "deletable", "editable"}
     nbformat.validate(nb)
+
+
+def test_each_line_of_a_starter_does_something(lesson):
+    for name, starter in build.starters(lesson.script).items():
+        values = [each.value for each in ast.walk(ast.parse(starter)) if isinstance(each, ast.Expr)]
+        assert all(isinstance(value, ast.Call | ast.Constant) for value in values), name
 
 
 def test_every_exercise_of_the_notebook_is_in_it_with_hints(lesson):

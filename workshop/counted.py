@@ -105,7 +105,7 @@ class Counted:
     def _repr_html_(self) -> str:
         table = self.table().rename_axis(None)  # a named index would add a line to the table
         table = table.fillna({"at most, of copy": "–"})  # a column of nothing but None would say so
-        table = table.to_html(na_rep="–", float_format=lambda value: f"{value:.3g}")
+        table = table.to_html(na_rep="–", float_format=shown)
         words = (
             "No GPU here, so nothing is timed. Counted from each kernel's own loads and stores, in bytes per "
             f"element of the output; the least possible is {self.least:g}."
@@ -141,6 +141,11 @@ def count(
         else:
             counts.append(Count(provider, None, None, "no Triton kernel: its loads cannot be counted"))
     return Counted(counts, least, recorded(name) if name else None, title)
+
+
+def shown(value: float) -> str:
+    """Three digits, and from 1,000 on whole numbers."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def first_line(error: Exception) -> str:

@@ -55,6 +55,12 @@ class Results:
         wide = self.details().pivot(index=self.x_label, columns="provider", values="GB/s")
         return wide[self.providers].round(0)
 
+    def shares(self):
+        """The part of the copy's speed as a DataFrame: a row per size, a column per provider."""
+        wide = self.details().pivot(index=self.x_label, columns="provider", values="of copy")
+        wide = wide[[provider for provider in self.providers if provider != "copy"]].round(2)
+        return wide.rename_axis(index=None, columns=self.x_label)  # one line of head, not two
+
     def details(self):
         """Every number and note as a DataFrame, a row per size and provider."""
         import pandas

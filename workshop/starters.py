@@ -90,8 +90,8 @@ def _starter_line(line: str, comment: tuple[int, str, str], number: int) -> tupl
     except (SyntaxError, ValueError):
         raise MalformedAnswer(f"line {number}: `starter:` stands beside one whole statement on one line") from None
     released = text
-    if isinstance(statement, ast.Assign) and _is_expression(text):
-        released = f"{ast.unparse(statement.targets[0])} = {text}"
+    if isinstance(statement, ast.Assign | ast.AugAssign) and _is_expression(text):
+        released = f"{code.strip().partition('=')[0]}= {text}"
     given = f"{code}  # {mark}" if mark else code
     return given, f"{indent}{released}  # {f'{mark} ' if mark else ''}your code here"
 

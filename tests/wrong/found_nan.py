@@ -14,13 +14,6 @@ EDITS = (
          "sums / counts"},
     ),
     Edit(
-        "nan", "nothing_repaired",
-        {"total += tl.where(keep, x, 0.0)":
-         "total += x * keep.to(tl.float32)",
-         "sums / tl.maximum(counts, 1.0)":
-         "sums / counts"},
-    ),
-    Edit(
         "wrong-value", "divided_by_the_length",
         {"sums / tl.maximum(counts, 1.0)":
          "sums / n"},
