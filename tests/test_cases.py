@@ -244,3 +244,12 @@ def test_a_long_cache_of_one_head_and_a_long_gradient_are_always_there():
         caches, losses = (find(name).cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
         assert any("heads = 1, d = 32, tokens = 4200" in case.name for case in caches)
         assert any("70,001, the gradient" in case.name for case in losses)
+
+
+def test_one_element_is_a_case_of_its_own():
+    """`if x.numel() == 1: return torch.empty_like(x)` passed where no case had one row of one column."""
+    for name in ("vector_add_autotuned", "bug_hunt", "row_bias", "transpose", "naive_softmax"):
+        for seed in range(5):
+            generator = torch.Generator().manual_seed(seed)
+            drawn = [each.make(generator) for each in find(name).cases_of(generator)]
+            assert any(arguments[0].values.numel() == 1 for arguments in drawn), name

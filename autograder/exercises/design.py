@@ -139,7 +139,7 @@ class Dimension:
     sizes: tuple[Level, ...]
 
 
-RAGGED, EVEN, WHOLE = "ragged", "a multiple of a power of two", "whole blocks"
+RAGGED, EVEN, WHOLE, ONE = "ragged", "a multiple of a power of two", "whole blocks", "one"
 
 
 def elements(name: str, least: int = 0) -> Dimension:
@@ -157,10 +157,9 @@ def columns(name: str, least: int = 1, *more: Level) -> Dimension:
 
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
     """The number of rows. Many of them are tried with short ones, the names of sizes of the other dimension."""
-    none = (Level("none", fixed(0), once=True),) if least == 0 else ()
     many = Level("many", between(66, 80), once=True, only_with={"columns": short})
     more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
-    return Dimension(name, (Level("few", between(3, 6)), *none, many, more))
+    return Dimension(name, (Level("few", between(3, 6)), *_few(name, least), many, more))
 
 
 def _full(most: int, *whole: int) -> tuple[Level, ...]:
@@ -168,7 +167,7 @@ def _full(most: int, *whole: int) -> tuple[Level, ...]:
 
 
 def _few(name: str, least: int) -> tuple[Level, ...]:
-    return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, "one")) if n >= least)
+    return tuple(Level(words, fixed(n), once=True) for n, words in ((0, "none"), (1, ONE)) if n >= least)
 
 
 # -- values and row strides ----------------------------------------------------------------------------------
@@ -309,14 +308,18 @@ class Inputs:
         if self.gradient is not None:
             found["gradient"] = tuple(Level(str(asked), fixed(asked)) for asked in (False, True))
         if self.any_rank:
-            found["rank"] = tuple(Level(str(rank), fixed(rank)) for rank in (1, 2, 3))
+            found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank)) for rank in (1, 2, 3))
         return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
 
     def cases(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
-        """The first cases, and a pairwise design. Cases with ordinary values come before the others."""
+        """The first cases, a pairwise design, and one element. Cases with ordinary values come before the others."""
         found = [self.case(**each) for each in self.first]
         designs = 1 if self.tensors else 2  # plain values cost little, and three of them may have to meet
-        chosen = (each for _ in range(designs) for each in pairwise(self.axes(on_gpu), generator))
+        axes = self.axes(on_gpu)
+        chosen = [each for _ in range(designs) for each in pairwise(axes, generator)]
+        if all(ONE in [level.name for level in each.sizes] for each in self.dimensions):
+            one = {each: level for each, levels in axes.items() for level in levels if level.name == ONE}
+            chosen.append(_filled(one, axes, set(), generator))
         drawn = [case for each in chosen for case in self._drawn(each, generator)]
         found += sorted(drawn, key=lambda case: len(case.about))
         return tuple({case.name: case for case in found[::-1]}.values())[::-1]
