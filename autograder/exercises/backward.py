@@ -131,30 +131,20 @@ def _loss(change) -> Callable[..., torch.Tensor]:
 
 
 LOSS_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: p * counted * scale),
-        "The gradient is the softmax: the target is missing.",
-        "Subtract 1 where the column is the target.",
-    ),
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets) * counted) * scale),
-        "Rows that do not count have a gradient.",
-        "Store 0 where the target is -100.",
-    ),
+    Mistake("wrong-value", _with_gradient(lambda p, targets, counted, scale: p * counted * scale),
+            "The gradient is the softmax: the target is missing.", "Subtract 1 where the column is the target."),
+    Mistake("wrong-value",
+            _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets) * counted) * scale),
+            "Rows that do not count have a gradient.", "Store 0 where the target is -100."),
     Mistake(
         "not-scaled",
         _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted * scale * counted.sum()),
         "The gradient is that of the sum, not of the mean.",
         "Divide by the number of rows that count.",
     ),
-    Mistake(
-        "not-scaled",
-        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted / counted.sum()),
-        "The gradient that comes in was not used.",
-        "Multiply by dloss.",
-    ),
+    Mistake("not-scaled",
+            _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted / counted.sum()),
+            "The gradient that comes in was not used.", "Multiply by dloss."),
     Mistake(
         "not-scaled",
         _with_gradient(
@@ -163,12 +153,9 @@ LOSS_MISTAKES = (
         "The gradient was divided by all rows.",
         "Divide by the number of rows that count.",
     ),
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: (_one_hot(p, targets) - p) * counted * scale),
-        "The sign of the gradient is wrong.",
-        "softmax - 1 at the target, softmax elsewhere.",
-    ),
+    Mistake("wrong-value",
+            _with_gradient(lambda p, targets, counted, scale: (_one_hot(p, targets) - p) * counted * scale),
+            "The sign of the gradient is wrong.", "softmax - 1 at the target, softmax elsewhere."),
     Mistake("wrong-value", _loss(lambda rows, targets: rows.sum()), "The loss is the sum.",
             "Divide by the number of rows whose target is not -100."),
     Mistake("wrong-value", _loss(lambda rows, targets: rows.mean()), "The loss was divided by all rows.",
@@ -189,42 +176,27 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         lesson=find("softmax_backward"),
-        entry="softmax_backward",
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
         inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * dy.double(),
-                "The output is y * dy: the sum over the row is missing.",
-                "Subtract the sum of y * dy from dy before you multiply by y.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * (dy.double() - dy.double().sum(1, keepdim=True)),
-                "The sum adds dy, and not y * dy.",
-                "Add y * dy over the row.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
-                "The mean of y * dy was subtracted, not the sum.",
-                "Do not divide: the weights y add up to 1 already.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: -softmax_backward(y, dy),
-                "The sign is wrong.",
-                "dx = y * (dy - total).",
-            ),
+            Mistake("wrong-value", lambda y, dy: y.double() * dy.double(),
+                    "The output is y * dy: the sum over the row is missing.",
+                    "Subtract the sum of y * dy from dy before you multiply by y."),
+            Mistake("wrong-value", lambda y, dy: y.double() * (dy.double() - dy.double().sum(1, keepdim=True)),
+                    "The sum adds dy, and not y * dy.", "Add y * dy over the row."),
+            Mistake("wrong-value",
+                    lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
+                    "The mean of y * dy was subtracted, not the sum.",
+                    "Do not divide: the weights y add up to 1 already."),
+            Mistake("wrong-value", lambda y, dy: -softmax_backward(y, dy), "The sign is wrong.",
+                    "dx = y * (dy - total)."),
         ),
     ),
     Exercise(
         lesson=find("cross_entropy"),
-        entry="cross_entropy",
         signature="cross_entropy(logits, targets) -> the mean loss in float32, differentiable; a target of -100 does "
         "not count",
         inputs=LOGITS,
@@ -236,7 +208,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("rms_norm_weight_grad"),
-        entry="rms_norm_weight_grad",
         signature="rms_norm_weight_grad(x, dy, rstd) -> the sum over rows of dy * x * rstd in float32, the same bits "
         "on each call, for two matrices with any row strides",
         inputs=matrices(
@@ -250,18 +221,10 @@ EXERCISES = (
         output_dtype=torch.float32,
         same_bits=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda x, dy, rstd: (dy.double() * x.double()).sum(0),
-                "rstd was not used.",
-                "Multiply row i by rstd[i].",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0),
-                "x was not used.",
-                "Multiply dy by x, element by element.",
-            ),
+            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * x.double()).sum(0), "rstd was not used.",
+                    "Multiply row i by rstd[i]."),
+            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0), "x was not used.",
+                    "Multiply dy by x, element by element."),
             overlapping(weight_grad, "x"),
         ),
     ),

@@ -43,7 +43,6 @@ def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
 EXERCISES = (
     Exercise(
         lesson=find("scale_vector"),
-        entry="scale_vector",
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
         inputs=vectors(
             FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
@@ -57,7 +56,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("row_sum"),
-        entry="row_sum",
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
         inputs=matrices(MATRIX),
         reference=lambda x: x.double().sum(1),
@@ -71,7 +69,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("row_max_and_sum"),
-        entry="row_max_and_sum",
         signature="row_max_and_sum(x) -> the maximum of each row and the sum of exp(x - maximum), both in float32, for "
         "a contiguous matrix",
         inputs=replace(
@@ -98,7 +95,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("logsumexp_rows"),
-        entry="logsumexp_rows",
         signature="logsumexp_rows(x) -> the logarithm of the sum of exp of each row in float32, for a contiguous "
         "matrix",
         inputs=rows_of_a_softmax(ROW_VALUES, row_stride=False),
@@ -115,7 +111,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("add_2d"),
-        entry="add_2d",
         signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
         inputs=matrices(*[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2),
         reference=lambda x, y: x.double() + y.double(),
@@ -126,12 +121,9 @@ EXERCISES = (
             Mistake("wrong-value", lambda x, y: x.double(), "The output is x: y was not added.", "Load y, and add it."),
             Mistake("wrong-value", lambda x, y: y.double(), "The output is y: x was not added.", "Load x, and add it."),
             *(
-                Mistake(
-                    "stride-ignored",
-                    compute,
-                    f"{name} was read as if its rows followed each other; it is transposed in memory.",
-                    f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.",
-                )
+                Mistake("stride-ignored", compute,
+                        f"{name} was read as if its rows followed each other; it is transposed in memory.",
+                        f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.")
                 for name, compute in (
                     ("x", lambda x, y: as_if_by_rows(x.double()) + y),
                     ("y", lambda x, y: x + as_if_by_rows(y.double())),

@@ -258,7 +258,6 @@ def online_softmax(x):
 def _softmax(name: str, inputs: Inputs, **more) -> Exercise:
     return Exercise(
         lesson=find(name),
-        entry=name,
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         inputs=inputs,
         reference=reference,

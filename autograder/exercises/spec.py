@@ -6,6 +6,7 @@ JAX case to `judge_calls` as a list of JaxCall (autograder/judge/jax.py).
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -101,6 +102,22 @@ class Mistake:
     known_by_constant: bool = False
 
 
+def wrong_values(*rows: tuple[Callable, str, str]) -> tuple[Mistake, ...]:
+    """Mistakes without a name of their own: what each computes, what that means, and what to try."""
+    return tuple(Mistake("wrong-value", *row) for row in rows)
+
+
+def changed(function: Callable, **new) -> Callable:
+    """`function` of other arguments, by the names of its parameters. A new one may be a function of the old one."""
+    names = tuple(inspect.signature(function).parameters)
+
+    def computed(*given):
+        others = {name: value(given[names.index(name)]) if callable(value) else value for name, value in new.items()}
+        return function(**dict(zip(names, given)) | others)
+
+    return computed
+
+
 @dataclass(frozen=True)
 class Blanks:
     """A kernel with blanks: its solution, and the names whose first assignment the learner writes.
@@ -121,7 +138,8 @@ MAX_COUNTED_COLUMNS = 8192
 
 @dataclass(frozen=True)
 class Exercise:
-    """One graded question. `entry` is the function that the learner defines; `lesson` holds its notebook and points.
+    """One graded question. `lesson` holds its notebook and points. `entry` is the function that the learner defines:
+    the name in front of the signature.
 
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
     kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
@@ -157,7 +175,6 @@ class Exercise:
     """
 
     lesson: Lesson
-    entry: str
     signature: str
     reference: Callable[..., object]
     cases: tuple[Case, ...] = ()
@@ -188,6 +205,10 @@ class Exercise:
     computes: bool = False  # the host may compute with one number for each row, such as the mean of a loss
     same_bits: bool = False  # each call must give the same bits: no atomic addition in floating point
     limit_seconds: float = 10.0  # of computing, for all cases together
+    entry: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "entry", self.signature.partition("(")[0])
 
     def cases_of(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
         """All cases of one judgement."""
