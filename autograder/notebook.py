@@ -204,18 +204,13 @@ def _definitions(text: str) -> list[ast.Module]:
 
 def _nothing_to_judge(exercise, ran: bool) -> Finding:
     if ran:
-        return Finding(
-            "not-attempted",
-            f"The answer cell ran, but it does not define {exercise.entry}.",
-            "The latest run of the answer cell counts. A function of an earlier run is not judged.",
-            f"define {exercise.signature}.",
-        )
-    return Finding(
-        "not-attempted",
-        f"The answer cell of {exercise.name} has not run since this notebook's kernel was started.",
-        "A check judges what ran, not what is written in a cell.",
-        "run the answer cell first (Shift+Enter), then check again.",
-    )
+        return Finding("not-attempted", f"The answer cell ran, but it does not define {exercise.entry}.",
+                       "The latest run of the answer cell counts. A function of an earlier run is not judged.",
+                       f"define {exercise.signature}.")
+    return Finding("not-attempted",
+                   f"The answer cell of {exercise.name} has not run since this notebook's kernel was started.",
+                   "A check judges what ran, not what is written in a cell.",
+                   "run the answer cell first (Shift+Enter), then check again.")
 
 
 def judged(name: str, source: str, say: Callable[[str], None] = lambda words: None) -> Verdict:

@@ -272,12 +272,10 @@ def tuned(configuration) -> Finding | None:
     configuration = {key: int(value) for key, value in configuration.items()}
     block, warps = configuration["BLOCK_SIZE"], configuration["num_warps"]
     if block // (warps * 64) > MOST_PER_LANE:
-        return Finding(
-            "low-occupancy",
-            f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
-            f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
-            advice="divide the row among more warps, or choose a smaller block.",
-        )
+        return Finding("low-occupancy",
+                       f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
+                       f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
+                       advice="divide the row among more warps, or choose a smaller block.")
     try:
         found = compiled("fp16", TUNED_COLUMNS, configuration)
     except (CompileFailed, RuntimeError) as error:
@@ -319,36 +317,28 @@ def _narrow(found: Compiled, configuration: dict) -> Finding | None:
     if not narrow:
         return None
     lane = configuration["BLOCK_SIZE"] // (configuration["num_warps"] * 64)
-    return Finding(
-        "narrow-access",
-        f"{_shown(configuration)}: {' and '.join(narrow)}.",
-        f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
-        "give each lane more elements: fewer warps for the same block.",
-    )
+    return Finding("narrow-access", f"{_shown(configuration)}: {' and '.join(narrow)}.",
+                   f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
+                   "give each lane more elements: fewer warps for the same block.")
 
 
 def _spilling(found: Compiled, configuration: dict) -> Finding | None:
     if not found.spills:
         return None
-    return Finding(
-        "spills",
-        f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
-        "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to memory.",
-        "make each lane hold less: use more warps or fewer stages.",
-    )
+    return Finding("spills", f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
+                   "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to "
+                   "memory.", "make each lane hold less: use more warps or fewer stages.")
 
 
 def _crowded_out(found: Compiled, configuration: dict) -> Finding | None:
     waves = found.occupancy
     if waves >= ASKED_WAVES:
         return None
-    return Finding(
-        "low-occupancy",
-        f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
-        f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
-        f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
-        "make each lane hold less: use more warps or fewer stages.",
-    )
+    return Finding("low-occupancy",
+                   f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
+                   f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
+                   f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
+                   "make each lane hold less: use more warps or fewer stages.")
 
 
 def _shown(configuration: dict) -> str:
