@@ -147,9 +147,7 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
         cell.source = f"from autograder import check\n\n{cell.source.strip()}"
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
-        cell.metadata.nbgrader = NotebookNode(
-            grade_id=cell.id, schema_version=3, task=False, **kind, **points
-        )
+        cell.metadata.nbgrader = NotebookNode(grade_id=cell.id, schema_version=3, task=False, **kind, **points)
 
 
 def _expect_pairs(nb: NotebookNode, script: Path) -> None:

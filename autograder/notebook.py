@@ -113,8 +113,7 @@ def question(verdict: Verdict) -> str:
 
 # execCommand, because navigator.clipboard is missing where a room is opened by http.
 _COPY = (
-    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');"
-    "this.textContent='copied'"
+    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');this.textContent='copied'"
 )
 
 

@@ -115,9 +115,7 @@ class Drawing:
     def line(self, x1, y1, x2, y2, color="currentColor"):
         self._marks.append(f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{color}"/>')
 
-    def cell(
-        self, x, y, width, height, words="", color=None, crossed=False, strong=False, opacity=0.35, note=""
-    ):
+    def cell(self, x, y, width, height, words="", color=None, crossed=False, strong=False, opacity=0.35, note=""):
         """One element or lane; a crossed one must not be touched."""
         opacity = opacity if color and not crossed else 0.0
         line = 3 if strong else 1

@@ -128,9 +128,7 @@ class Progress:
 
     def _repr_html_(self) -> str:
         rows = "".join(self._row(lesson) for lesson in SYLLABUS.values())
-        head = "".join(
-            f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points")
-        )
+        head = "".join(f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points"))
         sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
         about = "".join(f"<p>{html.escape(words)}</p>" for words in self._about())
         return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{about}{sharing}"

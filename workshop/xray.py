@@ -105,9 +105,7 @@ class Report:
         mine, its = self._one(target), other._one(target)
         numbers = {label: (mine.summary().get(label), value) for label, value in its.summary().items()}
         changed = [f"{label}: {old} -> {new}" for label, (old, new) in numbers.items() if old != new]
-        lines = difflib.unified_diff(
-            _instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2
-        )
+        lines = difflib.unified_diff(_instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2)
         return Text("\n".join([*changed, "", *lines]))
 
     def __str__(self) -> str:
@@ -190,9 +188,7 @@ def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> R
 
 
 def _widths(counts: dict[int, int]) -> str:
-    return (
-        ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
-    )
+    return ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
 
 
 def _instructions(isa: str) -> list[str]:

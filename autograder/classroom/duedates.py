@@ -226,9 +226,7 @@ def _penalty(value: object, where: str) -> Penalty:
         return NOTHING if value == "none" else EVERYTHING
     match = _PENALTY.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        raise BadRules(
-            f'{where}: found {value!r}; expected "10% a day", "2 points an hour", "20%", "all" or "none"'
-        )
+        raise BadRules(f'{where}: found {value!r}; expected "10% a day", "2 points an hour", "20%", "all" or "none"')
     period = timedelta(seconds=_UNITS[match[3][0]]) if match[3] else None
     return Penalty(float(match[1]), match[2] == "%", period)
 

@@ -63,9 +63,7 @@ def fused_softmax_kernel(
 def compiled(dtype: str, n_cols: int, configuration: dict[str, int]) -> Compiled:
     """The kernel for contiguous rows of n_cols, for the MI300X. Compiled once per process."""
     pointer = f"*{dtype}"
-    report = xray(
-        fused_softmax_kernel, pointer, pointer, n_cols, n_cols, ROWS, n_cols, targets=TARGET, **configuration
-    )
+    report = xray(fused_softmax_kernel, pointer, pointer, n_cols, n_cols, ROWS, n_cols, targets=TARGET, **configuration)
     return report[TARGET]
 
 

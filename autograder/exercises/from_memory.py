@@ -44,9 +44,7 @@ EXERCISES = (
     Exercise(
         lesson=find("scale_vector"),
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
-        inputs=vectors(
-            FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
-        ),
+        inputs=vectors(FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})),
         reference=lambda x, a: x.double() * a,
         bounds=SCALED,
         mistakes=(
@@ -104,9 +102,7 @@ EXERCISES = (
         mistakes=(
             _sums(lambda x: x.double().exp().sum(1), "Store m + tl.log(s).", "sum of exp"),
             _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
-            _sums(
-                lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"
-            ),
+            _sums(lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"),
         ),
     ),
     Exercise(

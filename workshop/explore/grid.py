@@ -17,9 +17,7 @@ def launch_grid(n: int = 20, block_size: int = 8) -> Explorer:
     if not 1 <= n <= MOST_ELEMENTS:
         raise ValueError(f"n is {n}, but this picture has room for 1 to {MOST_ELEMENTS} elements")
     if block_size not in BLOCK_SIZES:
-        raise ValueError(
-            f"block_size is {block_size}, but this picture knows {', '.join(map(str, BLOCK_SIZES))}"
-        )
+        raise ValueError(f"block_size is {block_size}, but this picture knows {', '.join(map(str, BLOCK_SIZES))}")
     return Explorer(
         _draw_launch_grid,
         {
@@ -41,9 +39,7 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
         f"{count(programs, 'program')} of {count(block_size, 'lane')}: {count(lanes, 'lane')} for "
         f"{count(n, 'element')}, {lanes - n} masked off ({(lanes - n) / lanes:.0%})."
     )
-    chosen = (
-        f"Program {program} has {count(block_size - hidden, 'element')} and {count(hidden, 'masked lane')}."
-    )
+    chosen = f"Program {program} has {count(block_size - hidden, 'element')} and {count(hidden, 'masked lane')}."
 
     left, side, per_line, line_height = 72, 38, 16, 36
     lines = math.ceil(lanes / per_line)

@@ -34,9 +34,7 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     """
     values = np.asarray([1, 2, 0, 3, 4, 1, 6, 2, 5, 0, 7] if row is None else row, dtype=np.float64)
     if values.ndim != 1 or not 1 <= values.size <= LONGEST_ROW:
-        raise ValueError(
-            f"row has shape {list(values.shape)}, but must be one row of 1 to {LONGEST_ROW} numbers"
-        )
+        raise ValueError(f"row has shape {list(values.shape)}, but must be one row of 1 to {LONGEST_ROW} numbers")
     if block < 1:
         raise ValueError(f"block is {block}, but a block has at least one number")
     blocks = math.ceil(values.size / block)
@@ -124,9 +122,7 @@ def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: b
         return "Before the first block: m = −∞, d = 0."
     if step > len(steps):
         last = steps[-1]
-        return (
-            f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
-        )
+        return f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
     now = steps[step - 1]
     if now.m == now.m_old:
         return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum does not change."

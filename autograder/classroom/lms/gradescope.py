@@ -79,9 +79,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes, mode: int = 0o644)
     archive.writestr(entry, content)
 
 
-def grade_folder(
-    release: Path, submission: Path, new_judge: Callable[[], AbstractContextManager] = Judge
-) -> dict:
+def grade_folder(release: Path, submission: Path, new_judge: Callable[[], AbstractContextManager] = Judge) -> dict:
     """The content of results.json for what is in the folder `submission`; `release` has one assignment.
 
     A notebook that cannot be read gets no points and the reason. Raises RuntimeError for a fault of the grader: then
