@@ -128,10 +128,8 @@ def _to_ask(verdict: Verdict) -> str:
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
     from workshop import finish, hints
-    from workshop.insights import INSIGHTS
     from workshop.progress import path, progress
 
-    insight = INSIGHTS.get(verdict.exercise, "")
     following = progress().next(verdict.exercise)
     exercise = find(verdict.exercise)
     here = exercise.notebook
@@ -151,7 +149,8 @@ def _after(verdict: Verdict) -> str:
         f"<pre>{escape(source)}</pre></details>"
         for style, why, source in hints.others(exercise.name)
     )
-    return f"<p>{escape(insight)}</p><p class='next'>{then}</p>{drawn._repr_html_() if drawn else ''}{others}"
+    shown = drawn._repr_html_() if drawn else ""
+    return f"<p>{escape(exercise.lesson.shows)}</p><p class='next'>{then}</p>{shown}{others}"
 
 
 def _judged_in(shell, exercise, shown: Shown) -> Verdict:
