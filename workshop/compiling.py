@@ -215,7 +215,6 @@ def _amd(compiled) -> dict:
         "stores": accesses["store"],
         "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
         "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
-        "llvm_occupancy": number(r"; Occupancy"),
         "isa": isa,
     }
 
@@ -241,7 +240,6 @@ def _nvidia(compiled) -> dict:
         "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
         # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
         "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
-        "llvm_occupancy": None,
         "isa": ptx,
     }
 

@@ -147,14 +147,15 @@ def code(lines: list[str], lit: set[int]) -> str:
     return f'<pre class="walk">{marked}</pre>'
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """An HTML table."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+def table(header: list[str], rows: list[list[str]], align: str = "") -> str:
+    """An HTML table. align: "left", where the page's own style is another."""
+    look = f' style="text-align:{align}"' if align else ""
+    head = "".join(f'<th scope="col"{look}>{escape(cell)}</th>' for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td{look}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def plain_table(header: list[str], rows: list[list[str]]) -> str:
+def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> str:
     """The same table in plain text."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    return "\n".join("  ".join(map(str.rjust, row, widths)) for row in [header, *rows])
+    return "\n".join("  ".join(map(justify, row, widths)).rstrip() for row in [header, *rows])

@@ -16,10 +16,8 @@ def l2_tiles(group: int = 1) -> Explorer:
     """16 × 16 tiles, of which 32 are computed at once, in groups of `group` rows of tiles."""
     return Explorer(
         _draw,
-        {
-            "group": slider("group, rows of tiles", group, GROUPS),
-            "wave": slider("wave", 0, range(DOWN * ACROSS // AT_ONCE), steps=True),
-        },
+        group=slider("group, rows of tiles", group, GROUPS),
+        wave=slider("wave", 0, range(DOWN * ACROSS // AT_ONCE), steps=True),
     )
 
 

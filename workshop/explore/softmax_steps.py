@@ -40,10 +40,8 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     blocks = math.ceil(values.size / block)
     return Explorer(
         lambda without_rescale, step: _draw_online_softmax(values, block, step, not without_rescale),
-        {
-            "without_rescale": switch("without rescale"),
-            "step": slider("step", 0, range(blocks + 2), steps=True),
-        },
+        without_rescale=switch("without rescale"),
+        step=slider("step", 0, range(blocks + 2), steps=True),
     )
 
 
@@ -84,17 +82,10 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     m, d = (now.m, now.d) if now else (-np.inf, 0.0)
     with np.errstate(invalid="ignore"):
         output = np.exp(row - m) / d if dividing else None
+    factor = (lambda s: short(s.rescale)) if rescaling else (lambda s: "left out")
     header = ["block", "m before", "m", "rescale exp(m before − m)", "sum of exp(x − m)", "d"]
     rows = [
-        [
-            str(k),
-            short(s.m_old),
-            short(s.m),
-            short(s.rescale) if rescaling else "left out",
-            short(s.block_sum),
-        ]
-        + [short(s.d)]
-        for k, s in enumerate(done)
+        [str(k), short(s.m_old), short(s.m), factor(s), short(s.block_sum), short(s.d)] for k, s in enumerate(done)
     ]
     what = _step_in_words(step, steps, block, rescaling)
     verdict = _softmax_verdict(output) if dividing else ""
