@@ -14,13 +14,7 @@ from .design import TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
-from .vector_add import EXACT, FACTOR
-
-SCALED = {
-    torch.float32: Bound(4e-7, 1e-44),
-    torch.float16: Bound(1.2e-3, 6e-8),
-    torch.bfloat16: Bound(1.2e-2, 1e-40),
-}
+from .vector_add import EXACT, FACTOR, SCALED_EXACTLY
 
 
 def max_and_sum(x: torch.Tensor, of_max: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -46,7 +40,7 @@ EXERCISES = (
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
         inputs=vectors(FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})),
         reference=lambda x, a: x.double() * a,
-        bounds=SCALED,
+        bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.double(), "The output is x: nothing was scaled.", "Multiply by a."),
             Mistake("wrong-value", lambda x, a: x + float(a), "The output is x + a.", "Multiply."),

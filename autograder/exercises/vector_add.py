@@ -30,7 +30,12 @@ EXACT = {
     torch.float16: Bound(5e-4, 6e-8),
     torch.bfloat16: Bound(8e-3, 1e-40),
 }
-
+# The factor is rounded to the dtype that the kernel multiplies in, and the product once more.
+SCALED_EXACTLY = {
+    torch.float32: Bound(4e-7, 1e-44),
+    torch.float16: Bound(1.2e-3, 6e-8),
+    torch.bfloat16: Bound(1.2e-2, 1e-40),
+}
 
 ADDED = Inputs(
     (TensorArgument(("n",), any_rank=True), TensorArgument(("n",), any_rank=True)),
@@ -102,10 +107,7 @@ FACTOR = Number(
     ),
 )
 SCALED = Inputs(
-    (
-        TensorArgument(("rows", "columns"), row_stride=True),
-        FACTOR,
-    ),
+    (TensorArgument(("rows", "columns"), row_stride=True), FACTOR),
     (rows("rows"), columns("columns")),
     tuple(EXACT),
     (NORMAL, of_all_sizes(), with_special_ones(math.inf, -math.inf, math.nan)),
@@ -177,12 +179,7 @@ EXERCISES = (
         inputs=SCALED,
         reference=lambda x, a: x.double() * a,
         remark=_copied,
-        # a is rounded to the dtype that the kernel multiplies in, and the product once more
-        bounds={
-            torch.float32: Bound(4e-7, 1e-44),
-            torch.float16: Bound(1.2e-3, 6e-8),
-            torch.bfloat16: Bound(1.2e-2, 1e-40),
-        },
+        bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
             Mistake("wrong-value", lambda x, a: x + a, "The output is x + a.", "The exercise asks for a * x."),
