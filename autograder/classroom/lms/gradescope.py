@@ -28,7 +28,10 @@ from ..submission import exercise_of, grade_id, is_check
 
 STUDENT = "submission"
 ROOT = Path(__file__).resolve().parents[3]
-_PACKED = ("autograder/**/*.py", "workshop/**/*.py", "workshop/*.toml", "workshop/hints/*.md")
+_PACKED = (
+    "autograder/**/*.py", "autograder/panel.html", "autograder/panel.css", "workshop/**/*.py", "workshop/*.css",
+    "workshop/*.toml", "workshop/hints/*.md",
+)  # fmt: skip
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 _SETUP = """\
 #!/usr/bin/env bash
