@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 
+from workshop.notebook import interactive_shell
+
 from . import answer, panel, session, yours
 from .box import BoxError, lockdown
 from .exercises import EXERCISES, UnknownExercise, find
@@ -58,7 +60,7 @@ def check(name: str) -> Verdict | None:
     except UnknownExercise as error:
         print(error)
         return None
-    shell = _notebook()
+    shell = interactive_shell()
     shown = Shown(name) if shell else None
     try:
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
@@ -133,7 +135,7 @@ def _after(verdict: Verdict) -> str:
     following = progress().next(verdict.exercise)
     exercise = find(verdict.exercise)
     here = exercise.notebook
-    function = _notebook().user_ns.get(exercise.entry)
+    function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
         then = "Every exercise of the course is passed."
@@ -258,7 +260,7 @@ def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
 
 def warm_up() -> None:
     """Starts the box and tests it with known answers while the learner reads, so that the first check is fast."""
-    if shell := _notebook():
+    if shell := interactive_shell():
         _watched(shell)
     judge().start()
     threading.Thread(target=_prove, daemon=True).start()
@@ -294,16 +296,6 @@ def _script_source(entry: str) -> str:
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     text = "".join(linecache.getlines(script)) if script else ""
     return answer.from_history([text], [entry])
-
-
-def in_notebook() -> bool:
-    return _notebook() is not None
-
-
-def _notebook():
-    """The interactive shell, if this is one."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython else None
 
 
 def _remember(verdict: Verdict):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from workshop.machine import VENDORS, Machine, Node, probe
+from workshop.notebook import in_notebook
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
@@ -63,10 +64,8 @@ def doctor(machine: Machine | None = None) -> Findings:
 @contextlib.contextmanager
 def _looking() -> Iterator[None]:
     """Says in a notebook, and in a terminal, that something happens. It goes when that is over."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    if getattr(shell, "kernel", None):
-        handle = ipython.display.display({"text/plain": LOOKING}, raw=True, display_id=True)
+    if in_notebook():
+        handle = sys.modules["IPython"].display.display({"text/plain": LOOKING}, raw=True, display_id=True)
         yield
         handle.update({"text/html": ""}, raw=True)
     elif sys.stderr.isatty():

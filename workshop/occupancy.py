@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from workshop.device import DeviceFacts
+from workshop.words import count
 
 EXECUTION_UNITS = 4  # SIMD units per compute unit
 
@@ -47,9 +48,9 @@ class Occupancy(int):
         """Where the number comes from, in one sentence per step."""
         by_lds = "no LDS is used" if self.workgroups_by_lds is None else f"LDS has room for {self.workgroups_by_lds}"
         return (
-            f"{self.vgprs_allocated} vector registers per wave leave room for {_count(self.waves_by_vgprs, 'wave')} on "
-            f"an execution unit, which is {_count(self.workgroups_by_vgprs, 'workgroup')} on a compute unit; {by_lds}. "
-            f"So {_count(self.workgroups, 'workgroup')} can run at once: {_count(int(self), 'wave')} per execution "
+            f"{self.vgprs_allocated} vector registers per wave leave room for {count(self.waves_by_vgprs, 'wave')} on "
+            f"an execution unit, which is {count(self.workgroups_by_vgprs, 'workgroup')} on a compute unit; {by_lds}. "
+            f"So {count(self.workgroups, 'workgroup')} can run at once: {count(int(self), 'wave')} per execution "
             f"unit, limited by {self.limiter}."
         )
 
@@ -109,5 +110,3 @@ def programs_by_resource(
     return {name: (need, has, has // need if need else math.inf) for name, (need, has) in needs.items()}
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -18,8 +18,9 @@ class Lesson:
     shows: str = ""
 
 
-_LESSONS = tomllib.loads(Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8"))
-SYLLABUS = {name: Lesson(name, notebook, **about) for notebook, own in _LESSONS.items() for name, about in own.items()}
+_TOLD = tomllib.loads(Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8"))
+LESSONS = {notebook: list(own) for notebook, own in _TOLD.items()}  # lesson -> its exercises
+SYLLABUS = {name: Lesson(name, notebook, **about) for notebook, own in _TOLD.items() for name, about in own.items()}
 
 
 def find(name: str) -> Lesson:

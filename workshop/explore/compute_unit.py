@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from workshop.explore.controls import Explorer, choice, slider
-from workshop.explore.words import count
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS
 from workshop.occupancy import occupancy as waves_per_unit
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
+from workshop.words import count
 
 VGPRS = (24, 64, 65, 72, 80, 96, 128, 129, 168, 170, 176, 256, 512)  # 8 waves fit up to 64, 7 up to 72, and so on
 LDS = (0, 8192, 16384, 32768, 65536, 163840)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workshop.explore.controls import Explorer, slider
-from workshop.explore.words import count
 from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, paragraph
+from workshop.words import count
 
 DOWN = ACROSS = 16  # tiles of c
 AT_ONCE = 32  # programs that run together

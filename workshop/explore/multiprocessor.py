@@ -6,9 +6,9 @@ import math
 
 from workshop.device import KNOWN_DEVICES
 from workshop.explore.controls import Explorer, choice, slider
-from workshop.explore.words import count
 from workshop.occupancy import programs_by_resource
 from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, paragraph
+from workshop.words import count
 
 GPUS = {"H200": "NVIDIA H200", "MI300X": "AMD Instinct MI300X"}
 MOST_DRAWN = 64  # programs in a bar; more are drawn as one

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workshop.explore.controls import Explorer, slider, switch
-from workshop.explore.words import short
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, code, paragraph, plain_table, table
+from workshop.words import short
 
 LONGEST_ROW = 16
 # In the lesson's symbols, not in Triton: two of these lines are blanks of the quiz below this picture.

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from workshop.backend import interpreting
-from workshop.explore.words import times
 from workshop.picture import READ, WIDTH, WRITE, WRONG, Drawing, Picture, paragraph
 from workshop.traffic import count_bytes
+from workshop.words import times
 
 GRID_COLUMNS, GRID_ROWS = 32, 16
 

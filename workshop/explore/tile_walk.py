@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workshop.explore.controls import Explorer, slider
-from workshop.explore.words import count
 from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, paragraph
+from workshop.words import count
 
 M, N, K, BLOCK = 4, 6, 11, 4  # rows of a, columns of b, the side that they share, and the part of a step
 LINES = (
