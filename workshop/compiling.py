@@ -190,6 +190,8 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
 def facts(compiled, target: str) -> dict:
     """The fields of xray.Compiled that the compiler's output tells."""
     found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)
+    about = compiled.metadata  # the ISA's own field for shared memory is 0: Triton asks for LDS at the launch
+    found |= {"num_warps": about.num_warps, "shared": about.shared}
     return found | {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
 
 
@@ -204,12 +206,9 @@ def _amd(compiled) -> dict:
     for kind, size, times in AMD_ACCESS.findall(isa):
         accesses[kind][WIDTHS[size] * int(times or 1)] += 1
     return {
-        "num_warps": compiled.metadata.num_warps,
-        "registers": None,
         "vgprs": number(r"\.vgpr_count"),
         "agprs": number(r"\.agpr_count"),
         "sgprs": number(r"\.sgpr_count"),
-        "shared": compiled.metadata.shared,  # the ISA's own field is 0: Triton asks for LDS at the launch
         "spills": number(r"\.vgpr_spill_count"),
         "loads": accesses["load"],
         "stores": accesses["store"],
@@ -228,12 +227,7 @@ def _nvidia(compiled) -> dict:
         accesses["ld"][8 * int(size, 0)] += 1
     registers, spills = _resource_usage(compiled.asm["cubin"])
     return {
-        "num_warps": compiled.metadata.num_warps,
         "registers": registers,
-        "vgprs": None,
-        "agprs": None,
-        "sgprs": None,
-        "shared": compiled.metadata.shared,
         "spills": spills,
         "loads": accesses["ld"],
         "stores": accesses["st"],

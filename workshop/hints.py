@@ -17,13 +17,13 @@ RUNGS = ("Concept", "Documentation", "Pseudo-formula", "Code")
 HONEST_TRIES = 3  # failed checks after which the solution opens
 
 
-def ladder(name: str) -> list[tuple[str, str]]:
+def ladder(name: str, folder: Path | None = None) -> list[tuple[str, str]]:
     """The hints of an exercise, (title, Markdown) each, from concept to code; empty when it has none.
 
     Raises ValueError for an unknown exercise.
     """
     syllabus.find(name)
-    file = FOLDER / f"{name}.md"
+    file = (folder or FOLDER) / f"{name}.md"
     if not file.exists():
         return []
     parts = re.split(r"^## +(.+)$", file.read_text(encoding="utf-8"), flags=re.M)

@@ -18,7 +18,7 @@ __all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 TARGETS = ("gfx942",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """One kernel compiled for one target.
 
@@ -30,10 +30,10 @@ class Compiled:
     kernel: str
     target: str
     num_warps: int
-    registers: int | None
-    vgprs: int | None
-    agprs: int | None
-    sgprs: int | None
+    registers: int | None = None
+    vgprs: int | None = None
+    agprs: int | None = None
+    sgprs: int | None = None
     shared: int
     spills: int | None
     loads: dict[int, int]
