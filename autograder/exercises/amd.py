@@ -12,7 +12,6 @@ import triton
 import triton.language as tl
 
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
-from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
 from ..text import many
@@ -349,7 +348,6 @@ def _once(arguments) -> tuple:
 
 EXERCISES = (
     Exercise(
-        lesson=find("read_the_isa"),
         kind="value",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
         cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
@@ -360,7 +358,6 @@ EXERCISES = (
         untold=True,
     ),
     Exercise(
-        lesson=find("occupancy"),
         kind="value",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
         inputs=OCCUPANCY_INPUTS,
@@ -369,7 +366,6 @@ EXERCISES = (
         explain=_by_limit,
     ),
     Exercise(
-        lesson=find("tune_for_mi300x"),
         kind="value",
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
         cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),

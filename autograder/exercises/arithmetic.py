@@ -288,7 +288,6 @@ LAUNCH_MISTAKES = wrong_values(
 
 EXERCISES = (
     Exercise(
-        lesson=find("bytes_moved"),
         kind="value",
         signature="bytes_moved(m, n, element_size) -> dict(torch_read, torch_written, fused_read, fused_written)",
         inputs=BYTES_INPUTS,

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import torch
 
-from workshop.syllabus import find
-
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, NEAR_1, SUMS, matrices, overlapping
@@ -175,7 +173,6 @@ def _activations(sizes, kind, dtype, generator):
 
 EXERCISES = (
     Exercise(
-        lesson=find("softmax_backward"),
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
         inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
         reference=softmax_backward,
@@ -196,7 +193,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("cross_entropy"),
         signature="cross_entropy(logits, targets) -> the mean loss in float32, differentiable; a target of -100 does "
         "not count",
         inputs=LOGITS,
@@ -207,7 +203,6 @@ EXERCISES = (
         mistakes=LOSS_MISTAKES,
     ),
     Exercise(
-        lesson=find("rms_norm_weight_grad"),
         signature="rms_norm_weight_grad(x, dy, rstd) -> the sum over rows of dy * x * rstd in float32, the same bits "
         "on each call, for two matrices with any row strides",
         inputs=matrices(

@@ -8,7 +8,6 @@ from collections.abc import Callable
 import torch
 
 from workshop.stand_in import PROPERTIES
-from workshop.syllabus import find
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
@@ -253,7 +252,6 @@ def _programs_for(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
 
 EXERCISES = (
     Exercise(
-        lesson=find("weighted_sum"),
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
         inputs=Inputs(
             (TensorArgument(("rows",), **NEAR_1), TensorArgument(("rows", "columns"), **NEAR_1)),
@@ -272,7 +270,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("decode_scores"),
         signature="decode_scores(q, k) -> q·k / sqrt(d) in float32, (h, t), for q (h, d) and k (h, t, d)",
         inputs=_inputs(QUERY, CACHE, together=lambda *how: _cache(*how)[:2]),
         reference=decode_scores,
@@ -281,7 +278,6 @@ EXERCISES = (
         mistakes=SCORE_MISTAKES,
     ),
     Exercise(
-        lesson=find("decode_attention"),
         signature="decode_attention(q, k, v) -> softmax(q·k / sqrt(d)) v, (h, d), for q (h, d), k and v (h, t, d)",
         inputs=_inputs(QUERY, CACHE, CACHE),
         reference=decode_attention,
@@ -291,7 +287,6 @@ EXERCISES = (
         limit_seconds=20.0,  # a right answer may take the tokens of the longest cache one by one
     ),
     Exercise(
-        lesson=find("split_decode_attention"),
         signature="split_decode_attention(q, k, v) -> the same, with a long cache split over the programs of a device",
         # neither heads nor parts of d make many programs
         inputs=_inputs(QUERY, CACHE, CACHE, more=({"heads": 1, "tokens": LONG + 104, "d": 32},)),
@@ -304,7 +299,6 @@ EXERCISES = (
         limit_seconds=20.0,  # two kernels, compiled for many lengths of parts
     ),
     Exercise(
-        lesson=find("int8_decode_attention"),
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
         inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised, values=(PLAIN,)),
         reference=int8_decode_attention,
@@ -323,7 +317,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("paged_decode_attention"),
         signature="paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> (b, h, d), for q (b, h, d), "
         "pages (p, page, h, d), block_table (b, most) and lengths (b,) in int32",
         inputs=PAGED,

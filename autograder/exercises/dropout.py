@@ -291,7 +291,6 @@ _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
 
 EXERCISES = (
     Exercise(
-        lesson=find("leaky_dropout"),
         signature="leaky_dropout(x, p, seed) -> JAX array of x's shape and dtype",
         cases=(
             _REPEAT,

@@ -2,8 +2,6 @@
 
 import torch
 
-from workshop.syllabus import find
-
 from .design import Dimension, Inputs, Level, Number, between, fixed
 from .spec import Bound, Exercise, Mistake
 
@@ -17,7 +15,6 @@ def _reference(n: int) -> torch.Tensor:
 
 EXERCISES = (
     Exercise(
-        lesson=find("first_kernel"),
         signature="first_kernel(n) -> int32 tensor of n program ids",
         inputs=Inputs((Number("n"),), (SIZES,), first=({"n": 7}, {"n": 100}), large="n", named=lambda n: f"n = {n}"),
         reference=_reference,

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import torch
 
-from workshop.syllabus import find
-
 from .cases import as_if_by_rows
 from .design import TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
@@ -36,7 +34,6 @@ def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
 
 EXERCISES = (
     Exercise(
-        lesson=find("scale_vector"),
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
         inputs=vectors(FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})),
         reference=lambda x, a: x.double() * a,
@@ -47,7 +44,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("row_sum"),
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
         inputs=matrices(MATRIX),
         reference=lambda x: x.double().sum(1),
@@ -60,7 +56,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("row_max_and_sum"),
         signature="row_max_and_sum(x) -> the maximum of each row and the sum of exp(x - maximum), both in float32, for "
         "a contiguous matrix",
         inputs=replace(
@@ -86,7 +81,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("logsumexp_rows"),
         signature="logsumexp_rows(x) -> the logarithm of the sum of exp of each row in float32, for a contiguous "
         "matrix",
         inputs=rows_of_a_softmax(ROW_VALUES, row_stride=False),
@@ -100,7 +94,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("add_2d"),
         signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
         inputs=matrices(*[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2),
         reference=lambda x, y: x.double() + y.double(),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 import torch
 
 from workshop.executor.formats import tf32
-from workshop.syllabus import find
 
 from .cases import as_if_by_rows
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
@@ -267,7 +266,6 @@ LAYER = _together(
 
 EXERCISES = (
     Exercise(
-        lesson=find("tile_dot"),
         signature="tile_dot(a, b) -> the product in float32, for contiguous a (m, k) and b (k, n), m and n at most 64",
         inputs=_inputs(
             A, B, sides=SMALL_SIDE, together=PAIR,
@@ -293,7 +291,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("matmul"),
         signature="matmul(a, b) -> the product, contiguous, for a (m, k) and b (k, n) with any strides",
         inputs=_inputs(*STRIDED, together=PAIR, first=({"m": 100, "n": 72, "k": 130},)),
         reference=matmul,
@@ -309,7 +306,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("swizzle"),
         kind="value",
         signature="swizzle(pid, num_m, num_n, group) -> pid_m, pid_n",
         inputs=SWIZZLE,
@@ -317,7 +313,6 @@ EXERCISES = (
         mistakes=SWIZZLE_MISTAKES,
     ),
     Exercise(
-        lesson=find("linear_gelu"),
         signature="linear_gelu(x, w, b) -> gelu(x wᵀ + b), the exact one with erf, for x (m, k), w (n, k) and b (n,)",
         inputs=_inputs(
             A, TensorArgument(("n", "k")), TensorArgument(("n",)), together=LAYER,
@@ -349,7 +344,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("skinny_matmul"),
         signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k), m <= 16, and w (k, n)",
         inputs=_inputs(
             A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE,

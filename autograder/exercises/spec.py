@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 
 from workshop.hints import answer_cell
-from workshop.syllabus import Lesson
+from workshop.syllabus import Lesson, find
 
 from ..verdict import Finding
 from .cases import FAR, Case
@@ -138,8 +138,9 @@ MAX_COUNTED_COLUMNS = 8192
 
 @dataclass(frozen=True)
 class Exercise:
-    """One graded question. `lesson` holds its notebook and points. `entry` is the function that the learner defines:
-    the name in front of the signature.
+    """One graded question. `entry` is the function that the learner defines: the name in front of the signature.
+
+    lesson: its notebook and points; if it is left out, it is the exercise of the syllabus that has the function's name.
 
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
     kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
@@ -174,9 +175,9 @@ class Exercise:
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
 
-    lesson: Lesson
     signature: str
     reference: Callable[..., object]
+    lesson: Lesson | None = None
     cases: tuple[Case, ...] = ()
     inputs: Inputs | None = None
     large: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
@@ -209,6 +210,7 @@ class Exercise:
 
     def __post_init__(self):
         object.__setattr__(self, "entry", self.signature.partition("(")[0])
+        object.__setattr__(self, "lesson", self.lesson or find(self.entry))
 
     def cases_of(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
         """All cases of one judgement."""

@@ -131,7 +131,6 @@ def overlapping(compute: Callable, what: str) -> Mistake:
 
 EXERCISES = (
     Exercise(
-        lesson=find("outer_add"),
         signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
         inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, y: x.double()[:, None] + y.double(),
@@ -146,7 +145,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("row_bias"),
         signature="row_bias(x, b) -> x + b in each row, for a matrix with any row stride and a vector",
         inputs=matrices(MATRIX, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, b: x.double() + b.double(),
@@ -162,7 +160,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("transpose"),
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
         inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().t(),
@@ -176,7 +173,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("column_sum"),
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
         inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().sum(0),
@@ -189,7 +185,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("gather_rows"),
         signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
         inputs=matrices(MATRIX, INDEX, together=_gathered, large="picked"),
         reference=lambda table, index: table.double()[index],
