@@ -223,4 +223,4 @@ EXERCISES = (
             overlapping(weight_grad, "x"),
         ),
     ),
-)
+)  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from workshop.stand_in import PROPERTIES
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, changed
 from .tiles import COLUMNS, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
@@ -181,6 +181,10 @@ def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.T
     return output
 
 
+def _pages_in_their_order(q, k, v, table, lengths):
+    return paged_decode_attention(q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths)
+
+
 SCORE_MISTAKES = (
     Mistake("not-scaled", lambda q, k: decode_scores(q, k) * math.sqrt(k.shape[-1]),
             "The scores are √d times too large: they were not divided by √d.",
@@ -188,7 +192,7 @@ SCORE_MISTAKES = (
     Mistake("not-scaled", lambda q, k: decode_scores(q, k) / math.sqrt(k.shape[-1]),
             "The scores are √d times too small: they were divided by d.",
             "Divide by the root of d: multiply by d ** -0.5, once."),
-)
+)  # fmt: skip
 
 
 def _with_scores(change: Callable) -> Callable:
@@ -228,7 +232,7 @@ ATTENTION_MISTAKES = (
             "The sum is rescaled, and the vector acc is not.", "Multiply acc by the same exp(m - m_new) as s."),
     Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=False),
             "The vector acc is rescaled, and the sum is not.", "Multiply s by the same exp(m - m_new) as acc."),
-)
+)  # fmt: skip
 
 
 def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.Tensor:
@@ -305,11 +309,9 @@ EXERCISES = (
         bounds=BOUNDS,
         reads_per_element=2,
         mistakes=(
-            Mistake("not-scaled",
-                    lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, torch.ones_like(k_scale), v, v_scale),
+            Mistake("not-scaled", changed(int8_decode_attention, k_scale=torch.ones_like),
                     "The scores lack the scales of the keys.", "Multiply score i by k_scale[h, i]."),
-            Mistake("not-scaled",
-                    lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, k_scale, v, torch.ones_like(v_scale)),
+            Mistake("not-scaled", changed(int8_decode_attention, v_scale=torch.ones_like),
                     "The output lacks the scales of the values.",
                     "Multiply weight i by v_scale[h, i], where it meets the values. The sum s has no scale."),
             Mistake("wrong-value", lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
@@ -323,14 +325,8 @@ EXERCISES = (
         reference=paged_decode_attention,
         bounds=BOUNDS,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda q, k, v, table, lengths: paged_decode_attention(
-                    q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths
-                ),
-                "The pages were read in their order in memory.",
-                "Page i of a request is block_table[request, i].",
-            ),
+            Mistake("wrong-value", _pages_in_their_order, "The pages were read in their order in memory.",
+                    "Page i of a request is block_table[request, i]."),
         ),
     ),
-)
+)  # fmt: skip

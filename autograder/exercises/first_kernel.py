@@ -32,4 +32,4 @@ EXERCISES = (
         programs_at_least=lambda n: n,
         fill=-1.0,
     ),
-)
+)  # fmt: skip

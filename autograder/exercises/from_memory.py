@@ -115,4 +115,4 @@ EXERCISES = (
             ),
         ),
     ),
-)
+)  # fmt: skip

@@ -11,7 +11,7 @@ from workshop.executor.formats import tf32
 
 from .cases import as_if_by_rows
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
-from .spec import Blanks, Bound, Exercise, Mistake, Sums
+from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
 # The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
 STORED = {
@@ -150,29 +150,16 @@ SWIZZLE_MISTAKES = (
     Mistake("wrong-value", _in_group(lambda within, height, num_n: (within // num_n, within % num_n)),
             "Inside a group the programs go row by row: then groups change nothing.",
             "Inside a group go down the column first: the row changes with each program."),
-    Mistake("wrong-value", lambda pid, num_m, num_n, group: swizzle(pid, num_m, num_n, group)[::-1],
+    Mistake("wrong-value", lambda *at: swizzle(*at)[::-1],
             "Row and column changed places.", "Return pid_m, the row of tiles, first."),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (
-            pid // (group * num_n) * group + pid % (group * num_n) % group,
-            pid % (group * num_n) // group,
-        ),
-        "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
-        "The last group has min(num_m - first_m, group) rows.",
-    ),
+    Mistake("wrong-value", changed(swizzle, num_m=1 << 30),
+            "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
+            "The last group has min(num_m - first_m, group) rows."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: swizzle(pid, num_n, num_m, group)[::-1],
             "The groups are columns of tiles, not rows.", "A group has `group` rows of tiles and all num_n columns."),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (
-            swizzle(pid, num_m, num_n, group)[0] - pid // (group * num_n) * group,
-            swizzle(pid, num_m, num_n, group)[1],
-        ),
-        "Each group begins at row 0 again.",
-        "Add the first row of the group.",
-    ),
-)
+    Mistake("wrong-value", lambda *at: (swizzle(*at)[0] % at[-1], swizzle(*at)[1]),
+            "Each group begins at row 0 again.", "Add the first row of the group."),
+)  # fmt: skip
 
 
 def _rounded(compute: Callable) -> Mistake:
@@ -325,7 +312,7 @@ EXERCISES = (
         limit_seconds=20.0,
         mistakes=(
             Mistake("wrong-value", linear, "That is x wᵀ + b: gelu is missing.", "Apply gelu to acc before the store."),
-            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)), "b was not added.",
+            Mistake("wrong-value", changed(linear_gelu, b=torch.zeros_like), "b was not added.",
                     "Load b for the columns of the tile, and add b[None, :] before gelu."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)) + b,
                     "b was added after gelu.", "Add b to acc, then apply gelu."),

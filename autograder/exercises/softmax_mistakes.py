@@ -159,4 +159,4 @@ MISTAKES = (
     Mistake("wrong-value", lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
             "The exponentials have base 2: tl.exp2(x) is 2 to the power of x.",
             "Use tl.exp, or exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634."),
-)
+)  # fmt: skip

@@ -95,7 +95,7 @@ _ADD_MISTAKES = (
     Mistake("wrong-program-id", lambda x, y, block: (x + y).flatten()[torch.arange(x.numel()) % block].reshape(x.shape),
             "Every block holds the sums of the first block.",
             "Offsets start at pid * BLOCK_SIZE, for the loads and for the store."),
-)
+)  # fmt: skip
 
 
 LARGEST_FACTOR = 12  # as a power of two
@@ -188,4 +188,4 @@ EXERCISES = (
                     "that of a column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),
         ),
     ),
-)
+)  # fmt: skip
