@@ -116,9 +116,13 @@ def decode_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return torch.einsum("hd,htd->ht", q.double(), k.double()) / math.sqrt(k.shape[-1])
 
 
+def _mixed(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("ht,htd->hd", weights, v.double())
+
+
 def decode_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Attention of one query for each head: softmax of the scores times v. → (h, d), float64."""
-    return torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), v.double())
+    return _mixed(decode_scores(q, k).softmax(-1), v)
 
 
 def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -199,8 +203,7 @@ def _with_scores(change: Callable) -> Callable:
     """Attention with other scores: change(scores, d)."""
 
     def computed(q, k, v):
-        scores = change(decode_scores(q, k), k.shape[-1])
-        return torch.einsum("ht,htd->hd", scores.softmax(-1), v.double())
+        return _mixed(change(decode_scores(q, k), k.shape[-1]).softmax(-1), v)
 
     return computed
 
@@ -215,16 +218,11 @@ ATTENTION_MISTAKES = (
     Mistake("wrong-value", lambda q, k, v: v.double().mean(1),
             "The output is the mean of the values: every token has the same weight.",
             "The weight of a token is exp(score - maximum)."),
-    Mistake("wrong-value", lambda q, k, v: torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), k.double()),
+    Mistake("wrong-value", lambda q, k, v: decode_attention(q, k, k),
             "The weights mix the keys, not the values.", "Load the values with v_ptr and the strides of v."),
-    Mistake(
-        "not-normalised",
-        lambda q, k, v: torch.einsum(
-            "ht,htd->hd", (decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v.double()
-        ),
-        "The sum of the weights is missing: acc was stored as it is.",
-        "Store acc / s.",
-    ),
+    Mistake("not-normalised",
+            lambda q, k, v: _mixed((decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v),
+            "The sum of the weights is missing: acc was stored as it is.", "Store acc / s."),
     Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=True),
             "The sum and the vector still belong to older maxima.",
             "When the maximum grows, multiply s and acc by exp(m - m_new)."),
@@ -244,7 +242,7 @@ def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.T
         m_new = torch.maximum(m, x.amax(1))
         rescale, weights = torch.exp(m - m_new), torch.exp(x - m_new[:, None])
         s = (s if of_sum else s * rescale) + weights.sum(1)
-        acc = (acc if of_acc else acc * rescale[:, None]) + torch.einsum("ht,htd->hd", weights, values)
+        acc = (acc if of_acc else acc * rescale[:, None]) + _mixed(weights, values)
         m = m_new
     return acc / s[:, None]
 
