@@ -5,9 +5,9 @@ __all__ = ["check"]
 
 def __getattr__(name: str):
     if name == "check":
-        from .notebook import check, in_notebook, warm_up
+        from .notebook import check, interactive_shell, warm_up
 
-        if in_notebook():
+        if interactive_shell():
             warm_up()
         return check
     raise AttributeError(f"module 'autograder' has no attribute {name!r}")

@@ -245,11 +245,7 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
     stored = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         stored = {"*"}
-    if (
-        found.is_definition
-        or isinstance(node, ast.Assign)
-        or (isinstance(node, ast.AnnAssign) and node.value)
-    ):
+    if found.is_definition or isinstance(node, ast.Assign) or (isinstance(node, ast.AnnAssign) and node.value):
         found.binds = stored
     elif not isinstance(node, ast.Delete):
         found.rebinds = stored | set(_completed(node))

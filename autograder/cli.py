@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
+import contextlib
 import gc
 import io
 import json
@@ -14,11 +15,13 @@ import sys
 from pathlib import Path
 
 from .classroom import interrupt
-from .classroom.commands import CLASS_COMMANDS, JUDGING, REPORTS, add_options
+from .classroom.commands import COMMANDS, TRUST
 from .text import visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 UNREAD = 141  # as a shell says that SIGPIPE ended a command
+# Errors whose message is one line for the caller.
+ONE_LINE = {"CallError", "BoxError", "CourseError", "UnknownExercise", "JaxMissing", "BadEdit", "BuildError"}
 
 
 class CallError(Exception):
@@ -41,13 +44,15 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read the output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python writes at its end goes nowhere
         return UNREAD
-    except CallError as error:
-        print(f"autograder: {visible(error)}", file=sys.stderr)
+    except Exception as error:
+        if not (told := _told(error, options)):
+            raise
+        print(f"autograder: {visible(told)}", file=sys.stderr)
         return CALL_WRONG
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
         kept = "; finished grades are kept, and the same command goes on from here"
-        print(f"autograder: stopped{kept if options.command in CLASS_COMMANDS else ''}", file=sys.stderr)
+        print(f"autograder: stopped{kept if options.command in COMMANDS else ''}", file=sys.stderr)
         return interrupt.STOPPED
 
 
@@ -60,7 +65,6 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("file", type=Path)
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.add_argument("--seed", type=int, help="draw the inputs of an earlier run again")
-    _trust(check)
     check.set_defaults(run=_check)
 
     watch = commands.add_parser("watch", help="check a Python file each time it is saved, exercise after exercise")
@@ -78,51 +82,43 @@ def _parser() -> argparse.ArgumentParser:
     selftest.add_argument(
         "--workers", "--jobs", type=int, help="judges side by side (default: one per core, at most 8)"
     )
-    _trust(selftest)
     selftest.set_defaults(run=_selftest)
 
     prove = commands.add_parser("prove", help="judge known answers: can this installation judge?")
-    _trust(prove)
     prove.set_defaults(run=_prove)
 
     build = commands.add_parser("build", help="write notebooks/ from solutions/")
     build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
     build.set_defaults(run=_build)
 
-    for name, words in CLASS_COMMANDS.items():
-        command = commands.add_parser(name, help=words)
-        add_options(command, name)
-        if name in JUDGING:
-            _trust(command)
+    for command in (check, selftest, prove):
+        command.add_argument(TRUST[0], **TRUST[1])
+    for name, of_a_class in COMMANDS.items():
+        command = commands.add_parser(name, help=of_a_class.help)
+        of_a_class.add_to(command)
         command.set_defaults(run=_course_command)
     return parser
 
 
-def _trust(command: argparse.ArgumentParser):
-    command.add_argument(
-        "--trust-submissions",
-        action="store_true",
-        help="run without confinement: only for code that is your own",
-    )
+def _told(error: Exception, options) -> str:
+    """The line for an error that the call, or this machine, is the cause of; "" for any other one."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}  # by their names: nothing is imported for an error
+    if isinstance(error, OSError) and options.command in COMMANDS:  # a full disk does not say where it is
+        return f"{error.filename or options.course}: {error.strerror or error}"
+    if "Unconfined" in kinds:
+        return f"cannot confine answers here: {error}. If they are all your own: --trust-submissions"
+    return str(error) if kinds & ONE_LINE else ""
 
 
 # -- check -------------------------------------------------------------------------------------------------------
 
 
 def _check(options) -> int:
-    from .box import BoxError, lockdown, started_early
+    from .box import started_early
 
-    early = None
-    try:
-        early = started_early(confine=not options.trust_submissions)
+    early = started_early(options.confine)
+    with contextlib.closing(early) if early else contextlib.nullcontext():
         verdict = _verdict(options, early)
-    except BoxError as error:
-        raise CallError(str(error)) from None
-    except lockdown.Unconfined as error:
-        raise CallError(f"cannot confine the answer here: {error}. If it is yours: --trust-submissions") from None
-    finally:
-        if early:
-            early.close()
     said = visible_json(verdict.to_json())
     print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
     return PASSED if verdict.passed else NOT_PASSED
@@ -132,15 +128,12 @@ def _watch(options) -> int:
     if options.file.suffix != ".py":
         raise CallError(f"{options.file.name} is no .py file; expected a Python file, which may be new")
     print("Starting …", flush=True)
-    from .exercises import UnknownExercise
     from .watch import watch
 
     try:
         watch(options.file, options.exercise)
     except KeyboardInterrupt:  # the usual end
         print()
-    except UnknownExercise as error:
-        raise CallError(str(error)) from None
     except OSError as error:
         raise CallError(f"cannot use {options.file}: {error.strerror}; expected a Python file") from None
     return PASSED
@@ -148,20 +141,13 @@ def _watch(options) -> int:
 
 def _verdict(options, early):
     """The judge's verdict on the file of a call. The modules that import torch are imported here."""
-    from .exercises import UnknownExercise, find
+    from .exercises import find
     from .judge import Judge
-    from .judge.jax import JaxMissing
 
-    try:
-        exercise = find(options.exercise)
-    except UnknownExercise as error:
-        raise CallError(str(error)) from None
+    exercise = find(options.exercise)
     source = _read_answer(options.file, exercise)
-    try:
-        with Judge(confine=not options.trust_submissions, early=early) as judge:
-            return judge.judge(exercise.name, source, options.seed)
-    except JaxMissing as error:
-        raise CallError(str(error)) from None
+    with Judge(options.confine, early=early) as judge:
+        return judge.judge(exercise.name, source, options.seed)
 
 
 def _read_answer(path: Path, exercise) -> str:
@@ -250,23 +236,19 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def _selftest(options) -> int:
-    from . import gallery, selftest
-    from .box import BoxError
+    from . import selftest
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
-    try:
-        results = selftest.run(
-            folder,
-            exercises=options.exercise,
-            repeat=options.repeat,
-            workers=options.workers,
-            confine=not options.trust_submissions,
-            seed=1 if options.page and options.seed is None else options.seed,
-        )
-    except (BoxError, gallery.BadEdit) as error:
-        raise CallError(str(error)) from None
+    results = selftest.run(
+        folder,
+        exercises=options.exercise,
+        repeat=options.repeat,
+        workers=options.workers,
+        confine=options.confine,
+        seed=1 if options.page and options.seed is None else options.seed,
+    )
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")
@@ -276,25 +258,19 @@ def _selftest(options) -> int:
 
 
 def _prove(options) -> int:
-    from .box import BoxError, lockdown
     from .exercises import EXERCISES
     from .judge import Judge
     from .judge.jax import JaxMissing
     from .judge.proof import stack
 
-    try:
-        with Judge(confine=not options.trust_submissions) as judge:
-            for name in EXERCISES:
-                try:
-                    judge.prove(name)
-                except JaxMissing as missing:
-                    print(f"not tried: {missing}")
-            versions = ", ".join(f"{name} {version}" for name, version in stack().items())
-            print(f"This installation can judge ({versions}; {judge.backend}).")
-    except BoxError as error:
-        raise CallError(str(error)) from None
-    except lockdown.Unconfined as error:
-        raise CallError(f"cannot confine answers here: {error}. To judge your own code: --trust-submissions") from None
+    with Judge(options.confine) as judge:
+        for name in EXERCISES:
+            try:
+                judge.prove(name)
+            except JaxMissing as missing:
+                print(f"not tried: {missing}")
+        versions = ", ".join(f"{name} {version}" for name, version in stack().items())
+        print(f"This installation can judge ({versions}; {judge.backend}).")
     return PASSED
 
 
@@ -302,28 +278,15 @@ def _prove(options) -> int:
 
 
 def _build(options) -> int:
-    from . import lessons as build
+    from . import lessons
 
-    try:
-        return build.build(check=options.check)
-    except build.BuildError as error:
-        raise CallError(str(error)) from None
+    return lessons.build(check=options.check)
 
 
 def _course_command(options) -> int:
-    from .box import BoxError, lockdown
-    from .classroom.course import Course, CourseError
+    from .classroom.course import Course
 
-    try:
-        report = REPORTS[options.command](Course.open(options.course, options.db), options)
-    except (CourseError, BoxError) as error:
-        raise CallError(str(error)) from None
-    except OSError as error:  # a folder without permission; a full disk, which does not say where it is
-        raise CallError(f"{error.filename or options.course}: {error.strerror or error}") from None
-    except lockdown.Unconfined as error:
-        raise CallError(
-            f"this machine cannot confine submissions: {error}. If they are all your own, --trust-submissions"
-        ) from None
+    report = COMMANDS[options.command].run(Course.open(options.course, options.db), options)
     report.print()
     return report.status
 

@@ -37,7 +37,7 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 from autograder.exercises import EXERCISES
 from autograder.online import address, standing_alone
 from workshop.glossary import explain, glossary
-from workshop.hints import RUNGS
+from workshop.hints import RUNGS, ladder
 from workshop.results import recorded
 from workshop.starters import MalformedAnswer, split_answer
 
@@ -147,9 +147,7 @@ def _mark(cell: NotebookNode, markers: dict, script: Path) -> None:
         cell.source = f"from autograder import check\n\n{cell.source.strip()}"
     if kind:
         points = {"points": EXERCISES[exercise].points} if kind["grade"] else {}
-        cell.metadata.nbgrader = NotebookNode(
-            grade_id=cell.id, schema_version=3, task=False, **kind, **points
-        )
+        cell.metadata.nbgrader = NotebookNode(grade_id=cell.id, schema_version=3, task=False, **kind, **points)
 
 
 def _expect_pairs(nb: NotebookNode, script: Path) -> None:
@@ -166,16 +164,14 @@ def _expect_pairs(nb: NotebookNode, script: Path) -> None:
 
 def hints_markdown(exercise: str, root: Path = ROOT) -> str:
     """The hints of an exercise as folded HTML details, which every notebook viewer can show."""
-    path = root / "workshop" / "hints" / f"{exercise}.md"
-    if not path.is_file():
+    rungs = ladder(exercise, root / "workshop" / "hints")
+    if not rungs:
         raise BuildError(f'hints="{exercise}": there is no workshop/hints/{exercise}.md')
-    _, *parts = re.split(r"^## (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    titles, bodies = [title.strip() for title in parts[::2]], parts[1::2]
-    if tuple(titles) != RUNGS:
+    if tuple(title for title, _ in rungs) != RUNGS:
         raise BuildError(f"workshop/hints/{exercise}.md: its sections are not {', '.join(RUNGS)}")
     folded = [
-        f"<details><summary>Hint {step} of {len(titles)}: {title}</summary>\n\n{body.strip()}\n\n</details>"
-        for step, (title, body) in enumerate(zip(titles, bodies, strict=True), 1)
+        f"<details><summary>Hint {step} of {len(rungs)}: {title}</summary>\n\n{body}\n\n</details>"
+        for step, (title, body) in enumerate(rungs, 1)
     ]
     return "\n\n".join(["**Stuck?** Open one hint at a time.", *folded])
 

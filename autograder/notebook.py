@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from html import escape
 
+from workshop.notebook import interactive_shell
+
 from . import answer, panel, session, yours
 from .box import BoxError, lockdown
 from .exercises import EXERCISES, UnknownExercise, find
@@ -58,7 +60,7 @@ def check(name: str) -> Verdict | None:
     except UnknownExercise as error:
         print(error)
         return None
-    shell = _notebook()
+    shell = interactive_shell()
     shown = Shown(name) if shell else None
     try:
         verdict = _judged_in(shell, exercise, shown) if shell else _judged_in_script(exercise)
@@ -113,8 +115,7 @@ def question(verdict: Verdict) -> str:
 
 # execCommand, because navigator.clipboard is missing where a room is opened by http.
 _COPY = (
-    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');"
-    "this.textContent='copied'"
+    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');this.textContent='copied'"
 )
 
 
@@ -129,14 +130,12 @@ def _to_ask(verdict: Verdict) -> str:
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
     from workshop import finish, hints
-    from workshop.insights import INSIGHTS
     from workshop.progress import path, progress
 
-    insight = INSIGHTS.get(verdict.exercise, "")
     following = progress().next(verdict.exercise)
     exercise = find(verdict.exercise)
     here = exercise.notebook
-    function = _notebook().user_ns.get(exercise.entry)
+    function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
         then = "Every exercise of the course is passed."
@@ -152,7 +151,8 @@ def _after(verdict: Verdict) -> str:
         f"<pre>{escape(source)}</pre></details>"
         for style, why, source in hints.others(exercise.name)
     )
-    return f"<p>{escape(insight)}</p><p class='next'>{then}</p>{drawn._repr_html_() if drawn else ''}{others}"
+    shown = drawn._repr_html_() if drawn else ""
+    return f"<p>{escape(exercise.lesson.shows)}</p><p class='next'>{then}</p>{shown}{others}"
 
 
 def _judged_in(shell, exercise, shown: Shown) -> Verdict:
@@ -204,18 +204,13 @@ def _definitions(text: str) -> list[ast.Module]:
 
 def _nothing_to_judge(exercise, ran: bool) -> Finding:
     if ran:
-        return Finding(
-            "not-attempted",
-            f"The answer cell ran, but it does not define {exercise.entry}.",
-            "The latest run of the answer cell counts. A function of an earlier run is not judged.",
-            f"define {exercise.signature}.",
-        )
-    return Finding(
-        "not-attempted",
-        f"The answer cell of {exercise.name} has not run since this notebook's kernel was started.",
-        "A check judges what ran, not what is written in a cell.",
-        "run the answer cell first (Shift+Enter), then check again.",
-    )
+        return Finding("not-attempted", f"The answer cell ran, but it does not define {exercise.entry}.",
+                       "The latest run of the answer cell counts. A function of an earlier run is not judged.",
+                       f"define {exercise.signature}.")
+    return Finding("not-attempted",
+                   f"The answer cell of {exercise.name} has not run since this notebook's kernel was started.",
+                   "A check judges what ran, not what is written in a cell.",
+                   "run the answer cell first (Shift+Enter), then check again.")
 
 
 def judged(name: str, source: str, say: Callable[[str], None] = lambda words: None) -> Verdict:
@@ -265,7 +260,7 @@ def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
 
 def warm_up() -> None:
     """Starts the box and tests it with known answers while the learner reads, so that the first check is fast."""
-    if shell := _notebook():
+    if shell := interactive_shell():
         _watched(shell)
     judge().start()
     threading.Thread(target=_prove, daemon=True).start()
@@ -301,16 +296,6 @@ def _script_source(entry: str) -> str:
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     text = "".join(linecache.getlines(script)) if script else ""
     return answer.from_history([text], [entry])
-
-
-def in_notebook() -> bool:
-    return _notebook() is not None
-
-
-def _notebook():
-    """The interactive shell, if this is one."""
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython else None
 
 
 def _remember(verdict: Verdict):

@@ -1,85 +1,37 @@
-"""A verdict as a panel in the notebook. All text in it is escaped; it needs no script and no other file."""
+"""A verdict as a panel in the notebook, from panel.html. All text in it is escaped; it needs no script."""
 
 from __future__ import annotations
 
+import functools
 import re
 from html import escape
+from pathlib import Path
+
+from markupsafe import Markup
+
+from .text import many, templates_in
 
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 
-# JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
-_STYLE = """<style>
-div.verdict{border-left:4px solid #d55e00;border-radius:4px;padding:9px 16px;margin:6px 0;max-width:58em;
-background:rgba(127,127,127,.09);color:var(--jp-content-font-color1,inherit);
-font:14px/1.5 var(--jp-content-font-family,system-ui,sans-serif)}
-div.verdict.passed{border-color:#009e73}
-div.verdict.running{border-color:#56b4e9}
-div.verdict p{margin:3px 0;overflow-wrap:anywhere}
-div.verdict p.head{font-size:15px;margin-bottom:5px}
-div.verdict.passed p.head b{font-size:18px}
-div.verdict p.warning{border:1.5px solid #e69f00;border-radius:4px;padding:4px 10px;margin-bottom:7px}
-div.verdict p.next a{color:var(--jp-content-link-color,#0072b2);font-weight:600}
-div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
-background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1px 5px}
-div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
-div.verdict p.better{color:inherit;border-left:3px solid #009e73;padding-left:8px}
-div.verdict details pre{max-height:16em;overflow:auto}
-div.verdict button{font:inherit;font-size:13px;padding:1px 9px;color:inherit;cursor:pointer;
-background:rgba(127,127,127,.14);border:1px solid rgba(127,127,127,.6);border-radius:4px}
-div.verdict .slug{white-space:nowrap}
-div.verdict .try{font-weight:600}
-div.verdict .chips,div.verdict details{margin-top:6px}
-div.verdict summary{cursor:pointer}
-div.verdict .kind,div.verdict .foot,div.verdict summary{opacity:.8;font-size:12.5px}
-div.verdict .kind{margin-right:8px}
-div.verdict .chip{display:inline-block;margin:2px 6px 2px 0;padding:0 8px;border-radius:9px;font-size:12.5px;
-line-height:19px;max-width:100%;box-sizing:border-box}
-div.verdict .ok{box-shadow:inset 0 0 0 1.5px #009e73}
-div.verdict .no{box-shadow:inset 0 0 0 1.5px #d55e00}
-div.verdict .not-run{box-shadow:inset 0 0 0 1.5px rgba(127,127,127,.6)}
-div.verdict ul{list-style:none;margin:2px 0!important;padding:0!important}
-div.verdict li{margin:0}
-div.verdict svg{display:block;width:100%;max-width:680px;height:auto;margin:8px 0 2px}
-div.verdict svg text{fill:currentColor;font-size:12px}
-@media (max-width:1100px){div.verdict svg text{font-size:15px}}
-div.verdict .keys{padding-left:min(13.5%,92px);font-size:12.5px}
-div.verdict .key{display:inline-block;margin-right:18px;white-space:nowrap}
-div.verdict .key svg{display:inline-block;width:22px;height:12px;margin:0 6px 0 0}
-</style>"""
-
-
 def html(verdict, after: str = "") -> str:
     """The panel of a Verdict. `after` is HTML of the caller's."""
-    parts = [f"<div class='verdict {'passed' if verdict.passed else 'failed'}'>{_STYLE}"]
-    if verdict.warning:
-        parts.append(f"<p class='warning'>{_words(verdict.warning)}</p>")
-    mark = "✓ Passed" if verdict.passed else "Not yet"
-    slug = f" <code class='slug'>{escape(verdict.diagnosis)}</code>" if verdict.diagnosis else ""
-    parts.append(f"<p class='head'><b>{mark}</b> · {escape(verdict.exercise)} · {points(verdict)}{slug}</p>")
-    if verdict.better:
-        parts.append(f"<p class='better'>{_words(verdict.better)}</p>")
-    if verdict.finding:
-        parts.append(_finding(verdict.shown))
-    if verdict.drawn:
-        parts.append(_map(verdict.drawn))
-    if verdict.blanks:
-        parts.append(_blanks(verdict))
-    if verdict.passed:
-        parts.append(f"<p>{_words(verdict.note)}</p>" if verdict.note else "")
-    parts.append(after)
-    if verdict.cases:
-        parts.append(_cases(verdict.cases))
-    judged = f"judged on the {BACKENDS.get(verdict.backend, verdict.backend)}" if verdict.backend else ""
-    foot = " · ".join(filter(None, [judged, "" if verdict.passed else verdict.note]))
-    parts.append(f"<p class='foot'>{_words(foot)}</p></div>" if foot else "</div>")
-    return "".join(parts)
+    return str(_panels().verdict(verdict, Markup(after)))
 
 
 def running(exercise: str, words: str) -> str:
     """The panel while a check runs."""
-    return f"<div class='verdict running'>{_STYLE}<p class='head'><b>Checking</b> · {escape(exercise)}</p>" + (
-        f"<p role='status'>{escape(words)}</p></div>"
-    )
+    return str(_panels().running(exercise, words))
+
+
+@functools.cache
+def _panels():
+    """The macros of panel.html.
+
+    JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
+    """
+    style = Markup(f"<style>\n{Path(__file__).with_name('panel.css').read_text(encoding='utf-8')}</style>")
+    functions = {"points": points, "mark": _mark, "counted": _counted, "drawn": _map, "backends": BACKENDS}
+    return templates_in(Path(__file__).parent, words=_words)("panel.html").make_module({"style": style} | functions)
 
 
 def points(verdict) -> str:
@@ -102,56 +54,18 @@ def _mark(case) -> str:
     return "✓" if case.passed else "✗" if case.ran else "–"
 
 
-def _cases(cases) -> str:
-    """How many cases passed; the cases themselves unfold."""
+def _counted(cases) -> str:
+    """How many cases passed."""
     passed, ran = sum(case.passed for case in cases), sum(case.ran for case in cases)
-    count = f"{len(cases)} case{'s' * (len(cases) != 1)}"
-    summary = f"{count}, not run" if not ran else f"{count}: {passed} passed, {ran - passed} failed"
+    count = many(len(cases), "case", "cases")
     if passed == len(cases):
-        summary = f"{count}, passed" if len(cases) == 1 else f"{count}, all passed"
-    chips = "".join(
-        _chip(c.name, "ok" if c.passed else "no" if c.ran else "not-run", _mark(c), c.finding.slug if c.finding else "")
-        for c in cases
-    )
-    return f"<details><summary>{summary}</summary><p class='chips'>{chips}</p></details>"
+        return f"{count}, passed" if len(cases) == 1 else f"{count}, all passed"
+    return f"{count}: {passed} passed, {ran - passed} failed" if ran else f"{count}, not run"
 
 
-def _chip(name: str, kind: str, mark: str, title: str = "") -> str:
-    hover = f" title='{escape(title)}'" if title else ""
-    return f"<span class='chip {kind}'{hover}>{mark} {escape(name)}</span>"
-
-
-def _words(text: str) -> str:
+def _words(text: str) -> Markup:
     """Text as HTML: what stands between backticks is code."""
-    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text))
-
-
-def _finding(finding) -> str:
-    parts = [f"<p>{_words(finding.told).replace(chr(10), '<br>')}</p>"]
-    if finding.line and finding.code:
-        parts.append(f"<pre>line {finding.line}: {escape(finding.code)}</pre>")
-    if finding.means:
-        parts.append(f"<p>{_words(finding.means)}</p>")
-    if finding.second:
-        parts.append(f"<p>It could also be <code>{escape(finding.second)}</code>.</p>")
-    if finding.advice:
-        parts.append(f"<p class='try'>Try: {_words(finding.advice)}</p>")
-    return "".join(parts)
-
-
-def _blanks(verdict) -> str:
-    """The blanks in one row. Each blank with advice is on a separate line."""
-    if not verdict.judged_blanks:
-        return f"<p class='chips'><span class='kind'>blanks</span>{len(verdict.blanks)} not judged</p>"
-    told = verdict.blank_findings.items() if verdict.advised else ()
-    advised = {name: f.advice or f.happened for name, f in told if name in verdict.blanks}
-    plain = "".join(
-        _chip(name, *(("ok", "✓", "right") if ok else ("no", "✗", "not yet")))
-        for name, ok in verdict.blanks.items()
-        if name not in advised
-    )
-    lines = "".join(f"<li>{_chip(name, 'no', '✗', 'not yet')}{_words(advice)}</li>" for name, advice in advised.items())
-    return f"<p class='chips'><span class='kind'>blanks</span>{plain}</p>" + (f"<ul>{lines}</ul>" if lines else "")
+    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escape(text)).replace("\n", "<br>"))
 
 
 # -- the map of a failure ----------------------------------------------------------------------------------
@@ -171,12 +85,12 @@ _LEGEND = {
 }
 
 
-def _map(drawn) -> str:
+def _map(drawn) -> Markup:
     """Rows of an output as strips in the colours of the launch grid: a block has one colour."""
     from workshop.picture import WRONG
 
     if not _tells(drawn):
-        return f"<p class='foot'>{_words(f'{drawn.case}: {drawn.words}')}</p>"
+        return Markup(f"<p class='foot'>{_words(f'{drawn.case}: {drawn.words}')}</p>")
     masked = -drawn.columns % drawn.block if drawn.block else 0
     tail = min(masked, drawn.columns)  # a tail that is longer than the row itself is cut
     scale = _WIDTH / (drawn.columns + tail)
@@ -201,7 +115,7 @@ def _map(drawn) -> str:
     label = escape(f"{drawn.case}: {drawn.words}", quote=True)
     more = drawn.of_rows - len(drawn.rows)
     words = drawn.words + (f" {more} more row{'s' * (more != 1)} not drawn." if more > 0 else "")
-    return (
+    return Markup(
         f"<svg viewBox='0 0 680 {below + 18}' role='img' aria-label='{label}'><defs>{hatch}</defs>"
         f"{''.join(marks)}</svg>{_legend(states)}<p class='foot'>{_words(f'{drawn.case}: {words}')}</p>"
     )

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 from workshop import hint, progress, solution
-from workshop.insights import INSIGHTS
 
 from . import answer, notebook
 from .box import BoxError
@@ -69,7 +68,7 @@ class Watch:
         self.judged = "" if verdict.diagnosis in notebook.PASSING else source
         print(visible(verdict.to_text()))
         if verdict.passed:
-            print(f"  {INSIGHTS.get(self.exercise.name, '')}\n  {progress().headline()}")
+            print(f"  {self.exercise.lesson.shows}\n  {progress().headline()}")
             self._go_on()
 
     def command(self, word: str) -> bool:

@@ -23,7 +23,7 @@ from autograder.classroom.room.buttons import STEPS, Run
 from autograder.classroom.room.desk import Desk
 from autograder.classroom.room.exchange import HowFar, how_far
 from autograder.cli import _parser
-from workshop.attendees import lessons
+from workshop.syllabus import LESSONS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,8 +35,8 @@ def awaited(coroutine):
 
 
 def state(*sharing, runs=(), hidden=0):
-    far = {name: HowFar(False, 0, 0, 0, 0) for name in lessons()}
-    return desk_view.State(lessons(), sharing, hidden, far, runs)
+    far = {name: HowFar(False, 0, 0, 0, 0) for name in LESSONS}
+    return desk_view.State(LESSONS, sharing, hidden, far, runs)
 
 
 def person(name="ada", stuck=(), **exercises):
@@ -54,7 +54,7 @@ def words(page):
 
 def test_the_table_has_every_lesson_and_exercise():
     page = desk_view.live(state(person(first_kernel={"passed": True, "failed": 2})))
-    for lesson, exercises in lessons().items():
+    for lesson, exercises in LESSONS.items():
         assert desk_view.titled(lesson, short=True) in page
         assert all(f'title="{name}: ' in page for name in exercises)
     assert 'title="first_kernel: passed"' in page and 'title="vector_add: not begun"' in page

@@ -36,7 +36,7 @@ def test_the_command_writes_the_page(kept, capsys):
 
 def test_the_last_pass_leads_to_the_page(kept, monkeypatch):
     pass_all()
-    monkeypatch.setattr(notebook, "_notebook", lambda: type("Shell", (), {"user_ns": {}}))
+    monkeypatch.setattr(notebook, "interactive_shell", lambda: type("Shell", (), {"user_ns": {}}))
     html = notebook._after(Verdict("vector_add", True, 5, 5, "interpreter"))
     assert "href='what_i_built.html'" in html and (kept / "what_i_built.html").is_file()
     assert "workshop progress --page" in str(progress())

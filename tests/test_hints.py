@@ -95,7 +95,7 @@ def test_an_unknown_exercise_is_refused_with_the_names_there_are(call):
 
 def test_a_notebook_shows_the_opened_hints_and_how_to_open_the_next(monkeypatch):
     shown = []
-    monkeypatch.setattr(hints, "_in_notebook", lambda: True)
+    monkeypatch.setattr(hints, "in_notebook", lambda: True)
     monkeypatch.setattr("IPython.display.display", lambda page: shown.append(page.data))
     for _ in range(4):
         hint("vector_add")

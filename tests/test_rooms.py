@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground floor up. A room enters itself and the rooms below it; the same line: not each other.
 FLOORS = (
     {"workshop"},
-    {"autograder.online", "autograder.text", "autograder.answer", "autograder.tensors", "autograder.versions"}
+    {"autograder.text"},
+    {"autograder.online", "autograder.answer", "autograder.tensors", "autograder.versions"}
     | {"autograder.session", "autograder.panel"},
     {"autograder.verdict", "autograder.box"},
     {"autograder.exercises"},

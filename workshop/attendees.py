@@ -9,17 +9,9 @@ from pathlib import Path
 
 from workshop import shared
 from workshop.shared import Seen
-from workshop.syllabus import SYLLABUS
+from workshop.syllabus import LESSONS, SYLLABUS
 
 STUCK = 5  # failed checks of an exercise that is not passed: somebody should go there
-
-
-def lessons() -> dict[str, list[str]]:
-    """lesson -> its exercises, in the course's order."""
-    found: dict[str, list[str]] = {}
-    for exercise in SYLLABUS.values():
-        found.setdefault(exercise.notebook, []).append(exercise.name)
-    return found
 
 
 @dataclass(frozen=True)
@@ -54,7 +46,7 @@ class Attendees:
     hidden: int
 
     def to_json(self) -> dict:
-        return {"lessons": lessons(), "hidden": self.hidden, "sharing": [one.to_json() for one in self.sharing]}
+        return {"lessons": LESSONS, "hidden": self.hidden, "sharing": [one.to_json() for one in self.sharing]}
 
     def __str__(self) -> str:
         lines = [f"{len(self.sharing)} share their progress, {self.hidden} do not."]

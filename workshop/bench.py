@@ -13,6 +13,7 @@ import torch
 
 from workshop.counted import Counted, count, first_line
 from workshop.device import device
+from workshop.notebook import in_notebook
 from workshop.results import RECORDED, Results, Row, recorded
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
 from workshop.turns import this_card, turn
@@ -159,12 +160,9 @@ class _ProgressBar:
 
     def __init__(self, steps: int):
         self.steps, self.done, self.handle = steps, 0, None
-        try:
-            from IPython import get_ipython
+        if in_notebook():
             from IPython.display import display
-        except ImportError:
-            return
-        if getattr(get_ipython(), "kernel", None):
+
             self.handle = display({"text/html": "measuring"}, raw=True, display_id=True)
 
     def advance(self, what: str) -> None:

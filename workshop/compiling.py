@@ -190,6 +190,8 @@ def as_read_here(error: BaseException, kernel, signature: dict, constants: dict,
 def facts(compiled, target: str) -> dict:
     """The fields of xray.Compiled that the compiler's output tells."""
     found = _amd(compiled) if parse_target(target).backend == "hip" else _nvidia(compiled)
+    about = compiled.metadata  # the ISA's own field for shared memory is 0: Triton asks for LDS at the launch
+    found |= {"num_warps": about.num_warps, "shared": about.shared}
     return found | {stage: compiled.asm[stage] for stage in ("ttir", "ttgir", "llir")}
 
 
@@ -204,18 +206,14 @@ def _amd(compiled) -> dict:
     for kind, size, times in AMD_ACCESS.findall(isa):
         accesses[kind][WIDTHS[size] * int(times or 1)] += 1
     return {
-        "num_warps": compiled.metadata.num_warps,
-        "registers": None,
         "vgprs": number(r"\.vgpr_count"),
         "agprs": number(r"\.agpr_count"),
         "sgprs": number(r"\.sgpr_count"),
-        "shared": compiled.metadata.shared,  # the ISA's own field is 0: Triton asks for LDS at the launch
         "spills": number(r"\.vgpr_spill_count"),
         "loads": accesses["load"],
         "stores": accesses["store"],
         "barriers": len(re.findall(r"^\s+s_barrier\b", isa, re.M)),
         "waits": len(re.findall(r"^\s+s_wait(?:cnt|_\w+cnt)\b", isa, re.M)),
-        "llvm_occupancy": number(r"; Occupancy"),
         "isa": isa,
     }
 
@@ -229,19 +227,13 @@ def _nvidia(compiled) -> dict:
         accesses["ld"][8 * int(size, 0)] += 1
     registers, spills = _resource_usage(compiled.asm["cubin"])
     return {
-        "num_warps": compiled.metadata.num_warps,
         "registers": registers,
-        "vgprs": None,
-        "agprs": None,
-        "sgprs": None,
-        "shared": compiled.metadata.shared,
         "spills": spills,
         "loads": accesses["ld"],
         "stores": accesses["st"],
         "barriers": len(re.findall(r"\bbar\.sync\b", ptx)),
         # PTX names only the waits for asynchronous copies: 0 of them does not mean that nothing waits
         "waits": len(re.findall(r"\bcp\.async\.wait_\w+|\bmbarrier\.try_wait\b", ptx)) or None,
-        "llvm_occupancy": None,
         "isa": ptx,
     }
 

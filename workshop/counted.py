@@ -61,9 +61,7 @@ class Counted:
             names = [count.provider for count in counted]
             reads = [count.read for count in counted]
             axes.barh(names, reads, color=style.PALETTE[0], label="read")
-            axes.barh(
-                names, [c.written for c in counted], left=reads, color=style.PALETTE[4], label="written"
-            )
+            axes.barh(names, [c.written for c in counted], left=reads, color=style.PALETTE[4], label="written")
             axes.axvline(self.least, color=style.INK, linestyle="--", label="least possible")
             axes.invert_yaxis()
             axes.grid(axis="y", visible=False)
@@ -74,9 +72,7 @@ class Counted:
         """Nothing was measured, so nothing is written."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.title}\nbytes per element, at least {self.least:g}\n{self.table().to_string(na_rep='–')}"
-        )
+        return f"{self.title}\nbytes per element, at least {self.least:g}\n{self.table().to_string(na_rep='–')}"
 
     def _total(self, count: Count) -> float | None:
         return None if count.read is None else count.read + count.written

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from workshop.advice import did_you_mean
-from workshop.backend import driver, interpreting, torch_device
+from workshop.backend import driver, interpreting
 from workshop.timing import Gbps, measure_copy
 
 CDNA = frozenset({"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})  # 2 and newer: one unified register file
@@ -143,12 +143,6 @@ _copy_gbps = functools.cache(measure_copy)
 def device() -> Device:
     """The device that kernels run on in this process."""
     return _interpreter() if interpreting() else _accelerator()
-
-
-def __getattr__(name: str):
-    if name == "DEVICE":  # lazily, so that importing this module does not start CUDA
-        return torch_device()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _accelerator() -> Device:

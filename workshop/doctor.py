@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from workshop.machine import VENDORS, Machine, Node, probe
+from workshop.notebook import in_notebook
 
 OLDEST_PYTHON = (3, 11)
 NEWEST_PYTHON = (3, 14)
@@ -63,10 +64,8 @@ def doctor(machine: Machine | None = None) -> Findings:
 @contextlib.contextmanager
 def _looking() -> Iterator[None]:
     """Says in a notebook, and in a terminal, that something happens. It goes when that is over."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    if getattr(shell, "kernel", None):
-        handle = ipython.display.display({"text/plain": LOOKING}, raw=True, display_id=True)
+    if in_notebook():
+        handle = sys.modules["IPython"].display.display({"text/plain": LOOKING}, raw=True, display_id=True)
         yield
         handle.update({"text/html": ""}, raw=True)
     elif sys.stderr.isatty():
@@ -80,17 +79,12 @@ def _looking() -> Iterator[None]:
 def check_platform(machine: Machine) -> Iterator[Finding]:
     python = ".".join(map(str, machine.python))
     if machine.system != "Linux":
-        yield Finding(
-            "warn" if machine.triton else "bad",
-            f"{machine.system} on {machine.architecture}",
-            "Triton is published for Linux only." + " Its Python files are here." * bool(machine.triton),
-            "Use a Linux machine, WSL 2 on Windows, the container in docker/, or Colab.",
-        )
+        yield Finding("warn" if machine.triton else "bad", f"{machine.system} on {machine.architecture}",
+                      "Triton is published for Linux only." + " Its Python files are here." * bool(machine.triton),
+                      "Use a Linux machine, WSL 2 on Windows, the container in docker/, or Colab.")
     if machine.python < OLDEST_PYTHON:
         wanted = ".".join(map(str, OLDEST_PYTHON))
-        yield Finding(
-            "bad", f"Python {python}", f"The course needs {wanted} or newer.", "Install a newer Python."
-        )
+        yield Finding("bad", f"Python {python}", f"The course needs {wanted} or newer.", "Install a newer Python.")
     elif machine.python > NEWEST_PYTHON:
         newest = ".".join(map(str, NEWEST_PYTHON))
         yield Finding("warn", f"Python {python}", f"The course was tried up to {newest}.")
@@ -101,9 +95,7 @@ def check_platform(machine: Machine) -> Iterator[Finding]:
 def check_torch(machine: Machine) -> Iterator[Finding]:
     if machine.torch is None:
         reason = machine.errors.get("torch", "it is not installed")
-        yield Finding(
-            "bad", "torch does not import", f"Reason: {reason}.", "Run `make lab`, which installs it."
-        )
+        yield Finding("bad", "torch does not import", f"Reason: {reason}.", "Run `make lab`, which installs it.")
     else:
         yield Finding("ok", f"torch {machine.torch}, built for {machine.torch_build}")
 
@@ -112,99 +104,60 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
     if machine.triton is None:
         reason = machine.errors.get("triton", "it is not installed")
         pin = f"triton=={machine.torch_wants_triton}" if machine.torch_wants_triton else "triton"
-        yield Finding(
-            "bad",
-            "triton does not import",
-            f"Reason: {reason}. torch for the CPU comes without it.",
-            f"Run `make lab`, or `pip install {pin}` beside an image's own torch.",
-        )
+        yield Finding("bad", "triton does not import", f"Reason: {reason}. torch for the CPU comes without it.",
+                      f"Run `make lab`, or `pip install {pin}` beside an image's own torch.")
         return
     wanted = machine.torch_wants_triton
     oldest, newest = (".".join(map(str, version)) for version in TRITONS)
     if wanted and not machine.triton.startswith(wanted):
-        yield Finding(
-            "warn",
-            f"triton {machine.triton}, but torch {machine.torch} was built for triton {wanted}",
-            "torch.compile may fail; the course's own kernels usually work.",
-            f"pip install triton=={wanted}",
-        )
+        yield Finding("warn", f"triton {machine.triton}, but torch {machine.torch} was built for triton {wanted}",
+                      "torch.compile may fail; the course's own kernels usually work.",
+                      f"pip install triton=={wanted}")
     elif not machine.compiler:
-        yield Finding(
-            "warn",
-            f"triton {machine.triton} without its library",
-            "Kernels run, and every exercise of lessons 0 to 5 can be solved. Nothing can be compiled: xray() says so.",
-            f"On Linux: pip install --force-reinstall triton=={machine.triton}",
-        )
+        yield Finding("warn", f"triton {machine.triton} without its library",
+                      "Kernels run, and every exercise of lessons 0 to 5 can be solved. Nothing can be compiled: "
+                      "xray() says so.", f"On Linux: pip install --force-reinstall triton=={machine.triton}")
     elif not TRITONS[0] <= _numbers(machine.triton) <= TRITONS[1]:
         yield Finding("warn", f"triton {machine.triton}", f"The course was tried with {oldest} to {newest}.")
     else:
         yield Finding("ok", f"triton {machine.triton}")
 
 
-def check_numpy(machine: Machine) -> Iterator[Finding]:
-    if machine.numpy:
-        yield Finding("ok", f"numpy {machine.numpy}")
-
-
 def check_gpu(machine: Machine) -> Iterator[Finding]:
     if machine.accelerator:
         yield Finding("ok", f"GPU: {machine.accelerator}")
         if machine.interpret:
-            yield Finding(
-                "warn",
-                "TRITON_INTERPRET is set although there is a GPU",
-                "Kernels run on the CPU, every access to memory is checked, and nothing is timed.",
-                "Unset it and restart the notebook's kernel to use the GPU.",
-            )
+            yield Finding("warn", "TRITON_INTERPRET is set although there is a GPU",
+                          "Kernels run on the CPU, every access to memory is checked, and nothing is timed.",
+                          "Unset it and restart the notebook's kernel to use the GPU.")
         return
     if not (machine.gpus or machine.nodes):
-        yield Finding(
-            "ok",
-            "no GPU found",
-            "Kernels run on the CPU, every access to memory checked: every exercise can be solved, nothing is timed.",
-        )
+        yield Finding("ok", "no GPU found",
+                      "Kernels run on the CPU, every access to memory checked: every exercise can be solved, nothing "
+                      "is timed.")
         return
-    found = ", ".join(machine.gpus) or "a GPU's device files"
-    causes = list(_why_unused(machine))
-    if not causes:
-        what = f"found {found}, but torch does not see it"
-        todo = "Look at the output of `nvidia-smi` or `rocminfo`."
-        causes = [Finding("warn", what, "The doctor does not know the cause.", todo)]
-    yield from causes
+    what = f"found {', '.join(machine.gpus) or 'device files of a GPU'}, but torch does not see it"
+    todo = "Look at the output of `nvidia-smi` or `rocminfo`."
+    yield from list(_why_unused(machine)) or [Finding("warn", what, "The doctor does not know the cause.", todo)]
 
 
 def _why_unused(machine: Machine) -> Iterator[Finding]:
     """Why torch does not see a GPU that is there. The course still works, without it."""
-    vendors = {gpu.split()[0] for gpu in machine.gpus}
-    build = machine.torch_build
-    if machine.torch and build == "CPU":
-        yield Finding(
-            "warn",
-            f"found {', '.join(machine.gpus) or 'a GPU'}, but this torch is built for the CPU",
-            "Kernels run on the CPU.",
-            "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.",
-        )
-    elif machine.torch and vendors and not vendors & _vendors_of(build):
-        yield Finding(
-            "warn",
-            f"found {', '.join(machine.gpus)}, but this torch is built for {build}",
-            "Kernels run on the CPU.",
-            "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.",
-        )
+    vendors, build = {gpu.split()[0] for gpu in machine.gpus}, machine.torch_build
+    found, fits = ", ".join(machine.gpus), not vendors or vendors & _vendors_of(build)
+    if machine.torch and (build == "CPU" or not fits):
+        what = "the CPU" if build == "CPU" else build
+        yield Finding("warn", f"found {found or 'a GPU'}, but this torch is built for {what}",
+                      "Kernels run on the CPU.",
+                      "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.")
     if machine.gpus and not machine.drivers:
-        yield Finding(
-            "warn",
-            f"found {', '.join(machine.gpus)} without a loaded driver",
-            "No program can use the GPU.",
-            "Install the vendor's kernel driver (amdgpu or nvidia) on the host; a container uses the host's.",
-        )
+        yield Finding("warn", f"found {found} without a loaded driver", "No program can use the GPU.",
+                      "Install the vendor's kernel driver (amdgpu or nvidia) on the host; a container uses the "
+                      "host's.")
     elif machine.gpus and not machine.nodes:
-        yield Finding(
-            "warn",
-            f"found {', '.join(machine.gpus)}, but no device files in /dev",
-            "Inside a container this means that the GPU was not passed in.",
-            "docker run --device /dev/kfd --device /dev/dri … (AMD) or --gpus all … (NVIDIA).",
-        )
+        yield Finding("warn", f"found {found}, but no device files in /dev",
+                      "Inside a container this means that the GPU was not passed in.",
+                      "docker run --device /dev/kfd --device /dev/dri … (AMD) or --gpus all … (NVIDIA).")
     for node in machine.nodes:
         if not node.usable:
             yield _closed(node)
@@ -229,58 +182,37 @@ def check_amd_settings(machine: Machine) -> Iterator[Finding]:
     if not (machine.accelerator and machine.torch_build.startswith("ROCm")):
         return
     if machine.dev_kernarg != "1":
-        yield Finding(
-            "warn",
-            "HIP_FORCE_DEV_KERNARG is not 1",
-            "Every launch reads its arguments from the host's memory, so short kernels look slower.",
-            "export HIP_FORCE_DEV_KERNARG=1, before Python starts.",
-        )
+        yield Finding("warn", "HIP_FORCE_DEV_KERNARG is not 1",
+                      "Every launch reads its arguments from the host's memory, so short kernels look slower.",
+                      "export HIP_FORCE_DEV_KERNARG=1, before Python starts.")
     if machine.numa_balancing not in (None, "0"):
-        yield Finding(
-            "warn",
-            "NUMA balancing is on",
-            "Linux moves memory between processors while you measure, so timings vary.",
-            "sudo sh -c 'echo 0 > /proc/sys/kernel/numa_balancing'",
-        )
+        yield Finding("warn", "NUMA balancing is on",
+                      "Linux moves memory between processors while you measure, so timings vary.",
+                      "sudo sh -c 'echo 0 > /proc/sys/kernel/numa_balancing'")
     if machine.clocks == "auto":
-        yield Finding(
-            "ok",
-            "the GPU chooses its clocks",
-            "Timings vary with its temperature and power.",
-            "To compare small differences on an MI300X: rocm-smi --setperfdeterminism 1900 (back: rocm-smi -r).",
-        )
+        yield Finding("ok", "the GPU chooses its clocks", "Timings vary with its temperature and power.",
+                      "To compare small differences on an MI300X: rocm-smi --setperfdeterminism 1900 (back: rocm-smi "
+                      "-r).")
 
 
 def check_cache(machine: Machine) -> Iterator[Finding]:
     if not machine.cache_writable:
-        yield Finding(
-            "bad",
-            f"{machine.cache} cannot be written",
-            "Triton keeps compiled kernels there.",
-            "Set TRITON_CACHE_DIR to a folder of yours.",
-        )
+        yield Finding("bad", f"{machine.cache} cannot be written", "Triton keeps compiled kernels there.",
+                      "Set TRITON_CACHE_DIR to a folder of yours.")
     elif machine.cache_free < DISK_NEEDED:
-        yield Finding(
-            "warn",
-            f"{machine.cache_free / 2**20:.0f} MiB free at {machine.cache}",
-            "Compiled kernels may not fit.",
-            "Free some space, or set TRITON_CACHE_DIR to another disk.",
-        )
+        yield Finding("warn", f"{machine.cache_free / 2**20:.0f} MiB free at {machine.cache}",
+                      "Compiled kernels may not fit.", "Free some space, or set TRITON_CACHE_DIR to another disk.")
     else:
         yield Finding("ok", f"kernel cache {machine.cache}, {machine.cache_free / 2**30:.0f} GiB free")
 
 
-def check_jax(machine: Machine) -> Iterator[Finding]:
-    missing = [
-        name for name, version in (("jax", machine.jax), ("jax-triton", machine.jax_triton)) if not version
-    ]
+def check_packages(machine: Machine) -> Iterator[Finding]:
+    if machine.numpy:
+        yield Finding("ok", f"numpy {machine.numpy}")
+    missing = [name for name, version in (("jax", machine.jax), ("jax-triton", machine.jax_triton)) if not version]
     if missing:
-        yield Finding(
-            "warn",
-            f"{' and '.join(missing)} not installed",
-            "Only notebook 05 needs it.",
-            "Run `make jax`. (`make lab` installs it too where there is no GPU.)",
-        )
+        yield Finding("warn", f"{' and '.join(missing)} not installed", "Only notebook 05 needs it.",
+                      "Run `make jax`. (`make lab` installs it too where there is no GPU.)")
     else:
         yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")
 
@@ -298,19 +230,16 @@ CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
     check_platform,
     check_torch,
     check_triton,
-    check_numpy,
     check_gpu,
     check_amd_settings,
     check_cache,
-    check_jax,
+    check_packages,
     check_judge,
 )
 
 
 def _vendors_of(build: str) -> set[str]:
-    return {"CUDA": {"NVIDIA"}, "ROCm": {"AMD"}, "xpu": {"Intel"}}.get(
-        build.split()[0], set(VENDORS.values())
-    )
+    return {"CUDA": {"NVIDIA"}, "ROCm": {"AMD"}, "xpu": {"Intel"}}.get(build.split()[0], set(VENDORS.values()))
 
 
 def _numbers(version: str) -> tuple[int, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
-from workshop.insights import INSIGHTS
 from workshop.progress import Progress, progress
 from workshop.syllabus import SYLLABUS
 
@@ -42,7 +41,7 @@ def page(current: Progress | None = None) -> str:
     days = sorted(current.entry(name).last[:10] for name in passed if current.entry(name).last)
     when = f"The last check was on {days[-1]}. " if days else ""
     rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(INSIGHTS.get(name, ''))}</td></tr>" for name in passed
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(SYLLABUS[name].shows)}</td></tr>" for name in passed
     )
     projects = "".join(f"<li><b>{escape(title)}.</b> {escape(words)}</li>" for title, words in NEXT)
     return (

@@ -6,6 +6,7 @@ from html import escape
 from pathlib import Path
 
 from workshop import syllabus
+from workshop.notebook import in_notebook
 from workshop.progress import progress, record_hint
 from workshop.starters import split_answer
 
@@ -16,13 +17,13 @@ RUNGS = ("Concept", "Documentation", "Pseudo-formula", "Code")
 HONEST_TRIES = 3  # failed checks after which the solution opens
 
 
-def ladder(name: str) -> list[tuple[str, str]]:
+def ladder(name: str, folder: Path | None = None) -> list[tuple[str, str]]:
     """The hints of an exercise, (title, Markdown) each, from concept to code; empty when it has none.
 
     Raises ValueError for an unknown exercise.
     """
     syllabus.find(name)
-    file = FOLDER / f"{name}.md"
+    file = (folder or FOLDER) / f"{name}.md"
     if not file.exists():
         return []
     parts = re.split(r"^## +(.+)$", file.read_text(encoding="utf-8"), flags=re.M)
@@ -38,7 +39,7 @@ def hint(name: str):
     if opened < len(rungs):
         record_hint(name)
         opened += 1
-    if not _in_notebook():
+    if not in_notebook():
         return _show(_markdown(rungs[opened - 1], opened, len(rungs)))
     from IPython.display import HTML, display
 
@@ -118,18 +119,10 @@ def _html(markdown: str) -> str:
 
 
 def _show(markdown: str) -> None:
-    if _in_notebook():
+    if in_notebook():
         from IPython.display import Markdown, display
 
         display(Markdown(markdown))
     else:
         print(markdown)
 
-
-def _in_notebook() -> bool:
-    """Whether a notebook's front end shows what is displayed."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return False
-    return bool(getattr(get_ipython(), "kernel", None))

@@ -158,11 +158,7 @@ def pins_beside(has, pins):
     """
     if not has["torch"]:
         return pins
-    kept = {
-        normal(name): version
-        for name, version in has["installed"].items()
-        if OF_TORCH.fullmatch(normal(name))
-    }
+    kept = {normal(name): version for name, version in has["installed"].items() if OF_TORCH.fullmatch(normal(name))}
     dropped = set(kept) | {"torch", "triton"} | (set() if has["own"] else {"numpy"})
     course = [pin for pin in pins if normal(pin.partition("==")[0]) not in dropped]
     return course + [f"{name}=={version}" for name, version in sorted(kept.items())]

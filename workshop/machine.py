@@ -85,9 +85,7 @@ def probe() -> Machine:
         accelerator=_accelerator(torch),
         gpus=tuple(_pci_gpus()),
         nodes=tuple(_device_nodes()),
-        drivers=tuple(
-            name for name in ("nvidia", "amdgpu", "xe", "i915") if Path("/sys/module", name).exists()
-        ),
+        drivers=tuple(name for name in ("nvidia", "amdgpu", "xe", "i915") if Path("/sys/module", name).exists()),
         interpret="1" if backend.WISHED else None,
         cache=str(cache),
         cache_writable=os.access(existing, os.W_OK),

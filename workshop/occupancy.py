@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from workshop.device import DeviceFacts
+from workshop.words import count
 
 EXECUTION_UNITS = 4  # SIMD units per compute unit
 
@@ -45,37 +46,31 @@ class Occupancy(int):
 
     def explain(self) -> str:
         """Where the number comes from, in one sentence per step."""
-        by_lds = (
-            "no LDS is used"
-            if self.workgroups_by_lds is None
-            else f"LDS has room for {self.workgroups_by_lds}"
-        )
+        by_lds = "no LDS is used" if self.workgroups_by_lds is None else f"LDS has room for {self.workgroups_by_lds}"
         return (
-            f"{self.vgprs_allocated} vector registers per wave leave room for {_count(self.waves_by_vgprs, 'wave')} on "
-            f"an execution unit, which is {_count(self.workgroups_by_vgprs, 'workgroup')} on a compute unit; {by_lds}. "
-            f"So {_count(self.workgroups, 'workgroup')} can run at once: {_count(int(self), 'wave')} per execution "
+            f"{self.vgprs_allocated} vector registers per wave leave room for {count(self.waves_by_vgprs, 'wave')} on "
+            f"an execution unit, which is {count(self.workgroups_by_vgprs, 'workgroup')} on a compute unit; {by_lds}. "
+            f"So {count(self.workgroups, 'workgroup')} can run at once: {count(int(self), 'wave')} per execution "
             f"unit, limited by {self.limiter}."
         )
 
 
-def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str) -> Occupancy:
+def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str | ComputeUnit) -> Occupancy:
     """Waves per execution unit of a CDNA GPU, rounded down.
 
     vgprs: vector registers of one wave, accumulation registers included (`.vgpr_count`). lds_bytes: of one
     program. num_warps: waves of one program. arch: gfx90a, gfx942 or gfx950; ValueError otherwise.
     """
-    unit = _compute_unit(arch)
+    if arch not in COMPUTE_UNITS and not isinstance(arch, ComputeUnit):
+        raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}")
+    unit = COMPUTE_UNITS.get(arch, arch)
     if vgprs < 0 or lds_bytes < 0 or num_warps < 1:
-        raise ValueError(
-            f"vgprs={vgprs}, lds_bytes={lds_bytes}, num_warps={num_warps} cannot describe a kernel"
-        )
-    allocated = _round_up(max(vgprs, 1), unit.vgpr_granule)
+        raise ValueError(f"vgprs={vgprs}, lds_bytes={lds_bytes}, num_warps={num_warps} cannot describe a kernel")
+    allocated = -(-max(vgprs, 1) // unit.vgpr_granule) * unit.vgpr_granule
     by_vgprs = min(unit.max_waves, unit.vgprs // allocated)
     workgroups_by_vgprs = by_vgprs * EXECUTION_UNITS // num_warps
     workgroups_by_lds = unit.lds // lds_bytes if lds_bytes else None
-    workgroups = min(
-        workgroups_by_vgprs, workgroups_by_vgprs if workgroups_by_lds is None else workgroups_by_lds
-    )
+    workgroups = workgroups_by_vgprs if workgroups_by_lds is None else min(workgroups_by_vgprs, workgroups_by_lds)
 
     result = Occupancy(workgroups * num_warps // EXECUTION_UNITS)
     result.vgprs_allocated = allocated
@@ -83,10 +78,8 @@ def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str) -> Occupanc
     result.workgroups_by_vgprs = workgroups_by_vgprs
     result.workgroups_by_lds = workgroups_by_lds
     result.workgroups = workgroups
-    if workgroups < workgroups_by_vgprs:
-        result.limiter = "LDS"
-    else:
-        result.limiter = "VGPRs" if by_vgprs < unit.max_waves else "wave slots"
+    by_registers = "VGPRs" if by_vgprs < unit.max_waves else "wave slots"
+    result.limiter = "LDS" if workgroups < workgroups_by_vgprs else by_registers
     return result
 
 
@@ -117,16 +110,3 @@ def programs_by_resource(
     return {name: (need, has, has // need if need else math.inf) for name, (need, has) in needs.items()}
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _compute_unit(arch: str) -> ComputeUnit:
-    try:
-        return COMPUTE_UNITS[arch]
-    except KeyError:
-        raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}") from None
-
-
-def _round_up(value: int, granule: int) -> int:
-    return -(-value // granule) * granule

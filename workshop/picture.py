@@ -6,6 +6,7 @@ import base64
 import re
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
@@ -18,51 +19,7 @@ CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 # code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
 # narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
 # A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
-STYLE = """
-.jp-RenderedHTMLCommon.jp-RenderedMarkdown a code {color: inherit; text-decoration: underline}
-.jp-RenderedHTMLCommon.jp-RenderedMarkdown img[src*="assets/"] {max-width: none;
-  width: min(760px, max(100%, min(520px, 100% + 64px))); margin-left: max(-64px, min(0px, 100% - 520px))}
-.jp-MarkdownOutput:has(img[src*="assets/"]) {overflow: visible}
-[data-jp-theme-light="false"] .jp-RenderedMarkdown img {color-scheme: dark}
-[data-jp-theme-light="true"] .jp-RenderedMarkdown img {color-scheme: light}
-.jp-RenderedHTMLCommon.jp-RenderedMarkdown pre {overflow-x: auto; margin-bottom: 1em}
-.jp-RenderedHTMLCommon.jp-RenderedMarkdown pre, .jp-RenderedHTMLCommon.jp-RenderedMarkdown pre code {white-space: pre}
-.jp-RenderedMarkdown abbr[title] {text-decoration: underline dotted; cursor: help}
-@media (hover: none) {
-  .jp-RenderedMarkdown abbr[title]:hover::after {content: " (" attr(title) ")"; font-style: italic}}
-.workshop-picture {color: var(--jp-content-font-color1, inherit); max-width: 680px; line-height: 1.5;
-  font-family: var(--jp-content-font-family, system-ui, sans-serif); font-size: 14px}
-.workshop-picture svg {display: block; width: 100%; height: auto; margin: 6px 0; overflow: visible}
-.workshop-picture text {fill: currentColor; font-size: 13px}
-.workshop-picture p {margin: 6px 0; overflow-wrap: anywhere}
-.workshop-picture table {border-collapse: collapse; width: 100%; margin: 8px 0; font-size: 13px;
-  font-variant-numeric: tabular-nums}
-.workshop-picture th, .workshop-picture td {padding: 4px 6px; text-align: right; background: none;
-  border-bottom: 1px solid var(--jp-border-color1, #888)}
-.workshop-picture .code {font-family: var(--jp-code-font-family, monospace)}
-.workshop-picture pre.walk {margin: 8px 0; padding: 6px 0; overflow-x: auto; background: none; white-space: pre;
-  color: inherit; font: 12.5px/1.5 var(--jp-code-font-family, monospace)}
-.workshop-picture pre.walk span {display: block; padding: 0 8px; border-left: 4px solid transparent}
-.workshop-picture pre.walk .lit {border-left-color: #56b4e9; background: rgba(86, 180, 233, .2)}
-@media (max-width: 1000px) {.workshop-picture text {font-size: 15px} .workshop-picture pre.walk {font-size: 11px}}
-.workshop-explorer .row {display: flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 4px 0}
-.workshop-explorer .row label {display: flex; flex: 0 1 340px; align-items: center; gap: 10px}
-.workshop-explorer label.row {display: flex}
-.workshop-explorer .row span {flex: 0 0 128px} .workshop-explorer input[type=range] {flex: 1; min-width: 120px}
-.workshop-explorer output, .workshop-question output {min-width: 4em; font-variant-numeric: tabular-nums}
-.workshop-explorer button {font: inherit; font-size: 13px; padding: 3px 9px; color: inherit; cursor: pointer;
-  background: rgba(127, 127, 127, .14); border: 1px solid rgba(127, 127, 127, .6); border-radius: 4px}
-.workshop-picture :focus-visible {outline: 2px solid #56b4e9; outline-offset: 2px}
-.workshop-explorer .frame img {max-width: 100%}
-.workshop-question {border-left: 4px solid #56b4e9; padding-left: 12px}
-.workshop-question details {margin: 5px 0; border: 1px solid rgba(127, 127, 127, .45); border-radius: 4px}
-.workshop-question summary {cursor: pointer; padding: 5px 10px}
-.workshop-question details p {margin: 0 10px 8px 26px}
-.workshop-question .ask, .workshop-question .said {font-weight: 600}
-.workshop-picture .wrong {border-left: 4px solid #d55e00; padding-left: 8px; font-weight: 600}
-"""
-
-
+STYLE = Path(__file__).with_name("picture.css").read_text(encoding="utf-8")
 _STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
@@ -115,9 +72,7 @@ class Drawing:
     def line(self, x1, y1, x2, y2, color="currentColor"):
         self._marks.append(f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="{color}"/>')
 
-    def cell(
-        self, x, y, width, height, words="", color=None, crossed=False, strong=False, opacity=0.35, note=""
-    ):
+    def cell(self, x, y, width, height, words="", color=None, crossed=False, strong=False, opacity=0.35, note=""):
         """One element or lane; a crossed one must not be touched."""
         opacity = opacity if color and not crossed else 0.0
         line = 3 if strong else 1
@@ -149,14 +104,15 @@ def code(lines: list[str], lit: set[int]) -> str:
     return f'<pre class="walk">{marked}</pre>'
 
 
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """An HTML table."""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+def table(header: list[str], rows: list[list[str]], align: str = "") -> str:
+    """An HTML table. align: "left", where the page's own style is another."""
+    look = f' style="text-align:{align}"' if align else ""
+    head = "".join(f'<th scope="col"{look}>{escape(cell)}</th>' for cell in header)
+    body = "".join(f"<tr>{''.join(f'<td{look}>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def plain_table(header: list[str], rows: list[list[str]]) -> str:
+def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> str:
     """The same table in plain text."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
-    return "\n".join("  ".join(map(str.rjust, row, widths)) for row in [header, *rows])
+    return "\n".join("  ".join(map(justify, row, widths)).rstrip() for row in [header, *rows])

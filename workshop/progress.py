@@ -4,13 +4,14 @@ import contextlib
 import html
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from workshop import shared
 from workshop.files import replace_json
-from workshop.syllabus import SYLLABUS, Lesson
+from workshop.syllabus import LESSONS, SYLLABUS, Lesson
 
 FILE = ".progress.json"
 VARIABLE = "WORKSHOP_PROGRESS"  # names another file
@@ -88,12 +89,12 @@ class Progress:
 
     def of_lesson(self, notebook: str) -> tuple[float, int]:
         """(points earned, points to earn) of a lesson, without stretch exercises."""
-        own = [each for each in SYLLABUS.values() if each.notebook == notebook and not each.stretch]
-        return sum(self.entry(each.name).score for each in own), sum(each.points for each in own)
+        own = [name for name in LESSONS[notebook] if not SYLLABUS[name].stretch]
+        return sum(self.entry(name).score for name in own), sum(SYLLABUS[name].points for name in own)
 
     def welcome(self, notebook: str) -> str:
         """What has been earned in a lesson and what is next; empty if nothing was tried in it."""
-        own = [each.name for each in SYLLABUS.values() if each.notebook == notebook]
+        own = LESSONS.get(notebook, [])
         if not any(self.entry(name).checks for name in own):
             return ""
         earned, points = self.of_lesson(notebook)
@@ -128,9 +129,7 @@ class Progress:
 
     def _repr_html_(self) -> str:
         rows = "".join(self._row(lesson) for lesson in SYLLABUS.values())
-        head = "".join(
-            f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points")
-        )
+        head = "".join(f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points"))
         sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
         about = "".join(f"<p>{html.escape(words)}</p>" for words in self._about())
         return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{about}{sharing}"
@@ -177,8 +176,7 @@ class Strip:
     def lessons(self) -> list[tuple[str, float, int]]:
         """(notebook, points earned, points to earn) of each lesson, without stretch exercises."""
         current = progress()
-        notebooks = dict.fromkeys(lesson.notebook for lesson in SYLLABUS.values())
-        return [(notebook, *current.of_lesson(notebook)) for notebook in notebooks]
+        return [(notebook, *current.of_lesson(notebook)) for notebook in LESSONS]
 
     def __str__(self) -> str:
         lines = [
@@ -301,24 +299,19 @@ def _share(current: Progress) -> None:
 def record(exercise: str, score: float, points: float, passed: bool | None = None) -> Progress:
     """Note one check of an exercise: points earned out of points possible. The best score is kept."""
     passed = score >= points if passed is None else passed
-
-    def update(entry: Entry) -> None:
-        entry.score = max(entry.score, score)
-        entry.points = points
+    with _changing(exercise) as (current, entry):
+        entry.score, entry.points = max(entry.score, score), points
         entry.passed = entry.passed or passed
         entry.checks += 1
         entry.failed += not passed
-
-    return _update(exercise, update)
+    return current
 
 
 def record_hint(exercise: str) -> Progress:
     """Note that one more hint of an exercise was opened."""
-
-    def update(entry: Entry) -> None:
+    with _changing(exercise) as (current, entry):
         entry.hints += 1
-
-    return _update(exercise, update)
+    return current
 
 
 def record_prediction(question: str, choice: str) -> Progress:
@@ -329,10 +322,12 @@ def record_prediction(question: str, choice: str) -> Progress:
     return current
 
 
-def _update(exercise: str, change) -> Progress:
+@contextlib.contextmanager
+def _changing(exercise: str) -> Iterator[tuple[Progress, Entry]]:
+    """An entry that is saved, shown and shared when it has been changed."""
     current = progress()
     entry = current.entries.setdefault(exercise, Entry())
-    change(entry)
+    yield current, entry
     entry.last = datetime.now(UTC).isoformat(timespec="seconds")
     _save(current)
     for strip in _shown:
@@ -340,7 +335,6 @@ def _update(exercise: str, change) -> Progress:
     if shared.is_on():
         with contextlib.suppress(OSError):  # the lesson continues
             _share(current)
-    return current
 
 
 def _save(current: Progress) -> None:

@@ -67,10 +67,7 @@ class Results:
 
         columns = (self.x_label, "provider", "GB/s", "20 %", "80 %", "of copy", "note")
         return pandas.DataFrame(
-            [
-                (row.size, row.provider, *(row.gbps or (None, None, None)), row.of_copy, row.note)
-                for row in self.rows
-            ],
+            [(row.size, row.provider, *(row.gbps or (None, None, None)), row.of_copy, row.note) for row in self.rows],
             columns=columns,
         ).astype({"GB/s": float})
 
@@ -115,9 +112,7 @@ class Results:
     def caption(self) -> str:
         """The GPU, versions and date, as a plot names them."""
         about = self.about
-        versions = ", ".join(
-            f"{name} {about[name]}" for name in ("torch", "triton", "jax") if about.get(name)
-        )
+        versions = ", ".join(f"{name} {about[name]}" for name in ("torch", "triton", "jax") if about.get(name))
         return f"{about['gpu']}, {versions}, {about['date']}"
 
     def alt(self) -> str:

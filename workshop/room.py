@@ -102,9 +102,7 @@ def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -
     for what, number in found.items():
         enough = number >= attendees
         state = "ok" if enough else ("bad" if what == "memory" else "warn")
-        findings.append(
-            Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what])
-        )
+        findings.append(Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what]))
     most = min(found.values())
     sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
     findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))

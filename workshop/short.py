@@ -26,6 +26,7 @@ from workshop import advice
 from workshop.executor.machine import Machine
 from workshop.executor.program import Unsupported
 from workshop.executor.records import Fault, Stopped
+from workshop.notebook import interactive_shell
 from workshop.refusal import refusal
 
 _FOLDERS = Path(__file__).parent, Path(triton.__file__).parents[1], Path(sysconfig.get_path("stdlib"))
@@ -132,8 +133,7 @@ def _running(error: BaseException, kernel: JITFunction) -> tuple[int | None, str
 
 def _file(name: str) -> str:
     """What a learner calls a file: Cell In[5], or its name."""
-    interactive = sys.modules.get("IPython")
-    shell = interactive and interactive.get_ipython()
+    shell = interactive_shell()
     cell = shell.compile.format_code_name(name) if shell else None
     return " ".join(cell) if cell else Path(name).name
 

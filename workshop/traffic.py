@@ -15,6 +15,7 @@ import numpy as np
 
 from workshop.backend import interpreting
 from workshop.short import own_lines
+from workshop.words import times
 
 if TYPE_CHECKING:
     from workshop.executor.records import Argument, Launch
@@ -106,12 +107,12 @@ class Traffic:
         raise KeyError(f"no kernel was given a tensor as {name!r}; there are: {[t.name for t in tensors]}")
 
     def __str__(self) -> str:
-        launches = "1 launch" if self.launches == 1 else f"{self.launches} launches"
+        launches = f"{self.launches} launch{'es' * (self.launches != 1)}"
         lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
             lines.append(
-                f"  {tensor.name} {list(tensor.shape)}: elements read {_range(tensor.reads)}, "
-                f"written {_range(tensor.writes)}"
+                f"  {tensor.name} {list(tensor.shape)}: elements read {times(tensor.reads)}, "
+                f"written {times(tensor.writes)}"
             )
         return "\n".join(lines)
 
@@ -141,12 +142,3 @@ def recording(elements: bool = True) -> Iterator[Traffic]:
 
     with Recording(elements) as recording:
         yield Traffic(recording.launches)
-
-
-def _range(counts: np.ndarray) -> str:
-    if not counts.size:
-        return "0 times"
-    low, high = int(counts.min()), int(counts.max())
-    if low == high:
-        return "once" if low == 1 else f"{low} times"
-    return f"{low} to {high} times"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from workshop.compiling import CompileFailed, compiled, facts, kernel_of
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
+from workshop.picture import plain_table, table
 from workshop.short import own_lines
 
 __all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
@@ -17,7 +18,7 @@ __all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 TARGETS = ("gfx942",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """One kernel compiled for one target.
 
@@ -29,17 +30,16 @@ class Compiled:
     kernel: str
     target: str
     num_warps: int
-    registers: int | None
-    vgprs: int | None
-    agprs: int | None
-    sgprs: int | None
+    registers: int | None = None
+    vgprs: int | None = None
+    agprs: int | None = None
+    sgprs: int | None = None
     shared: int
     spills: int | None
     loads: dict[int, int]
     stores: dict[int, int]
     barriers: int
     waits: int | None
-    llvm_occupancy: int | None
     isa: str
     ttir: str
     ttgir: str
@@ -52,10 +52,10 @@ class Compiled:
             return None
         return occupancy(self.vgprs, self.shared, self.num_warps, self.target)
 
-    def summary(self) -> dict[str, str]:
-        """What the table shows, by its row's label."""
+    def summary(self) -> dict[str, object]:
+        """What the table shows, by its row's label; None for what this target has not."""
         limited = self.occupancy
-        values = {
+        return {
             "warps": self.num_warps,
             "registers": self.registers,
             "VGPRs": self.vgprs,
@@ -69,7 +69,6 @@ class Compiled:
             "barriers": self.barriers,
             "waits": self.waits,
         }
-        return {label: str(value) for label, value in values.items() if value is not None}
 
 
 class Report:
@@ -85,53 +84,45 @@ class Report:
         return iter(self._compiled.values())
 
     def isa(self, target: str | None = None) -> "Text":
-        """The assembly for one target; without a name, for the first."""
+        """The assembly for one target; without a name, for the first. So do the others."""
         return Text(self._one(target).isa)
 
     def ttir(self, target: str | None = None) -> "Text":
         """Triton's first representation: the kernel's operations, still without a GPU in mind."""
         return Text(self._one(target).ttir)
 
-    def llir(self, target: str | None = None) -> "Text":
-        """LLVM's representation: what one lane does, between TTGIR and the assembly."""
-        return Text(self._one(target).llir)
-
     def ttgir(self, target: str | None = None) -> "Text":
         """Triton's own GPU representation, from which the assembly was made."""
         return Text(self._one(target).ttgir)
+
+    def llir(self, target: str | None = None) -> "Text":
+        """LLVM's representation: what one lane does, between TTGIR and the assembly."""
+        return Text(self._one(target).llir)
 
     def diff(self, other: "Report", target: str | None = None) -> "Text":
         """How the assembly of `other` differs from this one's, after the numbers that differ."""
         mine, its = self._one(target), other._one(target)
         numbers = {label: (mine.summary().get(label), value) for label, value in its.summary().items()}
         changed = [f"{label}: {old} -> {new}" for label, (old, new) in numbers.items() if old != new]
-        lines = difflib.unified_diff(
-            _instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2
-        )
+        lines = difflib.unified_diff(_instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2)
         return Text("\n".join([*changed, "", *lines]))
 
     def __str__(self) -> str:
-        rows = [("", *self._compiled)]
-        rows += [(label, *cells) for label, cells in self._rows()]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        title = f"{next(iter(self)).kernel}\n"
-        return title + "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        return f"{next(iter(self)).kernel}\n{plain_table(['', *self._compiled], self._rows(), str.ljust)}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        def row(label: str, cells, tag: str) -> str:
-            inner = "".join(f"<{tag} style='text-align:left'>{html.escape(cell)}</{tag}>" for cell in cells)
-            return f"<tr><th style='text-align:left'>{html.escape(label)}</th>{inner}</tr>"
+        return table([next(iter(self)).kernel, *self._compiled], self._rows(), "left")
 
-        body = "".join(row(label, cells, "td") for label, cells in self._rows())
-        return f"<table>{row(next(iter(self)).kernel, self._compiled, 'th')}{body}</table>"
-
-    def _rows(self) -> list[tuple[str, list[str]]]:
+    def _rows(self) -> list[list[str]]:
+        """A row for each fact that any target has."""
         summaries = [one.summary() for one in self]
-        labels = dict.fromkeys(label for summary in summaries for label in summary)
-        order = [label for label in _LABELS if label in labels]
-        return [(label, [summary.get(label, "") for summary in summaries]) for label in order]
+        return [
+            [label, *(str(value) if value is not None else "" for value in values)]
+            for label, *values in zip(summaries[0], *(summary.values() for summary in summaries), strict=True)
+            if any(value is not None for value in values)
+        ]
 
     def _one(self, target: str | None) -> Compiled:
         if target is None:
@@ -139,22 +130,6 @@ class Report:
         if target not in self._compiled:
             raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(self._compiled)}")
         return self._compiled[target]
-
-
-_LABELS = (
-    "warps",
-    "registers",
-    "VGPRs",
-    "of them AGPRs",
-    "SGPRs",
-    "shared memory (bytes)",
-    "spills",
-    "waves per execution unit",
-    "loads",
-    "stores",
-    "barriers",
-    "waits",
-)
 
 
 class Text(str):
@@ -190,9 +165,7 @@ def xray(kernel, *args, targets: str | tuple[str, ...] = TARGETS, **kwargs) -> R
 
 
 def _widths(counts: dict[int, int]) -> str:
-    return (
-        ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
-    )
+    return ", ".join(f"{count} × {width} bit" for width, count in sorted(counts.items(), reverse=True)) or "none"
 
 
 def _instructions(isa: str) -> list[str]:

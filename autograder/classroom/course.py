@@ -185,9 +185,7 @@ class Course:
                 except (ValueError, LookupError, TypeError):
                     raise CourseError(f"{path}: is not a notebook; release it again") from None
         if not notebooks:
-            raise CourseError(
-                f"{self.root}: is no course (no release/ in it); `autograder collect` makes one"
-            )
+            raise CourseError(f"{self.root}: is no course (no release/ in it); `autograder collect` makes one")
         return notebooks
 
     def notebook(self, step: str, student: str, assignment: str, ending: str = ".ipynb") -> Path:

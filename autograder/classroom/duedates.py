@@ -168,16 +168,9 @@ def read_rules(folder: Path, known: Iterable[str]) -> Rules:
 
 
 def _assignment(said: dict, name: str) -> _Assignment:
-    _only(said, {"due", "grace", "penalty", "weight"}, name)
-    weight = said.get("weight")
-    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float) or weight < 0):
-        raise BadRules(f"{name}.weight: found {weight!r}; expected a number of points, such as 10")
-    return _Assignment(
-        _date(said["due"], f"{name}.due") if "due" in said else None,
-        _duration(said["grace"], f"{name}.grace".strip(".")) if "grace" in said else timedelta(),
-        _penalty(said["penalty"], f"{name}.penalty".strip(".")) if "penalty" in said else None,
-        weight,
-    )
+    read = {"due": _date, "grace": _duration, "penalty": _penalty, "weight": _weight}
+    _only(said, set(read), name)
+    return _Assignment(**{key: read[key](value, f"{name}.{key}".strip(".")) for key, value in said.items()})
 
 
 def _by_student(said: dict, title: str, known: list[str], read) -> dict:
@@ -190,9 +183,13 @@ def _by_student(said: dict, title: str, known: list[str], read) -> dict:
     return found
 
 
+def _wrong(where: str, value: object, expected: str) -> BadRules:
+    return BadRules(f"{where}: found {value!r}; expected {expected}")
+
+
 def _table(value: object, where: str) -> dict:
     if not isinstance(value, dict):
-        raise BadRules(f"{where}: found {value!r}; expected a table, such as [{where}]")
+        raise _wrong(where, value, f"a table, such as [{where}]")
     return value
 
 
@@ -201,19 +198,25 @@ def _only(said: dict, known: set[str], where: str) -> None:
         raise BadRules(f"{where}: there is no {others[0]!r}; there are: {', '.join(sorted(known))}")
 
 
+def _weight(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise _wrong(where, value, "a number of points, such as 10")
+    return value
+
+
 def _date(value: object, where: str) -> datetime:
     """A date is its last second; a time without a zone is by this computer's clock."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time(23, 59, 59))
     if not isinstance(value, datetime):
-        raise BadRules(f"{where}: found {value!r}; expected a date, such as 2026-10-03T23:59:00")
+        raise _wrong(where, value, "a date, such as 2026-10-03T23:59:00")
     return value.astimezone(UTC)
 
 
 def _duration(value: object, where: str) -> timedelta:
     match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        raise BadRules(f'{where}: found {value!r}; expected a time, such as "15 min", "2 h", "3 d" or "1 w"')
+        raise _wrong(where, value, 'a time, such as "15 min", "2 h", "3 d" or "1 w"')
     return timedelta(seconds=float(match[1]) * _UNITS[match[2]])
 
 
@@ -226,9 +229,7 @@ def _penalty(value: object, where: str) -> Penalty:
         return NOTHING if value == "none" else EVERYTHING
     match = _PENALTY.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
-        raise BadRules(
-            f'{where}: found {value!r}; expected "10% a day", "2 points an hour", "20%", "all" or "none"'
-        )
+        raise _wrong(where, value, '"10% a day", "2 points an hour", "20%", "all" or "none"')
     period = timedelta(seconds=_UNITS[match[3][0]]) if match[3] else None
     return Penalty(float(match[1]), match[2] == "%", period)
 

@@ -83,19 +83,19 @@ class RunReport:
 
 
 def run(
-    source: str | Path,
+    path: str | Path,
     course: Course,
     student: str = "",
     roster: str | Path | None = None,
     to: str | Path | None = None,
     **grading,
 ) -> RunReport:
-    """Collect `source`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
+    """Collect `path`, grade what is new or changed, and write feedback, report and CSV. A bad file stops nothing.
 
     The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
     as they do.
     """
-    return finish(collect(source, course, student, roster), course, to, **grading)
+    return finish(collect(path, course, student, roster), course, to, **grading)
 
 
 def finish(collected: CollectReport, course: Course, to: str | Path | None = None, **grading) -> RunReport:

@@ -6,19 +6,19 @@ Only the course's own kernel is compiled here, in a child process. The learner's
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import triton
 import triton.language as tl
 
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
-from workshop.syllabus import find
 from workshop.xray import Compiled, CompileFailed, xray
 
 from ..text import many
 from ..verdict import Finding
 from .cases import Case, integer
-from .design import Inputs, Level, Number, between, fixed
-from .spec import Exercise, Mistake
+from .design import Inputs, Level, Number, between, each_of, memory_of_a_program, rows_of
+from .spec import Exercise, changed, wrong_values
 
 TARGET = "gfx942"  # MI300X
 ROWS = 4096
@@ -62,9 +62,7 @@ def fused_softmax_kernel(
 def compiled(dtype: str, n_cols: int, configuration: dict[str, int]) -> Compiled:
     """The kernel for contiguous rows of n_cols, for the MI300X. Compiled once per process."""
     pointer = f"*{dtype}"
-    report = xray(
-        fused_softmax_kernel, pointer, pointer, n_cols, n_cols, ROWS, n_cols, targets=TARGET, **configuration
-    )
+    report = xray(fused_softmax_kernel, pointer, pointer, n_cols, n_cols, ROWS, n_cols, targets=TARGET, **configuration)
     return report[TARGET]
 
 
@@ -107,39 +105,17 @@ def _where_to_look(arguments: tuple, key: str | None, got: float, expected: floa
     return "", f"{_WHERE[key]}. Look at the kernel that the lesson compiles, with its configuration unchanged."
 
 
-READ_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _misread(lds_bytes=0),
-        "The ISA's .group_segment_fixed_size is always 0 here, because Triton requests LDS when it launches the "
-        "kernel.",
-        "Read the row of the table about shared memory.",
-    ),
-    Mistake(
-        "wrong-value",
-        _misread(load_bits=4),
-        "The 4 in dwordx4 counts double words. Each has 32 bits.",
-        "Multiply by 32.",
-    ),
-    Mistake(
-        "wrong-value",
-        _misread(load_bits=16),
-        "This is a number of bytes.",
-        "Multiply by 8: load_bits counts the bits that one lane gets from one load.",
-    ),
-    Mistake(
-        "wrong-value",
-        _misread(load_bits=32),
-        "That is one element. One instruction loads several elements for each lane.",
-        "Look for the x at the end of the instruction's name.",
-    ),
-    Mistake(
-        "wrong-value",
-        _misread(spills=0),
-        "The kernel does spill: the compiler had to use fewer registers than the kernel needs.",
-        "Look for .vgpr_spill_count in the ISA (.sgpr_spill_count is about scalar registers).",
-    ),
-)
+READ_MISTAKES = wrong_values(
+    (_misread(lds_bytes=0), "The ISA's .group_segment_fixed_size is always 0 here, because Triton requests LDS when it "
+     "launches the kernel.", "Read the row of the table about shared memory."),
+    (_misread(load_bits=4), "The 4 in dwordx4 counts double words. Each has 32 bits.", "Multiply by 32."),
+    (_misread(load_bits=16), "This is a number of bytes.",
+     "Multiply by 8: load_bits counts the bits that one lane gets from one load."),
+    (_misread(load_bits=32), "That is one element. One instruction loads several elements for each lane.",
+     "Look for the x at the end of the instruction's name."),
+    (_misread(spills=0), "The kernel does spill: the compiler had to use fewer registers than the kernel needs.",
+     "Look for .vgpr_spill_count in the ISA (.sgpr_spill_count is about scalar registers)."),
+)  # fmt: skip
 
 
 LDS_STEPS = {"gfx90a": 512, "gfx942": 512, "gfx950": 1280}  # bytes
@@ -155,7 +131,6 @@ def _kernel_in_words(vgprs: int, lds: int, warps: int, arch: str) -> str:
     return f"{arch}: {many(vgprs, 'VGPR', 'VGPRs')}, {many(lds, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
 
 
-_POWERS = tuple(1 << k for k in range(11, 17))  # they fill the LDS of two architectures to the last byte
 OCCUPANCY_INPUTS = Inputs(
     (
         Number(
@@ -168,192 +143,110 @@ OCCUPANCY_INPUTS = Inputs(
                 Level("many", between(257, 512)),
             ),
         ),
-        Number(
-            "lds_bytes",
-            (
-                Level("none", fixed(0)),
-                Level("little", between(1, 512)),
-                Level("some", between(2000, 30_000)),
-                Level("much", between(30_000, 160_000)),
-                Level("a power of two", fixed(*_POWERS)),
-                Level("one more", fixed(*(n + 1 for n in _POWERS))),
-            ),
-        ),
-        Number("num_warps", tuple(Level(str(warps), fixed(warps)) for warps in (1, 2, 4, 8, 16))),
-        Number("arch", tuple(Level(arch, fixed(arch)) for arch in COMPUTE_UNITS)),
+        Number("lds_bytes", memory_of_a_program(30_000, 160_000)),
+        Number("num_warps", each_of(1, 2, 4, 8, 16)),
+        Number("arch", each_of(*COMPUTE_UNITS)),
     ),
     # in each of these another limit applies, or a rounding decides
-    first=tuple(
-        {"vgprs": vgprs, "lds_bytes": lds, "num_warps": warps, "arch": arch}
-        for vgprs, lds, warps, arch in (
-            (114, 16, 4, "gfx942"),
-            (72, 32, 8, "gfx942"),
-            (72, 32, 4, "gfx942"),  # 7 waves; in steps of 16 registers it would be 6
-            (73, 32, 4, "gfx90a"),  # 6 waves; without steps it would be 7
-            (20, 20_000, 4, "gfx942"),
-            (20, 20_000, 4, "gfx950"),
-            (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units
-            (40, 16_384, 4, "gfx90a"),  # four workgroups fill the LDS to the last byte
-            (20, 100_000, 4, "gfx942"),  # one workgroup does not fit
-        )
+    first=rows_of(
+        "vgprs lds_bytes num_warps arch",
+        (114, 16, 4, "gfx942"),
+        (72, 32, 8, "gfx942"),
+        (72, 32, 4, "gfx942"),  # 7 waves; in steps of 16 registers it would be 6
+        (73, 32, 4, "gfx90a"),  # 6 waves; without steps it would be 7
+        (20, 20_000, 4, "gfx942"),
+        (20, 20_000, 4, "gfx950"),
+        (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units
+        (40, 16_384, 4, "gfx90a"),  # four workgroups fill the LDS to the last byte
+        (20, 100_000, 4, "gfx942"),  # one workgroup does not fit
     ),
     asked=_in_whole_steps,
     named=_kernel_in_words,
 )
 
 
-def _without_granule(vgprs, lds, warps, arch):
-    waves = min(8, 512 // max(vgprs, 1))
-    groups = min(waves * 4 // warps, (163840 if arch == "gfx950" else 65536) // lds if lds else 32)
-    return groups * warps // 4
+def _kernel(**new):
+    return changed(occupancy, **new)
+
+
+def _on(**facts):
+    """The occupancy on a compute unit with other facts."""
+    return _kernel(arch=lambda arch: replace(COMPUTE_UNITS[arch], **facts))
 
 
 def _unrounded(*kernel):
     return occupancy(*kernel).workgroups * kernel[2] / EXECUTION_UNITS
 
 
-def _with_slots(slots):
-    def compute(vgprs, lds, warps, arch):
-        groups = min(slots, 512 // (-(-vgprs // 8) * 8)) * 4 // warps
-        if lds:
-            groups = min(groups, (163840 if arch == "gfx950" else 65536) // lds)
-        return groups * warps // 4
-
-    return compute
+def _limits(vgprs: int, lds: int, arch: str) -> tuple[int, float]:
+    """Waves of an execution unit by registers, and workgroups of a compute unit by LDS."""
+    return occupancy(vgprs, 0, 1, arch).waves_by_vgprs, COMPUTE_UNITS[arch].lds // lds if lds else math.inf
 
 
 def _waves_for_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
-    workgroups = min(8, 512 // (-(-vgprs // 8) * 8))
-    return (min(workgroups, COMPUTE_UNITS[arch].lds // lds) if lds else workgroups) * warps // 4
+    return min(_limits(vgprs, lds, arch)) * warps // EXECUTION_UNITS
 
 
-def _parts_of_workgroups(vgprs: int, lds_bytes: int, num_warps: int, arch: str) -> int:
-    by_registers = occupancy(vgprs, 0, 1, arch).waves_by_vgprs
-    if not lds_bytes:
-        return by_registers
-    return int(min(by_registers, COMPUTE_UNITS[arch].lds // lds_bytes * num_warps / EXECUTION_UNITS))
+def _parts_of_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
+    waves, workgroups = _limits(vgprs, lds, arch)
+    return int(min(waves, workgroups * warps / EXECUTION_UNITS))
 
 
-OCCUPANCY_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _without_granule,
-        "Registers are allocated in steps of 8: a wave that uses 170 registers gets 176.",
-        "Round vgprs up to the next multiple of 8 before you divide.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, *kernel: occupancy(max(8, vgprs // 8 * 8), *kernel),
-        "The registers of a wave are rounded down. A wave gets at least as many as it uses.",
-        "Round up: (vgprs + 7) // 8 * 8.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(-(-vgprs // 16) * 16, lds, warps, arch),
-        "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
-        "rounded.",
-        "Round vgprs up to the next multiple of 8.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy((vgprs // 8 + 1) * 8, lds, warps, arch),
-        "A number that is a multiple of 8 already is rounded up, too: 72 registers become 80.",
-        "Round up with (vgprs + 7) // 8 * 8.",
-    ),
+OCCUPANCY_MISTAKES = wrong_values(
+    (_on(vgpr_granule=1), "Registers are allocated in steps of 8: a wave that uses 170 registers gets 176.",
+     "Round vgprs up to the next multiple of 8 before you divide."),
+    (_kernel(vgprs=lambda vgprs: max(8, vgprs // 8 * 8)),
+     "The registers of a wave are rounded down. A wave gets at least as many as it uses.",
+     "Round up: (vgprs + 7) // 8 * 8."),
+    (_on(vgpr_granule=16),
+     "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
+     "rounded.", "Round vgprs up to the next multiple of 8."),
+    (_kernel(vgprs=lambda vgprs: (vgprs // 8 + 1) * 8),
+     "A number that is a multiple of 8 already is rounded up, too: 72 registers become 80.",
+     "Round up with (vgprs + 7) // 8 * 8."),
     *(
-        Mistake(
-            "wrong-value",
-            compute,
-            "The result is not rounded down at the end: 10 waves on 4 execution units are 2 for each, and 2 are left.",
-            "Divide workgroups * num_warps by 4 with //.",
-        )
+        (compute, "The result is not rounded down at the end: 10 waves on 4 execution units are 2 for each, and 2 are "
+         "left.", "Divide workgroups * num_warps by 4 with //.")
         for compute in (_unrounded, lambda *kernel: math.ceil(_unrounded(*kernel)))
     ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: max(1, occupancy(vgprs, lds, warps, arch)),
-        "A workgroup that needs more LDS than there is cannot run at all: that is 0 waves, not 1.",
-        "Return what the formula gives, without max(1, …).",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(2 * (-(-vgprs // 8) * 8), lds, warps, arch),
-        "An execution unit has 512 registers per lane. 256 leaves out the accumulation registers.",
-        "Divide 512, not 256: vgprs already counts both kinds.",
-    ),
+    (lambda *kernel: max(1, occupancy(*kernel)),
+     "A workgroup that needs more LDS than there is cannot run at all: that is 0 waves, not 1.",
+     "Return what the formula gives, without max(1, …)."),
+    (_on(vgprs=256), "An execution unit has 512 registers per lane. 256 leaves out the accumulation registers.",
+     "Divide 512, not 256: vgprs already counts both kinds."),
     *(
-        Mistake(
-            "wrong-value",
-            _with_slots(slots),
-            "An execution unit of these three architectures holds at most 8 waves, even if they use few registers.",
-            "Take the smaller of 8 and 512 // registers.",
-        )
+        (_on(max_waves=slots),
+         "An execution unit of these three architectures holds at most 8 waves, even if they use few registers.",
+         "Take the smaller of 8 and 512 // registers.")
         for slots in (512, 10, 16)
     ),
-    Mistake(
-        "wrong-value",
-        _waves_for_workgroups,
-        "The waves of one execution unit were taken for the workgroups of a compute unit.",
-        "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups * warps,
-        "That is the number of waves on a whole compute unit.",
-        "A compute unit has 4 execution units: divide by 4, and round down.",
-    ),
+    (_waves_for_workgroups, "The waves of one execution unit were taken for the workgroups of a compute unit.",
+     "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers."),
+    (lambda *kernel: occupancy(*kernel).workgroups * kernel[2],
+     "That is the number of waves on a whole compute unit.",
+     "A compute unit has 4 execution units: divide by 4, and round down."),
     *(
-        Mistake(
-            "wrong-value",
-            lambda *kernel, whole=whole: whole * occupancy(*kernel) / 8,
-            "That is a share of the 8 waves that an execution unit can hold.",
-            "Return the number of waves.",
-        )
+        (lambda *kernel, whole=whole: whole * occupancy(*kernel) / 8,
+         "That is a share of the 8 waves that an execution unit can hold.", "Return the number of waves.")
         for whole in (1, 100)
     ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, 1, arch),
-        "num_warps is not used: each workgroup is counted as one wave.",
-        "A workgroup has num_warps waves, and starts only where all of them fit.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, 4 * lds, warps, arch),
-        "The LDS was divided among the execution units, but a workgroup can use all of it.",
-        "At most LDS // lds_bytes workgroups fit on a compute unit.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, 0, warps, arch),
-        "The LDS limit is missing.",
-        "At most LDS // lds_bytes workgroups fit on a compute unit; with 0 bytes there is no limit.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, "gfx942"),
-        "Not every architecture has 64 KiB of LDS: gfx950 has 160.",
-        "Choose the LDS by arch.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).workgroups,
-        "That is the number of workgroups on a compute unit.",
-        "Multiply by num_warps and divide by the 4 execution units.",
-    ),
-    Mistake(
-        "wrong-value",
-        _parts_of_workgroups,
-        "Parts of workgroups are counted by registers: where 3.5 of them have room, only 3 can run.",
-        "Divide with //: waves * 4 // num_warps.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda vgprs, lds, warps, arch: occupancy(vgprs, lds, warps, arch).waves_by_vgprs,
-        "That is the limit by registers for single waves. A GPU runs whole workgroups, and a workgroup also needs LDS.",
-        "Count workgroups per compute unit for each limit, take the smallest count, then convert it to waves.",
-    ),
-)
+    (_kernel(num_warps=1), "num_warps is not used: each workgroup is counted as one wave.",
+     "A workgroup has num_warps waves, and starts only where all of them fit."),
+    (_kernel(lds_bytes=lambda lds: 4 * lds),
+     "The LDS was divided among the execution units, but a workgroup can use all of it.",
+     "At most LDS // lds_bytes workgroups fit on a compute unit."),
+    (_kernel(lds_bytes=0), "The LDS limit is missing.",
+     "At most LDS // lds_bytes workgroups fit on a compute unit; with 0 bytes there is no limit."),
+    (_kernel(arch="gfx942"), "Not every architecture has 64 KiB of LDS: gfx950 has 160.", "Choose the LDS by arch."),
+    (lambda *kernel: occupancy(*kernel).workgroups, "That is the number of workgroups on a compute unit.",
+     "Multiply by num_warps and divide by the 4 execution units."),
+    (_parts_of_workgroups,
+     "Parts of workgroups are counted by registers: where 3.5 of them have room, only 3 can run.",
+     "Divide with //: waves * 4 // num_warps."),
+    (lambda *kernel: occupancy(*kernel).waves_by_vgprs,
+     "That is the limit by registers for single waves. A GPU runs whole workgroups, and a workgroup also needs LDS.",
+     "Count workgroups per compute unit for each limit, take the smallest count, then convert it to waves."),
+)  # fmt: skip
 
 
 def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
@@ -376,12 +269,10 @@ def tuned(configuration) -> Finding | None:
     configuration = {key: int(value) for key, value in configuration.items()}
     block, warps = configuration["BLOCK_SIZE"], configuration["num_warps"]
     if block // (warps * 64) > MOST_PER_LANE:
-        return Finding(
-            "low-occupancy",
-            f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
-            f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
-            advice="divide the row among more warps, or choose a smaller block.",
-        )
+        return Finding("low-occupancy",
+                       f"{block} elements over {warps} × 64 lanes are {block // (warps * 64)} float32 for each lane, "
+                       f"which leaves no room for {ASKED_WAVES} waves of 64 registers each.",
+                       advice="divide the row among more warps, or choose a smaller block.")
     try:
         found = compiled("fp16", TUNED_COLUMNS, configuration)
     except (CompileFailed, RuntimeError) as error:
@@ -423,36 +314,28 @@ def _narrow(found: Compiled, configuration: dict) -> Finding | None:
     if not narrow:
         return None
     lane = configuration["BLOCK_SIZE"] // (configuration["num_warps"] * 64)
-    return Finding(
-        "narrow-access",
-        f"{_shown(configuration)}: {' and '.join(narrow)}.",
-        f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
-        "give each lane more elements: fewer warps for the same block.",
-    )
+    return Finding("narrow-access", f"{_shown(configuration)}: {' and '.join(narrow)}.",
+                   f"Each lane has {lane} neighbouring elements of 16 bits. An access of 128 bits needs eight.",
+                   "give each lane more elements: fewer warps for the same block.")
 
 
 def _spilling(found: Compiled, configuration: dict) -> Finding | None:
     if not found.spills:
         return None
-    return Finding(
-        "spills",
-        f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
-        "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to memory.",
-        "make each lane hold less: use more warps or fewer stages.",
-    )
+    return Finding("spills", f"{_shown(configuration)}: {found.spills} registers are spilled to memory.",
+                   "waves_per_eu makes the compiler use fewer registers for a wave. Values that do not fit go to "
+                   "memory.", "make each lane hold less: use more warps or fewer stages.")
 
 
 def _crowded_out(found: Compiled, configuration: dict) -> Finding | None:
     waves = found.occupancy
     if waves >= ASKED_WAVES:
         return None
-    return Finding(
-        "low-occupancy",
-        f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
-        f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
-        f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
-        "make each lane hold less: use more warps or fewer stages.",
-    )
+    return Finding("low-occupancy",
+                   f"{_shown(configuration)}: {int(waves)} waves per execution unit, limited by {waves.limiter}; "
+                   f"expected {ASKED_WAVES}. A wave uses {found.vgprs} registers.",
+                   f"With {ASKED_WAVES} waves, each wave can have 64 registers.",
+                   "make each lane hold less: use more warps or fewer stages.")
 
 
 def _shown(configuration: dict) -> str:
@@ -465,9 +348,7 @@ def _once(arguments) -> tuple:
 
 EXERCISES = (
     Exercise(
-        lesson=find("read_the_isa"),
         kind="value",
-        entry="read_the_isa",
         signature="read_the_isa() -> dict(vgprs, lds_bytes, load_bits, spills)",
         cases=(Case(f"compiled for {TARGET} by Triton {triton.__version__}", _once),),
         compiles=True,
@@ -477,9 +358,7 @@ EXERCISES = (
         untold=True,
     ),
     Exercise(
-        lesson=find("occupancy"),
         kind="value",
-        entry="occupancy",
         signature="occupancy(vgprs, lds_bytes, num_warps, arch) -> waves per execution unit",
         inputs=OCCUPANCY_INPUTS,
         reference=lambda *kernel: int(occupancy(*kernel)),
@@ -487,9 +366,7 @@ EXERCISES = (
         explain=_by_limit,
     ),
     Exercise(
-        lesson=find("tune_for_mi300x"),
         kind="value",
-        entry="tune_for_mi300x",
         signature="tune_for_mi300x() -> dict(BLOCK_SIZE, num_warps, waves_per_eu, num_stages)",
         cases=(Case(f"float16 rows of {TUNED_COLUMNS}, {TARGET}, Triton {triton.__version__}", _once),),
         reference=lambda: {"BLOCK_SIZE": 4096, "num_warps": 8, "waves_per_eu": 0, "num_stages": 1},

@@ -1,6 +1,6 @@
 """Exercises whose answer is a number: bytes moved (02) and the size of a persistent launch (04).
 
-Here `reference` returns a plain value. A Mistake computes the plain value that results from a misconception.
+Here `reference` returns a plain value. A mistake computes the plain value that results from a misconception.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from functools import partial
+from types import SimpleNamespace
 
 import torch
 
@@ -17,8 +18,8 @@ from workshop.syllabus import find
 
 from ..text import many
 from .cases import choice, integer
-from .design import Inputs, Level, Number, between, fixed
-from .spec import Exercise, Mistake
+from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, rows_of
+from .spec import Exercise, changed, wrong_values
 
 
 def bytes_moved(m: int, n: int, element_size: int) -> dict[str, int]:
@@ -31,8 +32,8 @@ def bytes_moved(m: int, n: int, element_size: int) -> dict[str, int]:
     }
 
 
-def _scaled(factor):
-    return lambda m, n, size: {k: v * factor(m, n, size) for k, v in bytes_moved(m, n, 1).items()}
+def _scaled(change):
+    return lambda m, n, size: {key: change(count, size) for key, count in bytes_moved(m, n, 1).items()}
 
 
 def _per_operation(read: int, row_read: int, written: int, row_written: int):
@@ -53,103 +54,49 @@ LENGTHS = (
     Level("more", between(10_000, 10_000_000)),
 )
 BYTES_INPUTS = Inputs(
-    (
-        Number("m", LENGTHS),
-        Number("n", LENGTHS),
-        Number("element_size", tuple(Level(str(size), fixed(size)) for size in (1, 2, 4, 8))),
-    ),
+    (Number("m", LENGTHS), Number("n", LENGTHS), Number("element_size", each_of(1, 2, 4, 8))),
     first=({"m": 1823, "n": 781, "element_size": 4}, {"m": 4096, "n": 8192, "element_size": 2}),
     named=lambda m, n, size: f"{m:,} × {n:,}, {many(size, 'byte', 'bytes')} each",
 )
 
 
-BYTES_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _scaled(lambda m, n, size: 1),
-        "These are numbers of elements, not of bytes.",
-        "Multiply each by element_size.",
-    ),
-    Mistake(
-        "wrong-value",
-        _scaled(lambda m, n, size: 4),
-        "Every element is counted as 4 bytes, as in float32.",
-        "Multiply by element_size.",
-    ),
-    Mistake(
-        "wrong-value",
-        _scaled(lambda m, n, size: 8 * size),
-        "These are bits.",
-        "element_size is in bytes already.",
-    ),
-    Mistake(
-        "wrong-value",
-        _scaled(lambda m, n, size: size * size),
-        "The numbers are multiplied by element_size twice.",
-        "Once is enough: write numbers of elements into the table, and multiply where they are returned.",
-    ),
+BYTES_MISTAKES = wrong_values(
+    (_scaled(lambda count, size: count), "These are numbers of elements, not of bytes.",
+     "Multiply each by element_size."),
+    (_scaled(lambda count, size: 4 * count), "Every element is counted as 4 bytes, as in float32.",
+     "Multiply by element_size."),
+    (_scaled(lambda count, size: 8 * size * count), "These are bits.", "element_size is in bytes already."),
+    (_scaled(lambda count, size: size * size * count), "The numbers are multiplied by element_size twice.",
+     "Once is enough: write numbers of elements into the table, and multiply where they are returned."),
     *(
-        Mistake(
-            "wrong-value",
-            lambda m, n, size, unit=unit: {k: v / unit for k, v in bytes_moved(m, n, size).items()},
-            f"These are not bytes: they are divided by {unit:,}.",
-            "Return numbers of bytes.",
-        )
+        (_scaled(lambda count, size, unit=unit: size * count / unit),
+         f"These are not bytes: they are divided by {unit:,}.", "Return numbers of bytes.")
         for unit in (10**3, 2**10, 10**6, 2**20, 10**9, 2**30)
     ),
-    Mistake(
-        "wrong-value",
-        lambda m, n, size: {"torch_read": m * n * size, "torch_written": m * size, "fused_read": 0, "fused_written": 0},
-        "Only step 1, max, is counted.",
-        "Add the other four steps: subtract, exp, sum, divide. Then count what one fused kernel reads and writes.",
-    ),
+    (lambda m, n, size: {"torch_read": m * n * size, "torch_written": m * size, "fused_read": 0, "fused_written": 0},
+     "Only step 1, max, is counted.",
+     "Add the other four steps: subtract, exp, sum, divide. Then count what one fused kernel reads and writes."),
     *(
-        Mistake(
-            "wrong-value",
-            lambda m, n, size, key=key: bytes_moved(m, n, size) | {key: 0},
-            f"One fused kernel also {does}.",
-            "Count the bytes of one matrix.",
-        )
+        (lambda m, n, size, key=key: bytes_moved(m, n, size) | {key: 0}, f"One fused kernel also {does}.",
+         "Count the bytes of one matrix.")
         for key, does in (("fused_read", "reads x"), ("fused_written", "writes its output"))
     ),
-    Mistake(
-        "wrong-value",
-        _per_operation(5, 0, 3, 0),
-        "The M row maxima and the M row sums are missing. Each of them is written once and read once.",
-        "Add 2M elements to what is read and 2M to what is written.",
-    ),
-    Mistake(
-        "wrong-value",
-        _per_operation(5, 0, 3, 2),
-        "The row maxima and the row sums are not only written. They are also read again.",
-        "subtract reads the M maxima, and divide reads the M sums: add 2M elements to what is read.",
-    ),
-    Mistake(
-        "wrong-value",
-        _per_operation(7, 0, 3, 2),
-        "row_max and row_sum have M elements, not MN. Broadcasting reads each element once.",
-        "Count 2M for them, not 2MN.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda m, n, size: bytes_moved(m, n, size)
-        | {"torch_read": (5 * m + 2) * n * size, "torch_written": (3 * m + 2) * n * size},
-        "max and sum give one number for each of the M rows, but you counted N.",
-        "Count 2M for row_max and row_sum.",
-    ),
-    Mistake(
-        "wrong-value",
-        _per_operation(5, 2, 5, 0),
-        "max and sum write one number per row, not a whole matrix.",
-        "Count the output of each operation by its shape.",
-    ),
-    Mistake(
-        "wrong-value",
-        _per_operation(3, 0, 1, 0),
-        "That is what the three-pass kernel moves. torch also writes the result of each operation to memory.",
-        "Go through max, subtract, exp, sum, divide: each operation reads its inputs and writes its output.",
-    ),
-)
+    (_per_operation(5, 0, 3, 0),
+     "The M row maxima and the M row sums are missing. Each of them is written once and read once.",
+     "Add 2M elements to what is read and 2M to what is written."),
+    (_per_operation(5, 0, 3, 2), "The row maxima and the row sums are not only written. They are also read again.",
+     "subtract reads the M maxima, and divide reads the M sums: add 2M elements to what is read."),
+    (_per_operation(7, 0, 3, 2), "row_max and row_sum have M elements, not MN. Broadcasting reads each element once.",
+     "Count 2M for them, not 2MN."),
+    (lambda m, n, size: bytes_moved(m, n, size)
+     | {"torch_read": (5 * m + 2) * n * size, "torch_written": (3 * m + 2) * n * size},
+     "max and sum give one number for each of the M rows, but you counted N.", "Count 2M for row_max and row_sum."),
+    (_per_operation(5, 2, 5, 0), "max and sum write one number per row, not a whole matrix.",
+     "Count the output of each operation by its shape."),
+    (_per_operation(3, 0, 1, 0),
+     "That is what the three-pass kernel moves. torch also writes the result of each operation to memory.",
+     "Go through max, subtract, exp, sum, divide: each operation reads its inputs and writes its output."),
+)  # fmt: skip
 
 
 def _counted(arguments: tuple, key: str | None, got: float, expected: float) -> tuple[str, str]:
@@ -182,7 +129,7 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
         "threads": device.max_threads // threads,
     }
     decides = min(room, key=room.get)
-    if device.is_cdna and got == num_programs(registers, shared, warps, _With(device, is_cdna=False)):
+    if device.is_cdna and got == _launch(is_cdna=False)(*arguments):
         return (
             f"The registers that the driver reports were not doubled for {device.arch}.",
             "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950.",
@@ -224,26 +171,14 @@ def _launch_in_words(regs: int, shared: int, warps: int, device: DeviceFacts) ->
 _DEVICES = (*KNOWN_DEVICES.values(), _RADEON)
 # With such kernels the registers of a device decide: that is what tables of devices differ in.
 _BY_REGISTERS = {"num_regs": ("many",), "shared_bytes": ("none",), "num_warps": ("1", "2", "4")}
-# Powers of two fill the shared memory of some devices to the last byte.
-_POWERS = tuple(1 << k for k in range(11, 17))
 LAUNCH_INPUTS = Inputs(
     (
         Number(
             "num_regs",
             (Level("few", between(8, 32)), Level("some", between(33, 128)), Level("many", between(129, 255))),
         ),
-        Number(
-            "shared_bytes",
-            (
-                Level("none", fixed(0)),
-                Level("little", between(1, 512)),
-                Level("some", between(2000, 40_000)),
-                Level("much", between(40_000, 250_000)),
-                Level("a power of two", fixed(*_POWERS)),
-                Level("one more", fixed(*(n + 1 for n in _POWERS))),
-            ),
-        ),
-        Number("num_warps", tuple(Level(str(warps), fixed(warps)) for warps in (1, 2, 4, 8, 16, 32))),
+        Number("shared_bytes", memory_of_a_program(40_000, 250_000)),
+        Number("num_warps", each_of(1, 2, 4, 8, 16, 32)),
         Number(
             "device",
             (
@@ -253,180 +188,107 @@ LAUNCH_INPUTS = Inputs(
         ),
     ),
     # in each of these another limit applies; in the fourth steps of 8 registers would make one program less
-    first=tuple(
-        {"num_regs": regs, "shared_bytes": shared, "num_warps": warps, "device": KNOWN_DEVICES[name]}
-        for name, regs, shared, warps in (
-            ("NVIDIA H200", 62, 32, 8),
-            ("NVIDIA A100", 40, 41000, 4),
-            ("NVIDIA H200", 20, 0, 4),
-            ("AMD Instinct MI300X", 73, 0, 4),
-            ("NVIDIA H200", 16, 0, 1),  # 64 programs on each multiprocessor
-            ("AMD Instinct MI300X", 40, 16_384, 4),  # shared memory is full to the last byte
-        )
+    first=rows_of(
+        "num_regs shared_bytes num_warps device",
+        (62, 32, 8, KNOWN_DEVICES["NVIDIA H200"]),
+        (40, 41000, 4, KNOWN_DEVICES["NVIDIA A100"]),
+        (20, 0, 4, KNOWN_DEVICES["NVIDIA H200"]),
+        (73, 0, 4, KNOWN_DEVICES["AMD Instinct MI300X"]),
+        (16, 0, 1, KNOWN_DEVICES["NVIDIA H200"]),  # 64 programs on each multiprocessor
+        (40, 16_384, 4, KNOWN_DEVICES["AMD Instinct MI300X"]),  # shared memory is full to the last byte
     ),
     named=_launch_in_words,
 )
 
 
-def _launch(**changed):
-    """The launch on a device with changed facts: those that a misconception overlooks."""
-    return lambda regs, shared, warps, device: num_programs(regs, shared, warps, _With(device, **changed))
+def _launch(**facts):
+    """The launch on a device with other facts: those that a misconception overlooks. One may be a function of it."""
 
+    def other(device: DeviceFacts) -> SimpleNamespace:
+        new = {name: fact(device) if callable(fact) else fact for name, fact in facts.items()}
+        return SimpleNamespace(**asdict(device) | {"is_cdna": device.is_cdna} | new)
 
-class _With:
-    """A device with some of its facts replaced. A new fact may be a function of the device."""
-
-    def __init__(self, device, **changed):
-        facts = asdict(device) | {"is_cdna": device.is_cdna}
-        self.__dict__.update(facts | {k: v(device) if callable(v) else v for k, v in changed.items()})
+    return changed(num_programs, device=other)
 
 
 def _limits(regs, shared, warps, device) -> list[float]:
     """How many programs fit on a multiprocessor by registers, by threads and by shared memory, parts of them too."""
     threads = warps * device.warp_size
     limits = [device.registers * (1 + device.is_cdna) / (regs * threads), device.max_threads / threads]
-    if shared:
-        limits.append(device.shared_memory / shared)
-    return limits
+    return limits + ([device.shared_memory / shared] if shared else [])
 
 
-def _unrounded(*launch, least=1):
-    return launch[-1].multiprocessors * max(least, min(_limits(*launch)))
+def _unrounded(*launch):
+    return launch[-1].multiprocessors * max(1, min(_limits(*launch)))
 
 
-LAUNCH_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        lambda *launch: launch[-1].multiprocessors * max(1, int(max(_limits(*launch)))),
-        "That is the largest of the limits. A program must fit by each of them.",
-        "Take the smallest of the three limits: min, not max.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: (
-            0 if _unrounded(regs, shared, warps, device, least=0) < device.multiprocessors
-            else num_programs(regs, shared, warps, device)
-        ),
-        "If not even one program fits by this count, the result is 0: a launch of no programs computes nothing.",
-        "Start at least one program for each multiprocessor: max(1, …).",
-    ),
+def _if_none_fits(result: int):
+    return lambda *launch: result if min(_limits(*launch)) < 1 else num_programs(*launch)
+
+
+def _steps_of_8(regs: int) -> int:
+    return -(-regs // 8) * 8
+
+
+LAUNCH_MISTAKES = wrong_values(
+    (lambda *launch: launch[-1].multiprocessors * max(1, int(max(_limits(*launch)))),
+     "That is the largest of the limits. A program must fit by each of them.",
+     "Take the smallest of the three limits: min, not max."),
+    (_if_none_fits(0),
+     "If not even one program fits by this count, the result is 0: a launch of no programs computes nothing.",
+     "Start at least one program for each multiprocessor: max(1, …)."),
     *(
-        Mistake(
-            "wrong-value",
-            compute,
-            "The result counts parts of programs, but a multiprocessor runs only whole programs.",
-            "Round down for each multiprocessor: divide with //.",
-        )
+        (compute, "The result counts parts of programs, but a multiprocessor runs only whole programs.",
+         "Round down for each multiprocessor: divide with //.")
         for compute in (_unrounded, lambda *launch: int(_unrounded(*launch)))
     ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: device.multiprocessors,
-        "That is one program for each multiprocessor. Most have room for more.",
-        "Calculate how many fit by registers, by shared memory and by threads, and take the smallest number.",
-    ),
-    Mistake(
-        "wrong-value",
-        _launch(is_cdna=False),
-        "On CDNA a multiprocessor has twice the registers that the driver reports: the accumulation registers count "
-        "too.",
-        "Double device.registers for gfx90a, gfx940, gfx941, gfx942 and gfx950. (The older gfx908 has two separate "
-        "files.)",
-    ),
-    Mistake(
-        "wrong-value",
-        _launch(is_cdna=lambda d: d.backend == "hip"),
-        "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) does not.",
-        "Decide by device.arch, not by device.backend.",
-    ),
+    (lambda *launch: launch[-1].multiprocessors,
+     "That is one program for each multiprocessor. Most have room for more.",
+     "Calculate how many fit by registers, by shared memory and by threads, and take the smallest number."),
+    (_launch(is_cdna=False),
+     "On CDNA a multiprocessor has twice the registers that the driver reports: the accumulation registers count too.",
+     "Double device.registers for gfx90a, gfx940, gfx941, gfx942 and gfx950. (The older gfx908 has two separate "
+     "files.)"),
+    (_launch(is_cdna=lambda device: device.backend == "hip"),
+     "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) does not.",
+     "Decide by device.arch, not by device.backend."),
     *(
-        Mistake(
-            "wrong-value",
-            compute,
-            "Registers are counted in steps of 8 here. The formula of this lesson takes num_regs as it is.",
-            "Divide by num_regs * num_warps * device.warp_size, without rounding num_regs.",
-        )
+        (compute, "Registers are counted in steps of 8 here. The formula of this lesson takes num_regs as it is.",
+         "Divide by num_regs * num_warps * device.warp_size, without rounding num_regs.")
         for compute in (
-            lambda regs, *rest: num_programs(-(-regs // 8) * 8, *rest),
-            lambda regs, *rest: num_programs(-(-regs // 8) * 8 if rest[-1].is_cdna else regs, *rest),
+            changed(num_programs, num_regs=_steps_of_8),
+            lambda regs, *rest: num_programs(_steps_of_8(regs) if rest[-1].is_cdna else regs, *rest),
         )
     ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: min(
-            num_programs(regs, shared, warps, device), 32 * device.multiprocessors
-        ),
-        "At most 32 programs are counted for each multiprocessor. That is a limit of Hopper which the driver does not "
-        "report.",
-        "Take three limits: registers, shared memory and threads.",
-    ),
-    Mistake(
-        "wrong-value",
-        _launch(max_threads=1 << 30),
-        "A multiprocessor holds a limited number of threads, even if they use few registers.",
-        "Take device.max_threads // (num_warps * warp_size) as a third limit.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(regs, 0, warps, device),
-        "The limit by shared memory is missing.",
-        "At most device.shared_memory // shared_bytes programs fit on a multiprocessor; with 0 bytes there is no "
-        "limit.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(regs, shared, warps, device)
-        if shared
-        else device.multiprocessors,
-        "0 bytes of shared memory were taken for a limit: then only one program for each multiprocessor is left.",
-        "A program that needs no shared memory is not limited by it: leave this limit out if shared_bytes is 0.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: (
-            1 if _unrounded(regs, shared, warps, device, least=0) < device.multiprocessors
-            else num_programs(regs, shared, warps, device)
-        ),
-        "If not even one program fits by this count, the result is 1: one program for all multiprocessors together.",
-        "Start at least one program for each multiprocessor: device.multiprocessors * max(1, …).",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(0, shared, warps, device),
-        "The limit by registers is missing, or it counts too few registers for a program.",
-        "A program needs num_regs * num_warps * warp_size registers.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(regs, shared, warps, device) // device.multiprocessors,
-        "That is the number for one multiprocessor.",
-        "Multiply by device.multiprocessors.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(regs, shared, warps, _With(device, warp_size=32)),
-        "A warp does not always have 32 threads: a wavefront of CDNA has 64.",
-        "Use device.warp_size.",
-    ),
-    Mistake(
-        "wrong-value",
-        _launch(warp_size=1),
-        "Warps are counted as threads.",
-        "A program has num_warps * device.warp_size threads.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda regs, shared, warps, device: num_programs(regs, shared, 1, device),
-        "The number of warps of a program is ignored.",
-        "A program has num_warps * device.warp_size threads.",
-    ),
-)
+    (lambda *launch: min(num_programs(*launch), 32 * launch[-1].multiprocessors),
+     "At most 32 programs are counted for each multiprocessor. That is a limit of Hopper which the driver does not "
+     "report.", "Take three limits: registers, shared memory and threads."),
+    (_launch(max_threads=1 << 30),
+     "A multiprocessor holds a limited number of threads, even if they use few registers.",
+     "Take device.max_threads // (num_warps * warp_size) as a third limit."),
+    (changed(num_programs, shared_bytes=0), "The limit by shared memory is missing.",
+     "At most device.shared_memory // shared_bytes programs fit on a multiprocessor; with 0 bytes there is no limit."),
+    (lambda *launch: num_programs(*launch) if launch[1] else launch[-1].multiprocessors,
+     "0 bytes of shared memory were taken for a limit: then only one program for each multiprocessor is left.",
+     "A program that needs no shared memory is not limited by it: leave this limit out if shared_bytes is 0."),
+    (_if_none_fits(1),
+     "If not even one program fits by this count, the result is 1: one program for all multiprocessors together.",
+     "Start at least one program for each multiprocessor: device.multiprocessors * max(1, …)."),
+    (changed(num_programs, num_regs=0),
+     "The limit by registers is missing, or it counts too few registers for a program.",
+     "A program needs num_regs * num_warps * warp_size registers."),
+    (lambda *launch: num_programs(*launch) // launch[-1].multiprocessors, "That is the number for one multiprocessor.",
+     "Multiply by device.multiprocessors."),
+    (_launch(warp_size=32), "A warp does not always have 32 threads: a wavefront of CDNA has 64.",
+     "Use device.warp_size."),
+    (_launch(warp_size=1), "Warps are counted as threads.", "A program has num_warps * device.warp_size threads."),
+    (changed(num_programs, num_warps=1), "The number of warps of a program is ignored.",
+     "A program has num_warps * device.warp_size threads."),
+)  # fmt: skip
 
 EXERCISES = (
     Exercise(
-        lesson=find("bytes_moved"),
         kind="value",
-        entry="bytes_moved",
         signature="bytes_moved(m, n, element_size) -> dict(torch_read, torch_written, fused_read, fused_written)",
         inputs=BYTES_INPUTS,
         reference=bytes_moved,
@@ -437,7 +299,6 @@ EXERCISES = (
         lesson=find("occupancy_launch"),
         limit_seconds=5.0,  # a formula; the kernels of its notebook need the time
         kind="value",
-        entry="num_programs",
         signature="num_programs(num_regs, shared_bytes, num_warps, device) -> int",
         inputs=LAUNCH_INPUTS,
         reference=num_programs,

@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import torch
 
-from workshop.syllabus import find
-
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, NEAR_1, SUMS, matrices, overlapping
@@ -103,75 +101,46 @@ LOGITS = Inputs(
 
 
 def _with_gradient(change) -> Callable[..., torch.Tensor]:
-    """The loss, and a gradient that `change` makes of the softmax, the targets, the rows that count, and the scale."""
+    """The loss, and the gradient change(softmax, 1 at the target, 1 in the rows that count, scale)."""
 
     def computed(logits, targets, incoming=None):
         if incoming is None:
             return cross_entropy(logits, targets)
-        counted = (targets != IGNORED).double()
-        scale = incoming.double() / counted.sum()
-        return change(logits.double().softmax(1), targets, counted[:, None], scale)
+        p, counted = logits.double().softmax(1), (targets != IGNORED).double()
+        hot = torch.nn.functional.one_hot(targets.clamp(min=0), p.shape[1]).double()
+        return change(p, hot, counted[:, None], incoming.double() / counted.sum())
 
     return computed
 
 
-def _one_hot(p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.one_hot(targets.clamp(min=0), p.shape[1]).double()
-
-
 def _loss(change) -> Callable[..., torch.Tensor]:
-    """Another loss, and its gradient."""
+    """Another loss, and its gradient. change: of the losses of the rows."""
 
     def computed(logits, targets, incoming=None):
         x = logits.double().requires_grad_(incoming is not None)
-        loss = change(torch.nn.functional.cross_entropy(x, targets, ignore_index=IGNORED, reduction="none"), targets)
+        loss = change(torch.nn.functional.cross_entropy(x, targets, ignore_index=IGNORED, reduction="none"))
         return loss if incoming is None else torch.autograd.grad(loss, x, incoming.double())[0]
 
     return computed
 
 
 LOSS_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: p * counted * scale),
-        "The gradient is the softmax: the target is missing.",
-        "Subtract 1 where the column is the target.",
-    ),
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets) * counted) * scale),
-        "Rows that do not count have a gradient.",
-        "Store 0 where the target is -100.",
-    ),
-    Mistake(
-        "not-scaled",
-        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted * scale * counted.sum()),
-        "The gradient is that of the sum, not of the mean.",
-        "Divide by the number of rows that count.",
-    ),
-    Mistake(
-        "not-scaled",
-        _with_gradient(lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted / counted.sum()),
-        "The gradient that comes in was not used.",
-        "Multiply by dloss.",
-    ),
-    Mistake(
-        "not-scaled",
-        _with_gradient(
-            lambda p, targets, counted, scale: (p - _one_hot(p, targets)) * counted * scale * counted.sum() / len(p)
-        ),
-        "The gradient was divided by all rows.",
-        "Divide by the number of rows that count.",
-    ),
-    Mistake(
-        "wrong-value",
-        _with_gradient(lambda p, targets, counted, scale: (_one_hot(p, targets) - p) * counted * scale),
-        "The sign of the gradient is wrong.",
-        "softmax - 1 at the target, softmax elsewhere.",
-    ),
-    Mistake("wrong-value", _loss(lambda rows, targets: rows.sum()), "The loss is the sum.",
+    Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: p * counted * scale),
+            "The gradient is the softmax: the target is missing.", "Subtract 1 where the column is the target."),
+    Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: (p - hot * counted) * scale),
+            "Rows that do not count have a gradient.", "Store 0 where the target is -100."),
+    Mistake("not-scaled", _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted * scale * counted.sum()),
+            "The gradient is that of the sum, not of the mean.", "Divide by the number of rows that count."),
+    Mistake("not-scaled", _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted / counted.sum()),
+            "The gradient that comes in was not used.", "Multiply by dloss."),
+    Mistake("not-scaled",
+            _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted * scale * counted.sum() / len(p)),
+            "The gradient was divided by all rows.", "Divide by the number of rows that count."),
+    Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: (hot - p) * counted * scale),
+            "The sign of the gradient is wrong.", "softmax - 1 at the target, softmax elsewhere."),
+    Mistake("wrong-value", _loss(torch.sum), "The loss is the sum.",
             "Divide by the number of rows whose target is not -100."),
-    Mistake("wrong-value", _loss(lambda rows, targets: rows.mean()), "The loss was divided by all rows.",
+    Mistake("wrong-value", _loss(torch.mean), "The loss was divided by all rows.",
             "Divide by the number of rows whose target is not -100."),
 )  # fmt: skip
 
@@ -188,43 +157,26 @@ def _activations(sizes, kind, dtype, generator):
 
 EXERCISES = (
     Exercise(
-        lesson=find("softmax_backward"),
-        entry="softmax_backward",
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
         inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * dy.double(),
-                "The output is y * dy: the sum over the row is missing.",
-                "Subtract the sum of y * dy from dy before you multiply by y.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * (dy.double() - dy.double().sum(1, keepdim=True)),
-                "The sum adds dy, and not y * dy.",
-                "Add y * dy over the row.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
-                "The mean of y * dy was subtracted, not the sum.",
-                "Do not divide: the weights y add up to 1 already.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda y, dy: -softmax_backward(y, dy),
-                "The sign is wrong.",
-                "dx = y * (dy - total).",
-            ),
+            Mistake("wrong-value", lambda y, dy: y.double() * dy.double(),
+                    "The output is y * dy: the sum over the row is missing.",
+                    "Subtract the sum of y * dy from dy before you multiply by y."),
+            Mistake("wrong-value", lambda y, dy: y.double() * (dy.double() - dy.double().sum(1, keepdim=True)),
+                    "The sum adds dy, and not y * dy.", "Add y * dy over the row."),
+            Mistake("wrong-value",
+                    lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
+                    "The mean of y * dy was subtracted, not the sum.",
+                    "Do not divide: the weights y add up to 1 already."),
+            Mistake("wrong-value", lambda y, dy: -softmax_backward(y, dy), "The sign is wrong.",
+                    "dx = y * (dy - total)."),
         ),
     ),
     Exercise(
-        lesson=find("cross_entropy"),
-        entry="cross_entropy",
         signature="cross_entropy(logits, targets) -> the mean loss in float32, differentiable; a target of -100 does "
         "not count",
         inputs=LOGITS,
@@ -235,8 +187,6 @@ EXERCISES = (
         mistakes=LOSS_MISTAKES,
     ),
     Exercise(
-        lesson=find("rms_norm_weight_grad"),
-        entry="rms_norm_weight_grad",
         signature="rms_norm_weight_grad(x, dy, rstd) -> the sum over rows of dy * x * rstd in float32, the same bits "
         "on each call, for two matrices with any row strides",
         inputs=matrices(
@@ -250,19 +200,11 @@ EXERCISES = (
         output_dtype=torch.float32,
         same_bits=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda x, dy, rstd: (dy.double() * x.double()).sum(0),
-                "rstd was not used.",
-                "Multiply row i by rstd[i].",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0),
-                "x was not used.",
-                "Multiply dy by x, element by element.",
-            ),
+            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * x.double()).sum(0), "rstd was not used.",
+                    "Multiply row i by rstd[i]."),
+            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0), "x was not used.",
+                    "Multiply dy by x, element by element."),
             overlapping(weight_grad, "x"),
         ),
     ),
-)
+)  # fmt: skip

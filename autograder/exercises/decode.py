@@ -8,10 +8,9 @@ from collections.abc import Callable
 import torch
 
 from workshop.stand_in import PROPERTIES
-from workshop.syllabus import find
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, changed
 from .tiles import COLUMNS, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
@@ -117,9 +116,13 @@ def decode_scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return torch.einsum("hd,htd->ht", q.double(), k.double()) / math.sqrt(k.shape[-1])
 
 
+def _mixed(weights: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("ht,htd->hd", weights, v.double())
+
+
 def decode_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """Attention of one query for each head: softmax of the scores times v. → (h, d), float64."""
-    return torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), v.double())
+    return _mixed(decode_scores(q, k).softmax(-1), v)
 
 
 def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -182,84 +185,52 @@ def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.T
     return output
 
 
+def _pages_in_their_order(q, k, v, table, lengths):
+    return paged_decode_attention(q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths)
+
+
 SCORE_MISTAKES = (
-    Mistake(
-        "not-scaled",
-        lambda q, k: decode_scores(q, k) * math.sqrt(k.shape[-1]),
-        "The scores are √d times too large: they were not divided by √d.",
-        "Multiply q, or the scores, by d ** -0.5.",
-    ),
-    Mistake(
-        "not-scaled",
-        lambda q, k: decode_scores(q, k) / math.sqrt(k.shape[-1]),
-        "The scores are √d times too small: they were divided by d.",
-        "Divide by the root of d: multiply by d ** -0.5, once.",
-    ),
-)
+    Mistake("not-scaled", lambda q, k: decode_scores(q, k) * math.sqrt(k.shape[-1]),
+            "The scores are √d times too large: they were not divided by √d.",
+            "Multiply q, or the scores, by d ** -0.5."),
+    Mistake("not-scaled", lambda q, k: decode_scores(q, k) / math.sqrt(k.shape[-1]),
+            "The scores are √d times too small: they were divided by d.",
+            "Divide by the root of d: multiply by d ** -0.5, once."),
+)  # fmt: skip
 
 
 def _with_scores(change: Callable) -> Callable:
     """Attention with other scores: change(scores, d)."""
 
     def computed(q, k, v):
-        scores = change(decode_scores(q, k), k.shape[-1])
-        return torch.einsum("ht,htd->hd", scores.softmax(-1), v.double())
+        return _mixed(change(decode_scores(q, k), k.shape[-1]).softmax(-1), v)
 
     return computed
 
 
 ATTENTION_MISTAKES = (
-    Mistake(
-        "not-scaled",
-        _with_scores(lambda scores, d: scores * math.sqrt(d)),
-        "The scores were not divided by √d, so the weights are too sharp.",
-        "Multiply q, or the scores, by d ** -0.5.",
-    ),
-    Mistake(
-        "not-scaled",
-        _with_scores(lambda scores, d: scores / math.sqrt(d)),
-        "The scores were divided by d, or twice by √d: the weights are too even.",
-        "Multiply q, or the scores, by d ** -0.5, once.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda q, k, v: v.double().mean(1),
-        "The output is the mean of the values: every token has the same weight.",
-        "The weight of a token is exp(score - maximum).",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda q, k, v: torch.einsum("ht,htd->hd", decode_scores(q, k).softmax(-1), k.double()),
-        "The weights mix the keys, not the values.",
-        "Load the values with v_ptr and the strides of v.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda q, k, v: torch.einsum(
-            "ht,htd->hd", (decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v.double()
-        ),
-        "The sum of the weights is missing: acc was stored as it is.",
-        "Store acc / s.",
-    ),
-    Mistake(
-        "missing-rescale",
-        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=True),
-        "The sum and the vector still belong to older maxima.",
-        "When the maximum grows, multiply s and acc by exp(m - m_new).",
-    ),
-    Mistake(
-        "missing-rescale",
-        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=False, of_acc=True),
-        "The sum is rescaled, and the vector acc is not.",
-        "Multiply acc by the same exp(m - m_new) as s.",
-    ),
-    Mistake(
-        "missing-rescale",
-        lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=False),
-        "The vector acc is rescaled, and the sum is not.",
-        "Multiply s by the same exp(m - m_new) as acc.",
-    ),
-)
+    Mistake("not-scaled", _with_scores(lambda scores, d: scores * math.sqrt(d)),
+            "The scores were not divided by √d, so the weights are too sharp.",
+            "Multiply q, or the scores, by d ** -0.5."),
+    Mistake("not-scaled", _with_scores(lambda scores, d: scores / math.sqrt(d)),
+            "The scores were divided by d, or twice by √d: the weights are too even.",
+            "Multiply q, or the scores, by d ** -0.5, once."),
+    Mistake("wrong-value", lambda q, k, v: v.double().mean(1),
+            "The output is the mean of the values: every token has the same weight.",
+            "The weight of a token is exp(score - maximum)."),
+    Mistake("wrong-value", lambda q, k, v: decode_attention(q, k, k),
+            "The weights mix the keys, not the values.", "Load the values with v_ptr and the strides of v."),
+    Mistake("not-normalised",
+            lambda q, k, v: _mixed((decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v),
+            "The sum of the weights is missing: acc was stored as it is.", "Store acc / s."),
+    Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=True),
+            "The sum and the vector still belong to older maxima.",
+            "When the maximum grows, multiply s and acc by exp(m - m_new)."),
+    Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=False, of_acc=True),
+            "The sum is rescaled, and the vector acc is not.", "Multiply acc by the same exp(m - m_new) as s."),
+    Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=False),
+            "The vector acc is rescaled, and the sum is not.", "Multiply s by the same exp(m - m_new) as acc."),
+)  # fmt: skip
 
 
 def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.Tensor:
@@ -271,7 +242,7 @@ def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.T
         m_new = torch.maximum(m, x.amax(1))
         rescale, weights = torch.exp(m - m_new), torch.exp(x - m_new[:, None])
         s = (s if of_sum else s * rescale) + weights.sum(1)
-        acc = (acc if of_acc else acc * rescale[:, None]) + torch.einsum("ht,htd->hd", weights, values)
+        acc = (acc if of_acc else acc * rescale[:, None]) + _mixed(weights, values)
         m = m_new
     return acc / s[:, None]
 
@@ -283,8 +254,6 @@ def _programs_for(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
 
 EXERCISES = (
     Exercise(
-        lesson=find("weighted_sum"),
-        entry="weighted_sum",
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
         inputs=Inputs(
             (TensorArgument(("rows",), **NEAR_1), TensorArgument(("rows", "columns"), **NEAR_1)),
@@ -298,14 +267,11 @@ EXERCISES = (
         output_dtype=torch.float32,
         mistakes=(
             Mistake("wrong-value", lambda p, v: v.double().sum(0), "p was not used.", "Multiply row i by p[i]."),
-            Mistake(
-                "constant-factor", lambda p, v: _weighted(p, v) / max(len(p), 1), "That is the mean.", "Do not divide."
-            ),
+            Mistake("constant-factor", lambda p, v: _weighted(p, v) / max(len(p), 1), "That is the mean.",
+                    "Do not divide."),
         ),
     ),
     Exercise(
-        lesson=find("decode_scores"),
-        entry="decode_scores",
         signature="decode_scores(q, k) -> q·k / sqrt(d) in float32, (h, t), for q (h, d) and k (h, t, d)",
         inputs=_inputs(QUERY, CACHE, together=lambda *how: _cache(*how)[:2]),
         reference=decode_scores,
@@ -314,8 +280,6 @@ EXERCISES = (
         mistakes=SCORE_MISTAKES,
     ),
     Exercise(
-        lesson=find("decode_attention"),
-        entry="decode_attention",
         signature="decode_attention(q, k, v) -> softmax(q·k / sqrt(d)) v, (h, d), for q (h, d), k and v (h, t, d)",
         inputs=_inputs(QUERY, CACHE, CACHE),
         reference=decode_attention,
@@ -325,8 +289,6 @@ EXERCISES = (
         limit_seconds=20.0,  # a right answer may take the tokens of the longest cache one by one
     ),
     Exercise(
-        lesson=find("split_decode_attention"),
-        entry="split_decode_attention",
         signature="split_decode_attention(q, k, v) -> the same, with a long cache split over the programs of a device",
         # neither heads nor parts of d make many programs
         inputs=_inputs(QUERY, CACHE, CACHE, more=({"heads": 1, "tokens": LONG + 104, "d": 32},)),
@@ -339,51 +301,30 @@ EXERCISES = (
         limit_seconds=20.0,  # two kernels, compiled for many lengths of parts
     ),
     Exercise(
-        lesson=find("int8_decode_attention"),
-        entry="int8_decode_attention",
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
         inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised, values=(PLAIN,)),
         reference=int8_decode_attention,
         bounds=BOUNDS,
         reads_per_element=2,
         mistakes=(
-            Mistake(
-                "not-scaled",
-                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, torch.ones_like(k_scale), v, v_scale),
-                "The scores lack the scales of the keys.",
-                "Multiply score i by k_scale[h, i].",
-            ),
-            Mistake(
-                "not-scaled",
-                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, k_scale, v, torch.ones_like(v_scale)),
-                "The output lacks the scales of the values.",
-                "Multiply weight i by v_scale[h, i], where it meets the values. The sum s has no scale.",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
-                "The two scales changed places.",
-                "k_scale belongs to the scores, v_scale to the values.",
-            ),
+            Mistake("not-scaled", changed(int8_decode_attention, k_scale=torch.ones_like),
+                    "The scores lack the scales of the keys.", "Multiply score i by k_scale[h, i]."),
+            Mistake("not-scaled", changed(int8_decode_attention, v_scale=torch.ones_like),
+                    "The output lacks the scales of the values.",
+                    "Multiply weight i by v_scale[h, i], where it meets the values. The sum s has no scale."),
+            Mistake("wrong-value", lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
+                    "The two scales changed places.", "k_scale belongs to the scores, v_scale to the values."),
         ),
     ),
     Exercise(
-        lesson=find("paged_decode_attention"),
-        entry="paged_decode_attention",
         signature="paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> (b, h, d), for q (b, h, d), "
         "pages (p, page, h, d), block_table (b, most) and lengths (b,) in int32",
         inputs=PAGED,
         reference=paged_decode_attention,
         bounds=BOUNDS,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda q, k, v, table, lengths: paged_decode_attention(
-                    q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths
-                ),
-                "The pages were read in their order in memory.",
-                "Page i of a request is block_table[request, i].",
-            ),
+            Mistake("wrong-value", _pages_in_their_order, "The pages were read in their order in memory.",
+                    "Page i of a request is block_table[request, i]."),
         ),
     ),
-)
+)  # fmt: skip

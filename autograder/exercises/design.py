@@ -131,6 +131,29 @@ def between(low: int, high: int):
     return lambda generator: integer(generator, low, high)
 
 
+def each_of(*values) -> tuple[Level, ...]:
+    """A level for each value."""
+    return tuple(Level(str(value), fixed(value)) for value in values)
+
+
+def memory_of_a_program(much: int, most: int) -> tuple[Level, ...]:
+    """Bytes of shared memory. Powers of two fill that of some devices to the last byte."""
+    powers = [1 << k for k in range(11, 17)]
+    return (
+        Level("none", fixed(0)),
+        Level("little", between(1, 512)),
+        Level("some", between(2000, much)),
+        Level("much", between(much, most)),
+        Level("a power of two", fixed(*powers)),
+        Level("one more", fixed(*(n + 1 for n in powers))),
+    )
+
+
+def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
+    """Cases that come first: their values in the order of the names, which blanks separate."""
+    return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
+
+
 @dataclass(frozen=True)
 class Dimension:
     """A dimension, which arguments share by its name, and the kinds of sizes that it has."""

@@ -291,8 +291,6 @@ _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
 
 EXERCISES = (
     Exercise(
-        lesson=find("leaky_dropout"),
-        entry="leaky_dropout",
         signature="leaky_dropout(x, p, seed) -> JAX array of x's shape and dtype",
         cases=(
             _REPEAT,
@@ -321,7 +319,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("leaky_dropout_grad"),
-        entry="leaky_dropout",
         signature="leaky_dropout(x, p, seed), as before, now differentiable in x by jax.grad",
         rests_on="leaky_dropout",
         # with p = 0.5 first, a forward pass that keeps below p would look right, and its gradient wrong

@@ -7,20 +7,12 @@ from dataclasses import replace
 
 import torch
 
-from workshop.syllabus import find
-
 from .cases import as_if_by_rows
 from .design import TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
-from .vector_add import EXACT, FACTOR
-
-SCALED = {
-    torch.float32: Bound(4e-7, 1e-44),
-    torch.float16: Bound(1.2e-3, 6e-8),
-    torch.bfloat16: Bound(1.2e-2, 1e-40),
-}
+from .vector_add import EXACT, FACTOR, SCALED_EXACTLY
 
 
 def max_and_sum(x: torch.Tensor, of_max: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
@@ -42,22 +34,16 @@ def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
 
 EXERCISES = (
     Exercise(
-        lesson=find("scale_vector"),
-        entry="scale_vector",
         signature="scale_vector(x, a) -> a * x, for a contiguous vector",
-        inputs=vectors(
-            FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})
-        ),
+        inputs=vectors(FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})),
         reference=lambda x, a: x.double() * a,
-        bounds=SCALED,
+        bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.double(), "The output is x: nothing was scaled.", "Multiply by a."),
             Mistake("wrong-value", lambda x, a: x + float(a), "The output is x + a.", "Multiply."),
         ),
     ),
     Exercise(
-        lesson=find("row_sum"),
-        entry="row_sum",
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
         inputs=matrices(MATRIX),
         reference=lambda x: x.double().sum(1),
@@ -70,8 +56,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("row_max_and_sum"),
-        entry="row_max_and_sum",
         signature="row_max_and_sum(x) -> the maximum of each row and the sum of exp(x - maximum), both in float32, for "
         "a contiguous matrix",
         inputs=replace(
@@ -97,8 +81,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("logsumexp_rows"),
-        entry="logsumexp_rows",
         signature="logsumexp_rows(x) -> the logarithm of the sum of exp of each row in float32, for a contiguous "
         "matrix",
         inputs=rows_of_a_softmax(ROW_VALUES, row_stride=False),
@@ -108,14 +90,10 @@ EXERCISES = (
         mistakes=(
             _sums(lambda x: x.double().exp().sum(1), "Store m + tl.log(s).", "sum of exp"),
             _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
-            _sums(
-                lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"
-            ),
+            _sums(lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"),
         ),
     ),
     Exercise(
-        lesson=find("add_2d"),
-        entry="add_2d",
         signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
         inputs=matrices(*[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2),
         reference=lambda x, y: x.double() + y.double(),
@@ -126,12 +104,9 @@ EXERCISES = (
             Mistake("wrong-value", lambda x, y: x.double(), "The output is x: y was not added.", "Load y, and add it."),
             Mistake("wrong-value", lambda x, y: y.double(), "The output is y: x was not added.", "Load x, and add it."),
             *(
-                Mistake(
-                    "stride-ignored",
-                    compute,
-                    f"{name} was read as if its rows followed each other; it is transposed in memory.",
-                    f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.",
-                )
+                Mistake("stride-ignored", compute,
+                        f"{name} was read as if its rows followed each other; it is transposed in memory.",
+                        f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.")
                 for name, compute in (
                     ("x", lambda x, y: as_if_by_rows(x.double()) + y),
                     ("y", lambda x, y: x + as_if_by_rows(y.double())),
@@ -140,4 +115,4 @@ EXERCISES = (
             ),
         ),
     ),
-)
+)  # fmt: skip

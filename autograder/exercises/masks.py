@@ -139,12 +139,9 @@ def _negative_dropped(masks: Masks) -> Finding | None:
     enough = (1 - masks.p) * kept[0].numel() > math.log(1 / ALPHA)
     if not enough or bool(kept[0].any()) or not plausible(int(kept[1].sum()), kept[1].numel(), 1 - masks.p):
         return None
-    return Finding(
-        "wrong-value",
-        "Every negative element became zero.",
-        "That is ReLU. Leaky ReLU multiplies a negative number by 0.01.",
-        "use tl.where(x >= 0, x, 0.01 * x).",
-    )
+    return Finding("wrong-value", "Every negative element became zero.",
+                   "That is ReLU. Leaky ReLU multiplies a negative number by 0.01.",
+                   "use tl.where(x >= 0, x, 0.01 * x).")
 
 
 def _wrong_rate(masks: Masks) -> Finding | None:
@@ -301,20 +298,15 @@ _GIVE_SEED = "pass the seed to the generator: tl.rand(seed, offsets)."
 
 def _unsteady(call) -> Finding:
     if call.part == "value":
-        return Finding(
-            "seed-ignored",
-            f"Seed {call.arguments[2]} gave another mask in the value beside a gradient.",
-            "jax.value_and_grad takes the value from the forward rule of jax.custom_vjp.",
-            "let the forward rule return what the function itself returns, for the same arguments in the same order.",
-        )
+        return Finding("seed-ignored", f"Seed {call.arguments[2]} gave another mask in the value beside a gradient.",
+                       "jax.value_and_grad takes the value from the forward rule of jax.custom_vjp.",
+                       "let the forward rule return what the function itself returns, for the same arguments in the "
+                       "same order.")
     how = "under jax.jit" if call.call.jit else "in a second call"
-    return Finding(
-        "seed-ignored",
-        f"Seed {call.arguments[2]} gave another mask {how}.",
-        "The mask must depend only on the value of the seed and on the element. In the kernel, an array argument is a "
-        "pointer: it holds an address, not the value.",
-        "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).",
-    )
+    return Finding("seed-ignored", f"Seed {call.arguments[2]} gave another mask {how}.",
+                   "The mask must depend only on the value of the seed and on the element. In the kernel, an array "
+                   "argument is a pointer: it holds an address, not the value.",
+                   "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).")
 
 
 def _equal_for_two_seeds(masks: Masks) -> Finding | None:
@@ -326,12 +318,9 @@ def _equal_for_two_seeds(masks: Masks) -> Finding | None:
 
 
 def _same_for(seed: int, other: int, what: str, masks: Masks) -> Finding:
-    return Finding(
-        "seed-ignored",
-        f"Seeds {seed} and {other} gave {what}.",
-        "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
-        _GIVE_SEED,
-    )
+    return Finding("seed-ignored", f"Seeds {seed} and {other} gave {what}.",
+                   "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
+                   _GIVE_SEED)
 
 
 def _alike_for_two_seeds(masks: Masks) -> Finding | None:

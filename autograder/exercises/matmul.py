@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 import torch
 
 from workshop.executor.formats import tf32
-from workshop.syllabus import find
 
 from .cases import as_if_by_rows
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
-from .spec import Blanks, Bound, Exercise, Mistake, Sums
+from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
 # The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
 STORED = {
@@ -142,55 +141,25 @@ def _in_group(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[...
 
 
 SWIZZLE_MISTAKES = (
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
-        "That is the order row by row, without groups.",
-        "A group has group * num_n tiles: first find the group of this program.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
-        "That is the order column by column of the whole matrix.",
-        "A group has only `group` rows of tiles: begin with the group of this program.",
-    ),
-    Mistake(
-        "wrong-value",
-        _in_group(lambda within, height, num_n: (within // num_n, within % num_n)),
-        "Inside a group the programs go row by row: then groups change nothing.",
-        "Inside a group go down the column first: the row changes with each program.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: swizzle(pid, num_m, num_n, group)[::-1],
-        "Row and column changed places.",
-        "Return pid_m, the row of tiles, first.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (
-            pid // (group * num_n) * group + pid % (group * num_n) % group,
-            pid % (group * num_n) // group,
-        ),
-        "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
-        "The last group has min(num_m - first_m, group) rows.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: swizzle(pid, num_n, num_m, group)[::-1],
-        "The groups are columns of tiles, not rows.",
-        "A group has `group` rows of tiles and all num_n columns.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda pid, num_m, num_n, group: (
-            swizzle(pid, num_m, num_n, group)[0] - pid // (group * num_n) * group,
-            swizzle(pid, num_m, num_n, group)[1],
-        ),
-        "Each group begins at row 0 again.",
-        "Add the first row of the group.",
-    ),
-)
+    Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
+            "That is the order row by row, without groups.",
+            "A group has group * num_n tiles: first find the group of this program."),
+    Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
+            "That is the order column by column of the whole matrix.",
+            "A group has only `group` rows of tiles: begin with the group of this program."),
+    Mistake("wrong-value", _in_group(lambda within, height, num_n: (within // num_n, within % num_n)),
+            "Inside a group the programs go row by row: then groups change nothing.",
+            "Inside a group go down the column first: the row changes with each program."),
+    Mistake("wrong-value", lambda *at: swizzle(*at)[::-1],
+            "Row and column changed places.", "Return pid_m, the row of tiles, first."),
+    Mistake("wrong-value", changed(swizzle, num_m=1 << 30),
+            "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
+            "The last group has min(num_m - first_m, group) rows."),
+    Mistake("wrong-value", lambda pid, num_m, num_n, group: swizzle(pid, num_n, num_m, group)[::-1],
+            "The groups are columns of tiles, not rows.", "A group has `group` rows of tiles and all num_n columns."),
+    Mistake("wrong-value", lambda *at: (swizzle(*at)[0] % at[-1], swizzle(*at)[1]),
+            "Each group begins at row 0 again.", "Add the first row of the group."),
+)  # fmt: skip
 
 
 def _rounded(compute: Callable) -> Mistake:
@@ -284,8 +253,6 @@ LAYER = _together(
 
 EXERCISES = (
     Exercise(
-        lesson=find("tile_dot"),
-        entry="tile_dot",
         signature="tile_dot(a, b) -> the product in float32, for contiguous a (m, k) and b (k, n), m and n at most 64",
         inputs=_inputs(
             A, B, sides=SMALL_SIDE, together=PAIR,
@@ -311,8 +278,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("matmul"),
-        entry="matmul",
         signature="matmul(a, b) -> the product, contiguous, for a (m, k) and b (k, n) with any strides",
         inputs=_inputs(*STRIDED, together=PAIR, first=({"m": 100, "n": 72, "k": 130},)),
         reference=matmul,
@@ -328,17 +293,13 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("swizzle"),
         kind="value",
-        entry="swizzle",
         signature="swizzle(pid, num_m, num_n, group) -> pid_m, pid_n",
         inputs=SWIZZLE,
         reference=swizzle,
         mistakes=SWIZZLE_MISTAKES,
     ),
     Exercise(
-        lesson=find("linear_gelu"),
-        entry="linear_gelu",
         signature="linear_gelu(x, w, b) -> gelu(x wᵀ + b), the exact one with erf, for x (m, k), w (n, k) and b (n,)",
         inputs=_inputs(
             A, TensorArgument(("n", "k")), TensorArgument(("n",)), together=LAYER,
@@ -351,7 +312,7 @@ EXERCISES = (
         limit_seconds=20.0,
         mistakes=(
             Mistake("wrong-value", linear, "That is x wᵀ + b: gelu is missing.", "Apply gelu to acc before the store."),
-            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)), "b was not added.",
+            Mistake("wrong-value", changed(linear_gelu, b=torch.zeros_like), "b was not added.",
                     "Load b for the columns of the tile, and add b[None, :] before gelu."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)) + b,
                     "b was added after gelu.", "Add b to acc, then apply gelu."),
@@ -370,8 +331,6 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("skinny_matmul"),
-        entry="skinny_matmul",
         signature="skinny_matmul(x, w) -> the product, the same bits on each call, for x (m, k), m <= 16, and w (k, n)",
         inputs=_inputs(
             A, B, sides=(Level("few", between(2, 15)), Level("16", fixed(16)), Level("one", fixed(1))), n=SIDE,

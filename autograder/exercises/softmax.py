@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from workshop.syllabus import find
-
 from .cases import integer
 from .design import (
     RAGGED,
@@ -257,8 +255,6 @@ def online_softmax(x):
 
 def _softmax(name: str, inputs: Inputs, **more) -> Exercise:
     return Exercise(
-        lesson=find(name),
-        entry=name,
         signature=f"{name}(x) -> the softmax of each row of x, as a new contiguous tensor",
         inputs=inputs,
         reference=reference,

@@ -94,133 +94,69 @@ def _block_by_block(x, block):
 
 
 MISTAKES = (
-    Mistake(
-        "missing-rescale",
-        _running(lambda m, m_new: torch.ones_like(m)),
-        "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum. If "
-        "a line rescales it, `m = m_new` stands above that line, and then exp(m - m_new) is 1.",
-        "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the block. "
-        "After that comes m = m_new, as the last line of the loop's body.",
-    ),
-    Mistake(
-        "missing-rescale",
-        _running(lambda m, m_new: torch.exp(m_new - m)),
-        "The running sum is rescaled the wrong way round, by exp(m_new - m).",
-        "The new maximum is larger, so the factor must make the sum smaller: exp(m - m_new).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _running(lambda m, m_new: torch.exp(m - m_new), new_block_too=True),
-        "The new block was rescaled together with the sum so far, but its exponentials already use the new maximum.",
-        "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new)).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _lanes_rescaled(0.0),
-        "The sums of the lanes were added without rescaling, but each sum uses the maximum of its own lane.",
-        "Rescale before you add: sum(lane_sum * exp(lane_max - row_max)).",
-    ),
-    Mistake(
-        "missing-rescale",
-        _lanes_rescaled(-1.0),
-        "The sums of the lanes were rescaled the wrong way round, by exp(row_max - lane_max).",
-        "The row's maximum is larger, so the factor must make the sum smaller: exp(lane_max - row_max).",
-    ),
-    Mistake(
-        "wrong-other-value",
-        _zero_wins_maximum,
-        "The maximum includes a number that is in no element, from a masked-off lane or as its initial value, or no "
-        "maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
-        "Load with other=-float('inf') and keep it, begin the maximum with -float('inf'), and subtract it before exp.",
-        known_by_constant=True,
-    ),
-    Mistake(
-        "wrong-other-value",
-        _zeros_in_the_sum,
-        "The masked-off lanes were added to the sum as exp(0 - max).",
-        "Masked-off lanes must be -inf when exp is taken, so that they add exp(-inf) = 0: load with "
-        "other=-float('inf'), and let no later line put 0 there.",
-    ),
-    Mistake(
-        "wrong-other-value",
-        _divided_by(lambda e, block: _sum(e) + -e.shape[1] % block),
-        "Every masked-off lane added 1 to the sum.",
-        "Use other=-float('inf'), or set the masked-off lanes to 0 after exp with tl.where(mask, …, 0.0).",
-    ),
-    Mistake(
-        "not-normalised",
-        _exponentials,
-        "The rows are exp(x - max): the division by the sum is missing.",
-        "Divide by the sum of the row's exponentials.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: _exponentials(x) / _sum(torch.exp(x.double())),
-        "The output subtracts the maximum, but the sum does not.",
-        "Add up exp(x - max), with the same maximum as in the output.",
-    ),
-    Mistake(
-        "not-normalised",
-        lambda x: _exponentials(x) / (1.0 + _sum(_exponentials(x))),
-        "The sum is 1 too large: it begins at 1.",
-        "Begin the sum at 0.0.",
-    ),
-    Mistake(
-        "not-normalised",
-        _divided_by(_sum_of_each_lane),
-        "Each lane was divided by its own sum: the sum is still a block of numbers.",
-        "Use tl.sum(block, axis=0) to get one number from a block, and add it to the sum of the row.",
-    ),
-    Mistake(
-        "not-normalised",
-        _divided_by(lambda e, block: _sum(e.split(block, dim=1)[-1])),
-        "Each row is divided by the sum of its last block only. Either the loop assigns the sum and does not add to "
-        "it, or the maximum keeps its initial value in the loop: exp(-inf - m_new) is 0, and removes the sum so far.",
-        "Add the block's sum to the sum so far. End the loop's body with the line that keeps the maximum: m = m_new.",
-    ),
-    Mistake(
-        "not-normalised",
-        _statistics_of_the_first_block,
-        "The maximum and the sum are those of the first block only.",
-        "The loop that computes them must reach n_cols: range(0, n_cols, BLOCK_SIZE).",
-    ),
-    Mistake(
-        "not-normalised",
-        _block_by_block,
-        "Each block was normalised separately, as if it were a whole row.",
-        "Compute the maximum and the sum of the whole row: keep them from block to block.",
-    ),
-    Mistake(
-        "nan",
-        lambda x: torch.full_like(x.double(), torch.inf),
-        "Every element is infinite: what is subtracted from x is still -inf, or the sum is still 0. The loop does not "
-        "keep the new maximum, or the new sum.",
-        "End the loop's body with the line that keeps the maximum, m = m_new, below the line that rescales the sum.",
-        known_by_constant=True,
-    ),
-    Mistake(
-        "wrong-program-id",
-        _statistics_of_row_0,
-        "Every row was normalised with the maximum and the sum of row 0.",
-        "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one.",
-    ),
-    Mistake(
-        "stride-ignored",
-        lambda x: torch.softmax(rows_one_apart(x.double()), 1),
-        "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is that of a "
-        "column.",
-        "Pass x.stride(0) to the kernel, and begin row r at r * row_stride.",
-    ),
-    Mistake(
-        "wrong-value",
-        _exponent_divided,
-        "The maximum was divided by the sum, and the exponential was not: / binds tighter than -.",
-        "Divide what exp returns: exp(x - max) / sum.",
-    ),
-    Mistake(
-        "wrong-value",
-        lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
-        "The exponentials have base 2: tl.exp2(x) is 2 to the power of x.",
-        "Use tl.exp, or exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634.",
-    ),
-)
+    Mistake("missing-rescale", _running(lambda m, m_new: torch.ones_like(m)),
+            "The running sum is not rescaled: the sums of earlier blocks were computed with an older, smaller maximum. "
+            "If a line rescales it, `m = m_new` stands above that line, and then exp(m - m_new) is 1.",
+            "When the maximum grows from m to m_new, multiply the sum so far by exp(m - m_new) before you add the "
+            "block. After that comes m = m_new, as the last line of the loop's body."),
+    Mistake("missing-rescale", _running(lambda m, m_new: torch.exp(m_new - m)),
+            "The running sum is rescaled the wrong way round, by exp(m_new - m).",
+            "The new maximum is larger, so the factor must make the sum smaller: exp(m - m_new)."),
+    Mistake("missing-rescale", _running(lambda m, m_new: torch.exp(m - m_new), new_block_too=True),
+            "The new block was rescaled together with the sum so far, but its exponentials already use the new "
+            "maximum.", "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new))."),
+    Mistake("missing-rescale", _lanes_rescaled(0.0),
+            "The sums of the lanes were added without rescaling, but each sum uses the maximum of its own lane.",
+            "Rescale before you add: sum(lane_sum * exp(lane_max - row_max))."),
+    Mistake("missing-rescale", _lanes_rescaled(-1.0),
+            "The sums of the lanes were rescaled the wrong way round, by exp(row_max - lane_max).",
+            "The row's maximum is larger, so the factor must make the sum smaller: exp(lane_max - row_max)."),
+    Mistake("wrong-other-value", _zero_wins_maximum,
+            "The maximum includes a number that is in no element, from a masked-off lane or as its initial value, or "
+            "no maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
+            "Load with other=-float('inf') and keep it, begin the maximum with -float('inf'), and subtract it before "
+            "exp.", known_by_constant=True),
+    Mistake("wrong-other-value", _zeros_in_the_sum, "The masked-off lanes were added to the sum as exp(0 - max).",
+            "Masked-off lanes must be -inf when exp is taken, so that they add exp(-inf) = 0: load with "
+            "other=-float('inf'), and let no later line put 0 there."),
+    Mistake("wrong-other-value", _divided_by(lambda e, block: _sum(e) + -e.shape[1] % block),
+            "Every masked-off lane added 1 to the sum.",
+            "Use other=-float('inf'), or set the masked-off lanes to 0 after exp with tl.where(mask, …, 0.0)."),
+    Mistake("not-normalised", _exponentials, "The rows are exp(x - max): the division by the sum is missing.",
+            "Divide by the sum of the row's exponentials."),
+    Mistake("not-normalised", lambda x: _exponentials(x) / _sum(torch.exp(x.double())),
+            "The output subtracts the maximum, but the sum does not.",
+            "Add up exp(x - max), with the same maximum as in the output."),
+    Mistake("not-normalised", lambda x: _exponentials(x) / (1.0 + _sum(_exponentials(x))),
+            "The sum is 1 too large: it begins at 1.", "Begin the sum at 0.0."),
+    Mistake("not-normalised", _divided_by(_sum_of_each_lane),
+            "Each lane was divided by its own sum: the sum is still a block of numbers.",
+            "Use tl.sum(block, axis=0) to get one number from a block, and add it to the sum of the row."),
+    Mistake("not-normalised", _divided_by(lambda e, block: _sum(e.split(block, dim=1)[-1])),
+            "Each row is divided by the sum of its last block only. Either the loop assigns the sum and does not add "
+            "to it, or the maximum keeps its initial value in the loop: exp(-inf - m_new) is 0, and removes the sum so "
+            "far.",
+            "Add the block's sum to the sum so far. End the loop's body with the line that keeps the maximum: m = "
+            "m_new."),
+    Mistake("not-normalised", _statistics_of_the_first_block,
+            "The maximum and the sum are those of the first block only.",
+            "The loop that computes them must reach n_cols: range(0, n_cols, BLOCK_SIZE)."),
+    Mistake("not-normalised", _block_by_block, "Each block was normalised separately, as if it were a whole row.",
+            "Compute the maximum and the sum of the whole row: keep them from block to block."),
+    Mistake("nan", lambda x: torch.full_like(x.double(), torch.inf),
+            "Every element is infinite: what is subtracted from x is still -inf, or the sum is still 0. The loop does "
+            "not keep the new maximum, or the new sum.",
+            "End the loop's body with the line that keeps the maximum, m = m_new, below the line that rescales the "
+            "sum.", known_by_constant=True),
+    Mistake("wrong-program-id", _statistics_of_row_0, "Every row was normalised with the maximum and the sum of row 0.",
+            "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one."),
+    Mistake("stride-ignored", lambda x: torch.softmax(rows_one_apart(x.double()), 1),
+            "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is that of a "
+            "column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),
+    Mistake("wrong-value", _exponent_divided,
+            "The maximum was divided by the sum, and the exponential was not: / binds tighter than -.",
+            "Divide what exp returns: exp(x - max) / sum."),
+    Mistake("wrong-value", lambda x: torch.softmax(x.double() * 0.6931471805599453, -1),
+            "The exponentials have base 2: tl.exp2(x) is 2 to the power of x.",
+            "Use tl.exp, or exp(x) = exp2(x * log2(e)), with log2(e) = 1.4426950408889634."),
+)  # fmt: skip

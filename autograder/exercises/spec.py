@@ -6,6 +6,7 @@ JAX case to `judge_calls` as a list of JaxCall (autograder/judge/jax.py).
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import torch
 
 from workshop.hints import answer_cell
-from workshop.syllabus import Lesson
+from workshop.syllabus import Lesson, find
 
 from ..verdict import Finding
 from .cases import FAR, Case
@@ -101,6 +102,22 @@ class Mistake:
     known_by_constant: bool = False
 
 
+def wrong_values(*rows: tuple[Callable, str, str]) -> tuple[Mistake, ...]:
+    """Mistakes without a name of their own: what each computes, what that means, and what to try."""
+    return tuple(Mistake("wrong-value", *row) for row in rows)
+
+
+def changed(function: Callable, **new) -> Callable:
+    """`function` of other arguments, by the names of its parameters. A new one may be a function of the old one."""
+    names = tuple(inspect.signature(function).parameters)
+
+    def computed(*given):
+        others = {name: value(given[names.index(name)]) if callable(value) else value for name, value in new.items()}
+        return function(**dict(zip(names, given)) | others)
+
+    return computed
+
+
 @dataclass(frozen=True)
 class Blanks:
     """A kernel with blanks: its solution, and the names whose first assignment the learner writes.
@@ -121,7 +138,9 @@ MAX_COUNTED_COLUMNS = 8192
 
 @dataclass(frozen=True)
 class Exercise:
-    """One graded question. `entry` is the function that the learner defines; `lesson` holds its notebook and points.
+    """One graded question. `entry` is the function that the learner defines: the name in front of the signature.
+
+    lesson: its notebook and points; if it is left out, it is the exercise of the syllabus that has the function's name.
 
     kind "kernel": the entry takes and returns tensors; its Triton kernels are replayed on fresh data.
     kind "value":  the entry takes and returns plain numbers. If several answers are right, `accept` returns a Finding
@@ -156,10 +175,9 @@ class Exercise:
     timing_cases: an exercise about autotuning has two, a small and a large one. Their values do not matter.
     """
 
-    lesson: Lesson
-    entry: str
     signature: str
     reference: Callable[..., object]
+    lesson: Lesson | None = None
     cases: tuple[Case, ...] = ()
     inputs: Inputs | None = None
     large: Callable[[torch.Generator], tuple[Case, ...]] = lambda generator: ()
@@ -188,6 +206,11 @@ class Exercise:
     computes: bool = False  # the host may compute with one number for each row, such as the mean of a loss
     same_bits: bool = False  # each call must give the same bits: no atomic addition in floating point
     limit_seconds: float = 10.0  # of computing, for all cases together
+    entry: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "entry", self.signature.partition("(")[0])
+        object.__setattr__(self, "lesson", self.lesson or find(self.entry))
 
     def cases_of(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
         """All cases of one judgement."""

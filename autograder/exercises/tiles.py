@@ -131,8 +131,6 @@ def overlapping(compute: Callable, what: str) -> Mistake:
 
 EXERCISES = (
     Exercise(
-        lesson=find("outer_add"),
-        entry="outer_add",
         signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
         inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, y: x.double()[:, None] + y.double(),
@@ -140,23 +138,13 @@ EXERCISES = (
         mistakes=(
             Mistake("wrong-value", lambda x, y: x[:, None] - y, "The output is x[i] - y[j].", "Add them."),
             Mistake("wrong-value", lambda x, y: x[:, None] * y, "The output is x[i] * y[j].", "Add them."),
-            Mistake(
-                "wrong-value",
-                lambda x, y: x.double()[:, None] + 0 * y.double(),
-                "The output is x[i] in all columns: y was not added.",
-                "Add y[None, :] to x[:, None].",
-            ),
-            Mistake(
-                "wrong-value",
-                lambda x, y: 0 * x.double()[:, None] + y.double(),
-                "The output is y[j] in all rows: x was not added.",
-                "Add x[:, None] to y[None, :].",
-            ),
+            Mistake("wrong-value", lambda x, y: x.double()[:, None] + 0 * y.double(),
+                    "The output is x[i] in all columns: y was not added.", "Add y[None, :] to x[:, None]."),
+            Mistake("wrong-value", lambda x, y: 0 * x.double()[:, None] + y.double(),
+                    "The output is y[j] in all rows: x was not added.", "Add x[:, None] to y[None, :]."),
         ),
     ),
     Exercise(
-        lesson=find("row_bias"),
-        entry="row_bias",
         signature="row_bias(x, b) -> x + b in each row, for a matrix with any row stride and a vector",
         inputs=matrices(MATRIX, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, b: x.double() + b.double(),
@@ -165,36 +153,26 @@ EXERCISES = (
         mistakes=(
             Mistake("wrong-value", lambda x, b: x.double(), "The output is x: b was not added.", "Load b and add it."),
             Mistake("wrong-value", lambda x, b: x - b.double(), "The output is x - b.", "Add b."),
-            Mistake(
-                "wrong-value",
-                lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
-                "Each row has one number of b: b[row] was added, not b[column].",
-                "b has a number for each column: load b_ptr + columns, and add b[None, :].",
-            ),
+            Mistake("wrong-value", lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
+                    "Each row has one number of b: b[row] was added, not b[column].",
+                    "b has a number for each column: load b_ptr + columns, and add b[None, :]."),
             overlapping(lambda x, b: x + b.double(), "x"),
         ),
     ),
     Exercise(
-        lesson=find("transpose"),
-        entry="transpose",
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
         inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().t(),
         bounds=EXACT,
         contiguous=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda x: x.double().reshape(x.shape[1], x.shape[0]),
-                "The output has the elements of x in the order of x: nothing was exchanged.",
-                "Element (row, column) of x belongs at column * n + row of the output, if x has n rows.",
-            ),
+            Mistake("wrong-value", lambda x: x.double().reshape(x.shape[1], x.shape[0]),
+                    "The output has the elements of x in the order of x: nothing was exchanged.",
+                    "Element (row, column) of x belongs at column * n + row of the output, if x has n rows."),
             overlapping(lambda x: x.t(), "x"),
         ),
     ),
     Exercise(
-        lesson=find("column_sum"),
-        entry="column_sum",
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
         inputs=matrices(MATRIX, large="columns"),
         reference=lambda x: x.double().sum(0),
@@ -207,25 +185,19 @@ EXERCISES = (
         ),
     ),
     Exercise(
-        lesson=find("gather_rows"),
-        entry="gather_rows",
         signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
         inputs=matrices(MATRIX, INDEX, together=_gathered, large="picked"),
         reference=lambda table, index: table.double()[index],
         bounds=EXACT,
         contiguous=True,
         mistakes=(
-            Mistake(
-                "wrong-value",
-                lambda table, index: table.double()[torch.arange(len(index)) % len(table)],
-                "The output has the rows of the table in their own order: the index was not used.",
-                "Load index_ptr + rows, and use what it holds as the row in the table.",
-            ),
+            Mistake("wrong-value", lambda table, index: table.double()[torch.arange(len(index)) % len(table)],
+                    "The output has the rows of the table in their own order: the index was not used.",
+                    "Load index_ptr + rows, and use what it holds as the row in the table."),
         ),
     ),
     Exercise(
         lesson=find("lost_lane"),
-        entry="clamp",
         signature="clamp(x, low, high) -> x, with what is below low or above high brought to it",
         inputs=vectors(
             Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)))),
@@ -244,7 +216,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("found_race"),
-        entry="row_max",
         signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
         inputs=matrices(
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
@@ -261,7 +232,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("found_nan"),
-        entry="masked_mean",
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
         inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept),
         reference=masked_mean,

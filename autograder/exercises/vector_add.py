@@ -30,7 +30,12 @@ EXACT = {
     torch.float16: Bound(5e-4, 6e-8),
     torch.bfloat16: Bound(8e-3, 1e-40),
 }
-
+# The factor is rounded to the dtype that the kernel multiplies in, and the product once more.
+SCALED_EXACTLY = {
+    torch.float32: Bound(4e-7, 1e-44),
+    torch.float16: Bound(1.2e-3, 6e-8),
+    torch.bfloat16: Bound(1.2e-2, 1e-40),
+}
 
 ADDED = Inputs(
     (TensorArgument(("n",), any_rank=True), TensorArgument(("n",), any_rank=True)),
@@ -80,22 +85,17 @@ _ADD_MISTAKES = (
         )
     ),
     *(
-        Mistake(
-            "low-precision",
-            lambda x, y, dtype=dtype, sums=sums: (x.to(dtype).to(sums) + y.to(dtype).to(sums)).double(),
-            "The numbers were rounded to half precision before or after the addition.",
-            "Add in the dtype of the inputs, or in float32. The store converts to the output's dtype.",
-        )
+        Mistake("low-precision",
+                lambda x, y, dtype=dtype, sums=sums: (x.to(dtype).to(sums) + y.to(dtype).to(sums)).double(),
+                "The numbers were rounded to half precision before or after the addition.",
+                "Add in the dtype of the inputs, or in float32. The store converts to the output's dtype.")
         for dtype in (torch.float16, torch.bfloat16)
         for sums in (torch.float64, dtype)
     ),
-    Mistake(
-        "wrong-program-id",
-        lambda x, y, block: (x + y).flatten()[torch.arange(x.numel()) % block].reshape(x.shape),
-        "Every block holds the sums of the first block.",
-        "Offsets start at pid * BLOCK_SIZE, for the loads and for the store.",
-    ),
-)
+    Mistake("wrong-program-id", lambda x, y, block: (x + y).flatten()[torch.arange(x.numel()) % block].reshape(x.shape),
+            "Every block holds the sums of the first block.",
+            "Offsets start at pid * BLOCK_SIZE, for the loads and for the store."),
+)  # fmt: skip
 
 
 LARGEST_FACTOR = 12  # as a power of two
@@ -107,10 +107,7 @@ FACTOR = Number(
     ),
 )
 SCALED = Inputs(
-    (
-        TensorArgument(("rows", "columns"), row_stride=True),
-        FACTOR,
-    ),
+    (TensorArgument(("rows", "columns"), row_stride=True), FACTOR),
     (rows("rows"), columns("columns")),
     tuple(EXACT),
     (NORMAL, of_all_sizes(), with_special_ones(math.inf, -math.inf, math.nan)),
@@ -148,7 +145,6 @@ def _lost_key(traces: list[dict]) -> str:
 EXERCISES = (
     Exercise(
         lesson=find("vector_add"),
-        entry="add",
         signature="add(x, y) -> x + y, for two contiguous tensors of one shape, any, and one dtype",
         inputs=ADDED,
         reference=lambda x, y: x.double() + y.double(),
@@ -169,7 +165,6 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("vector_add_autotuned"),
-        entry="add_autotuned",
         signature="add_autotuned(x, y) -> x + y, with @triton.autotune over a sensible space",
         inputs=ADDED,
         reference=lambda x, y: x.double() + y.double(),
@@ -180,27 +175,17 @@ EXERCISES = (
     ),
     Exercise(
         lesson=find("bug_hunt"),
-        entry="scale",
         signature="scale(x, a) -> a * x, for a 2-D tensor with any row stride",
         inputs=SCALED,
         reference=lambda x, a: x.double() * a,
         remark=_copied,
-        # a is rounded to the dtype that the kernel multiplies in, and the product once more
-        bounds={
-            torch.float32: Bound(4e-7, 1e-44),
-            torch.float16: Bound(1.2e-3, 6e-8),
-            torch.bfloat16: Bound(1.2e-2, 1e-40),
-        },
+        bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
             Mistake("wrong-value", lambda x, a: x + a, "The output is x + a.", "The exercise asks for a * x."),
-            Mistake(
-                "stride-ignored",
-                lambda x, a: rows_one_apart(x.double()) * a,
-                "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is that "
-                "of a column.",
-                "Pass x.stride(0) to the kernel, and begin row r at r * row_stride.",
-            ),
+            Mistake("stride-ignored", lambda x, a: rows_one_apart(x.double()) * a,
+                    "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is "
+                    "that of a column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),
         ),
     ),
-)
+)  # fmt: skip

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from workshop.notebook import in_notebook
+
 _LISTEN = """
 export default {
   initialize({model}) {
@@ -22,11 +24,9 @@ _open: dict = {}
 
 def listen(name: str, heard: Callable[[str], None]) -> None:
     """Call heard(choice) when the learner makes a choice in the output of this name."""
+    if not in_notebook():
+        return
     try:
-        from IPython import get_ipython
-
-        if not hasattr(get_ipython(), "kernel"):
-            return
         import anywidget
     except ImportError:
         return

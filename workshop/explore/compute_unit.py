@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workshop.explore.controls import Control, Explorer, slider
-from workshop.explore.words import count
+from workshop.explore.controls import Explorer, choice, slider
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS
 from workshop.occupancy import occupancy as waves_per_unit
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
+from workshop.words import count
 
 VGPRS = (24, 64, 65, 72, 80, 96, 128, 129, 168, 170, 176, 256, 512)  # 8 waves fit up to 64, 7 up to 72, and so on
 LDS = (0, 8192, 16384, 32768, 65536, 163840)
@@ -14,16 +14,12 @@ LDS = (0, 8192, 16384, 32768, 65536, 163840)
 
 def occupancy(arch: str = "gfx942", vgprs: int = 114, lds_bytes: int = 16, num_warps: int = 4) -> Explorer:
     """How many waves of a kernel one compute unit runs at once, and what limits them."""
-    if arch not in COMPUTE_UNITS:
-        raise ValueError(f"unknown architecture {arch!r}; known: {', '.join(COMPUTE_UNITS)}")
     return Explorer(
         _draw_occupancy,
-        {
-            "arch": Control("architecture", arch, tuple(COMPUTE_UNITS)),
-            "vgprs": slider("VGPRs", vgprs, VGPRS),
-            "num_warps": slider("num_warps", num_warps, (1, 2, 4, 8, 16)),
-            "lds_bytes": slider("LDS bytes", lds_bytes, LDS),
-        },
+        arch=choice("architecture", arch, COMPUTE_UNITS),
+        vgprs=slider("VGPRs", vgprs, VGPRS),
+        num_warps=slider("num_warps", num_warps, (1, 2, 4, 8, 16)),
+        lds_bytes=slider("LDS bytes", lds_bytes, LDS),
     )
 
 
@@ -45,12 +41,9 @@ def _draw_occupancy(arch: str, vgprs: int, num_warps: int, lds_bytes: int) -> Pi
             color = CYCLE[program % len(CYCLE)] if program is not None else None
             words = f"prog. {program}" if program is not None else ""
             drawing.cell(left + index * slot, y, slot, height, words, color, opacity=0.5)
+    registers = len(waves[::EXECUTION_UNITS]) * result.vgprs_allocated
     resources = {
-        "registers": (
-            len(waves[::EXECUTION_UNITS]) * result.vgprs_allocated,
-            unit.vgprs,
-            "per lane of SIMD 0",
-        ),
+        "registers": (registers, unit.vgprs, "per lane of SIMD 0"),
         "LDS": (result.workgroups * lds_bytes, unit.lds, "bytes"),
     }
     for index, (name, (used, whole, of_what)) in enumerate(resources.items()):

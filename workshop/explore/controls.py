@@ -45,6 +45,14 @@ def slider(label: str, value, options, steps: bool = False) -> Control:
     return Control(label, value, options if value in options else tuple(sorted({*options, value})), steps)
 
 
+def choice(label: str, value, options) -> Control:
+    """A slider over these values alone. Raises ValueError for another one."""
+    options = tuple(options)
+    if value not in options:
+        raise ValueError(f"{label} is {value!r}, but this picture knows {', '.join(map(str, options))}")
+    return Control(label, value, options)
+
+
 def switch(label: str) -> Control:
     return Control(label, False, (False, True), kind="checkbox")
 
@@ -56,7 +64,7 @@ class Explorer:
     program that a launch does not have; the control with `steps` then stays at the last value that does.
     """
 
-    def __init__(self, draw: Callable[..., Picture | None], controls: dict[str, Control]):
+    def __init__(self, draw: Callable[..., Picture | None], **controls: Control):
         self._draw, self.controls = draw, controls
 
     def at(self, **values) -> Picture | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from workshop.explore.words import count
 from workshop.picture import GREEN, WRONG, Picture, paragraph
+from workshop.words import count
 
 MOST_SHOWN = 8  # lines that are shown unfolded
 

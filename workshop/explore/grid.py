@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from workshop.explore.controls import Explorer, slider
-from workshop.explore.words import count
+from workshop.explore.controls import Explorer, choice, slider
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
+from workshop.words import count
 
 MOST_ELEMENTS = 32
 BLOCK_SIZES = (2, 4, 8, 16)
@@ -16,17 +16,11 @@ def launch_grid(n: int = 20, block_size: int = 8) -> Explorer:
     """Which program touches which of `n` elements (at most 32), and which lanes the mask hides."""
     if not 1 <= n <= MOST_ELEMENTS:
         raise ValueError(f"n is {n}, but this picture has room for 1 to {MOST_ELEMENTS} elements")
-    if block_size not in BLOCK_SIZES:
-        raise ValueError(
-            f"block_size is {block_size}, but this picture knows {', '.join(map(str, BLOCK_SIZES))}"
-        )
     return Explorer(
         _draw_launch_grid,
-        {
-            "n": slider("N, elements", n, range(1, MOST_ELEMENTS + 1)),
-            "block_size": slider("BLOCK_SIZE", block_size, BLOCK_SIZES),
-            "program": slider("look at program", 0, range(MOST_ELEMENTS // BLOCK_SIZES[0]), steps=True),
-        },
+        n=slider("N, elements", n, range(1, MOST_ELEMENTS + 1)),
+        block_size=choice("BLOCK_SIZE", block_size, BLOCK_SIZES),
+        program=slider("look at program", 0, range(MOST_ELEMENTS // BLOCK_SIZES[0]), steps=True),
     )
 
 
@@ -41,9 +35,7 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
         f"{count(programs, 'program')} of {count(block_size, 'lane')}: {count(lanes, 'lane')} for "
         f"{count(n, 'element')}, {lanes - n} masked off ({(lanes - n) / lanes:.0%})."
     )
-    chosen = (
-        f"Program {program} has {count(block_size - hidden, 'element')} and {count(hidden, 'masked lane')}."
-    )
+    chosen = f"Program {program} has {count(block_size - hidden, 'element')} and {count(hidden, 'masked lane')}."
 
     left, side, per_line, line_height = 72, 38, 16, 36
     lines = math.ceil(lanes / per_line)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workshop.explore.controls import Explorer, slider
-from workshop.explore.words import count
 from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, paragraph
+from workshop.words import count
 
 DOWN = ACROSS = 16  # tiles of c
 AT_ONCE = 32  # programs that run together
@@ -16,10 +16,8 @@ def l2_tiles(group: int = 1) -> Explorer:
     """16 × 16 tiles, of which 32 are computed at once, in groups of `group` rows of tiles."""
     return Explorer(
         _draw,
-        {
-            "group": slider("group, rows of tiles", group, GROUPS),
-            "wave": slider("wave", 0, range(DOWN * ACROSS // AT_ONCE), steps=True),
-        },
+        group=slider("group, rows of tiles", group, GROUPS),
+        wave=slider("wave", 0, range(DOWN * ACROSS // AT_ONCE), steps=True),
     )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from workshop.device import KNOWN_DEVICES
-from workshop.explore.controls import Control, Explorer, slider
-from workshop.explore.words import count
+from workshop.explore.controls import Explorer, choice, slider
 from workshop.occupancy import programs_by_resource
 from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, paragraph
+from workshop.words import count
 
 GPUS = {"H200": "NVIDIA H200", "MI300X": "AMD Instinct MI300X"}
 MOST_DRAWN = 64  # programs in a bar; more are drawn as one
@@ -19,16 +19,12 @@ def programs(gpu: str = "H200", registers: int = 40, shared_bytes: int = 4112, n
 
     registers: of one thread. shared_bytes: of one program. Raises ValueError for another GPU than H200 and MI300X.
     """
-    if gpu not in GPUS:
-        raise ValueError(f"gpu is {gpu!r}, but this picture knows {', '.join(GPUS)}")
     return Explorer(
         _draw,
-        {
-            "gpu": Control("GPU", gpu, tuple(GPUS)),
-            "registers": slider("registers, thread", registers, (8, 16, 24, 32, 40, 48, 64, 96, 128, 192, 255)),
-            "shared_bytes": slider("shared bytes", shared_bytes, (0, 1024, 4112, 8192, 16384, 32768, 65536)),
-            "num_warps": slider("num_warps", num_warps, (1, 2, 4, 8, 16)),
-        },
+        gpu=choice("GPU", gpu, GPUS),
+        registers=slider("registers, thread", registers, (8, 16, 24, 32, 40, 48, 64, 96, 128, 192, 255)),
+        shared_bytes=slider("shared bytes", shared_bytes, (0, 1024, 4112, 8192, 16384, 32768, 65536)),
+        num_warps=slider("num_warps", num_warps, (1, 2, 4, 8, 16)),
     )
 
 

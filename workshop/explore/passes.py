@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from workshop.explore.controls import Control, Explorer, slider
+from workshop.explore.controls import Explorer, choice, slider
 from workshop.picture import READ, WIDTH, WRITE, Drawing, Picture, code, paragraph
 
 ROW, BLOCK, BYTES = 12, 4, 4  # elements of the row and of a block; bytes of a float32
@@ -58,14 +58,10 @@ WALKS = {
 
 def passes(kernel: str = "three passes") -> Explorer:
     """Walks a row of 12 numbers as a softmax kernel of three passes, two or one does, and counts the bytes."""
-    if kernel not in WALKS:
-        raise ValueError(f"kernel is {kernel!r}, but this picture knows {', '.join(WALKS)}")
     return Explorer(
         _draw,
-        {
-            "kernel": Control("kernel", kernel, tuple(WALKS)),
-            "step": slider("step", 0, range(max(walk.steps for walk in WALKS.values()) + 1), steps=True),
-        },
+        kernel=choice("kernel", kernel, WALKS),
+        step=slider("step", 0, range(max(walk.steps for walk in WALKS.values()) + 1), steps=True),
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from workshop.explore.controls import Explorer, slider, switch
-from workshop.explore.words import short
 from workshop.picture import CYCLE, WIDTH, Drawing, Picture, code, paragraph, plain_table, table
+from workshop.words import short
 
 LONGEST_ROW = 16
 # In the lesson's symbols, not in Triton: two of these lines are blanks of the quiz below this picture.
@@ -34,18 +34,14 @@ def online_softmax(row: Sequence[float] | None = None, block: int = 4) -> Explor
     """
     values = np.asarray([1, 2, 0, 3, 4, 1, 6, 2, 5, 0, 7] if row is None else row, dtype=np.float64)
     if values.ndim != 1 or not 1 <= values.size <= LONGEST_ROW:
-        raise ValueError(
-            f"row has shape {list(values.shape)}, but must be one row of 1 to {LONGEST_ROW} numbers"
-        )
+        raise ValueError(f"row has shape {list(values.shape)}, but must be one row of 1 to {LONGEST_ROW} numbers")
     if block < 1:
         raise ValueError(f"block is {block}, but a block has at least one number")
     blocks = math.ceil(values.size / block)
     return Explorer(
         lambda without_rescale, step: _draw_online_softmax(values, block, step, not without_rescale),
-        {
-            "without_rescale": switch("without rescale"),
-            "step": slider("step", 0, range(blocks + 2), steps=True),
-        },
+        without_rescale=switch("without rescale"),
+        step=slider("step", 0, range(blocks + 2), steps=True),
     )
 
 
@@ -86,17 +82,10 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     m, d = (now.m, now.d) if now else (-np.inf, 0.0)
     with np.errstate(invalid="ignore"):
         output = np.exp(row - m) / d if dividing else None
+    factor = (lambda s: short(s.rescale)) if rescaling else (lambda s: "left out")
     header = ["block", "m before", "m", "rescale exp(m before − m)", "sum of exp(x − m)", "d"]
     rows = [
-        [
-            str(k),
-            short(s.m_old),
-            short(s.m),
-            short(s.rescale) if rescaling else "left out",
-            short(s.block_sum),
-        ]
-        + [short(s.d)]
-        for k, s in enumerate(done)
+        [str(k), short(s.m_old), short(s.m), factor(s), short(s.block_sum), short(s.d)] for k, s in enumerate(done)
     ]
     what = _step_in_words(step, steps, block, rescaling)
     verdict = _softmax_verdict(output) if dividing else ""
@@ -124,9 +113,7 @@ def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: b
         return "Before the first block: m = −∞, d = 0."
     if step > len(steps):
         last = steps[-1]
-        return (
-            f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
-        )
+        return f"Second pass: each element is exp(x − m) / d, with m = {short(last.m)}, d = {short(last.d)}."
     now = steps[step - 1]
     if now.m == now.m_old:
         return f"Block {step - 1}: the maximum stays {short(now.m)}, so the old sum does not change."

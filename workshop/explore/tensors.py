@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from workshop.backend import interpreting
-from workshop.explore.words import times
 from workshop.picture import READ, WIDTH, WRITE, WRONG, Drawing, Picture, paragraph
 from workshop.traffic import count_bytes
+from workshop.words import times
 
 GRID_COLUMNS, GRID_ROWS = 32, 16
 
@@ -30,9 +30,7 @@ def memory_traffic(traffic: Callable[[], Any] | Mapping[str, tuple] | Any) -> Pi
     if not isinstance(traffic, Mapping):
         traffic = {tensor.name: (tensor.reads, tensor.writes) for tensor in traffic.tensors}
     pictures = [_draw_tensor_traffic(name, *map(np.asarray, counts)) for name, counts in traffic.items()]
-    return Picture(
-        "".join(picture.html for picture in pictures), "\n".join(picture.text for picture in pictures)
-    )
+    return Picture("".join(picture.html for picture in pictures), "\n".join(picture.text for picture in pictures))
 
 
 def _draw_tensor_traffic(name: str, reads: np.ndarray, writes: np.ndarray) -> Picture:
@@ -43,9 +41,7 @@ def _draw_tensor_traffic(name: str, reads: np.ndarray, writes: np.ndarray) -> Pi
     if reads.any() or not writes.any():
         parts.append((f"{heading}: each element read {times(reads)}", reads, READ, False))
     if writes.any():
-        parts.append(
-            (f"{heading}: each element written {times(writes)}{_write_faults(writes)}", writes, WRITE, True)
-        )
+        parts.append((f"{heading}: each element written {times(writes)}{_write_faults(writes)}", writes, WRITE, True))
     html = "".join(
         paragraph(words, "wrong" if must_be_one and (counts != 1).any() else "")
         + (_heat(words, counts, color, must_be_one) if counts.size else "")
@@ -56,9 +52,7 @@ def _draw_tensor_traffic(name: str, reads: np.ndarray, writes: np.ndarray) -> Pi
 
 def _write_faults(writes: np.ndarray) -> str:
     unwritten, twice = int((writes == 0).sum()), int((writes > 1).sum())
-    faults = [f"{unwritten} never (crossed)"] * bool(unwritten) + [f"{twice} more than once (framed)"] * bool(
-        twice
-    )
+    faults = [f"{unwritten} never (crossed)"] * bool(unwritten) + [f"{twice} more than once (framed)"] * bool(twice)
     return f"; {', '.join(faults)}" if faults else ""
 
 
@@ -90,9 +84,7 @@ def _heat(label: str, counts: np.ndarray, color: str, must_be_one: bool) -> str:
     if highest.size == counts.size:
         return drawing.html()
     tile = " × ".join(str(-(-size // shown)) for size, shown in zip(counts.shape, highest.shape, strict=True))
-    return drawing.html() + paragraph(
-        f"One cell shows up to {tile} elements: the largest of their counts."
-    )
+    return drawing.html() + paragraph(f"One cell shows up to {tile} elements: the largest of their counts.")
 
 
 def _tiles(counts: np.ndarray, most: tuple[int, ...], combine: np.ufunc) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from workshop.explore.controls import Explorer, slider
-from workshop.explore.words import count
 from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, paragraph
+from workshop.words import count
 
 M, N, K, BLOCK = 4, 6, 11, 4  # rows of a, columns of b, the side that they share, and the part of a step
 LINES = (
@@ -17,13 +17,10 @@ LINES = (
 
 def tile_walk(block: int = BLOCK) -> Explorer:
     """A tile of 4 × 6 sums over k = 11, in steps of `block`."""
-    steps = -(-K // 2) + 1
     return Explorer(
         _draw,
-        {
-            "block": slider("K, numbers in a step", block, (2, 4, 8)),
-            "step": slider("step", 0, range(steps), steps=True),
-        },
+        block=slider("K, numbers in a step", block, (2, 4, 8)),
+        step=slider("step", 0, range(-(-K // 2) + 1), steps=True),
     )
 
 

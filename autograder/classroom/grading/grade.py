@@ -138,9 +138,7 @@ def grade(
     return report
 
 
-def _graded_before(
-    course: Course, gradebook: Gradebook, chosen: list[tuple[str, str]]
-) -> dict[tuple[str, str], dict]:
+def _graded_before(course: Course, gradebook: Gradebook, chosen: list[tuple[str, str]]) -> dict[tuple[str, str], dict]:
     """The records of those among the chosen whose answers are what was graded in this gradebook."""
     there = graded_in(gradebook)
     before = {}
@@ -222,14 +220,10 @@ def _exercises(course: Course, todo: list[tuple[str, str]]) -> set[str]:
     return {exercise_of(grade_id(cell)) for cell in filter(is_check, cells)} & set(EXERCISES)
 
 
-def _chosen(
-    course: Course, assignments: list[str] | None, students: list[str] | None
-) -> list[tuple[str, str]]:
+def _chosen(course: Course, assignments: list[str] | None, students: list[str] | None) -> list[tuple[str, str]]:
     there = course.handed_in()
     if not there:
-        raise CourseError(
-            f"{course.root / 'submitted'}: nothing was handed in; run `autograder collect` first"
-        )
+        raise CourseError(f"{course.root / 'submitted'}: nothing was handed in; run `autograder collect` first")
     for what, asked, known in (
         ("assignment", assignments, {a for _, a in there} | set(course.released)),
         ("student", students, {s for s, _ in there}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def exercise_version(name: str) -> str:
     """Changes with the module that defines an exercise, and with what such modules share."""
     modules = sorted((Path(__file__).parents[2] / "exercises").glob("*.py"))
     defining = {path for path in modules if "EXERCISES" in path.read_text() and path.stem != "__init__"}
-    own = {path for path in defining if f'"{name}"' in path.read_text()}
+    own = {path for path in defining if re.search(rf'"{name}["(]', path.read_text())}
     return _hash_files([path for path in modules if path in own or path not in defining])
 
 

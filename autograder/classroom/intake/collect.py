@@ -22,9 +22,7 @@ _MINUTES = "%Y-%m-%d %H:%M"
 _AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
 
 
-def collect(
-    path: str | Path, course: Course, student: str = "", roster: str | Path | None = None
-) -> CollectReport:
+def collect(path: str | Path, course: Course, student: str = "", roster: str | Path | None = None) -> CollectReport:
     """Copy the notebooks in the folder or zip `path` to submitted/<student>/<assignment>/ of the course.
 
     `student` says whose notebooks these are, where no name says it. `roster` is the class list, as CSV; the
@@ -110,9 +108,7 @@ def _latest(
                 f"{who} handed in {assignment} {len(older) + 1} times: took {shown(path)} of "
                 f"{latest.found.modified:{_MINUTES}}, not {others}{more}"
             )
-        return latest, (
-            notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content
-        )
+        return latest, (notebook_of(content, course.released[assignment]) if path.lower().endswith(".py") else content)
     return None
 
 

@@ -201,9 +201,7 @@ def _take_time_of_nbgrader(candidate: Identified, stamp: Found | None, report: C
     candidate.found = replace(found, modified=time)
 
 
-def _submitters(
-    metadata: list[Found], candidates: list[Identified], report: CollectReport
-) -> dict[str, list[Named]]:
+def _submitters(metadata: list[Found], candidates: list[Identified], report: CollectReport) -> dict[str, list[Named]]:
     """Folder -> who submitted what is in it. Gradescope's file is above all; another one may be a student's own."""
     submitters = {}
     for found in metadata:
@@ -227,9 +225,7 @@ def _by_gradescope(candidate: Identified, submitters: dict[str, list[Named]]) ->
     return [replace(candidate, found=f, named=n, outside=()) for f, n in zip(times, people)] or [candidate]
 
 
-def _split_blackboard(
-    candidates: list[Identified], assignments: dict[str, set[str]], classlist: ClassList
-) -> None:
+def _split_blackboard(candidates: list[Identified], assignments: dict[str, set[str]], classlist: ClassList) -> None:
     """Find the user in Blackboard's `title_user`, with the names of all files and the roster in view."""
     mine = [c for c in candidates if c.named.system == "Blackboard"]
     users = split_titles((c.named.student for c in mine), lambda title: _is_title(title, assignments))

@@ -28,7 +28,10 @@ from ..submission import exercise_of, grade_id, is_check
 
 STUDENT = "submission"
 ROOT = Path(__file__).resolve().parents[3]
-_PACKED = ("autograder/**/*.py", "workshop/**/*.py", "workshop/hints/*.md")
+_PACKED = (
+    "autograder/**/*.py", "autograder/panel.html", "autograder/panel.css", "workshop/**/*.py", "workshop/*.css",
+    "workshop/*.toml", "workshop/hints/*.md",
+)  # fmt: skip
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 _SETUP = """\
 #!/usr/bin/env bash
@@ -79,9 +82,7 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes, mode: int = 0o644)
     archive.writestr(entry, content)
 
 
-def grade_folder(
-    release: Path, submission: Path, new_judge: Callable[[], AbstractContextManager] = Judge
-) -> dict:
+def grade_folder(release: Path, submission: Path, new_judge: Callable[[], AbstractContextManager] = Judge) -> dict:
     """The content of results.json for what is in the folder `submission`; `release` has one assignment.
 
     A notebook that cannot be read gets no points and the reason. Raises RuntimeError for a fault of the grader: then

@@ -154,9 +154,7 @@ class FeedbackExporter(Exporter):
     file_extension = ".html"
     output_mimetype = "text/html"
 
-    def from_notebook_node(
-        self, nb: NotebookNode, resources: dict | None = None, **kwargs
-    ) -> tuple[str, dict]:
+    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
         nb, resources = super().from_notebook_node(nb, resources, **kwargs)
         names, coursedir = resources["nbgrader"], self.parent.coursedir
         with open_gradebook(Course.open(coursedir.root, coursedir.db_url)) as gradebook:

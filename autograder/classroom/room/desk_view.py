@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...text import visible
+from ...text import many, visible
 from ..lms.filled import SYSTEMS
 from ..templates import template
 from .buttons import STEPS, Run
@@ -42,12 +42,8 @@ def live(room: State, base_url: str = "/") -> str:
 def _names(room: State, base_url: str) -> dict:
     """What both templates use."""
     calling = sum(bool(one["stuck"]) for one in room.sharing)
-    functions = {"titled": titled, "number": _number, "counted": _counted, "mark": _mark, "visible": visible}
+    functions = {"titled": titled, "number": _number, "counted": many, "mark": _mark, "visible": visible}
     return {"room": room, "base_url": base_url, "calling": calling, **functions}
-
-
-def _counted(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"
 
 
 def _mark(name: str, one: dict) -> tuple[str, object, str]:
@@ -59,7 +55,7 @@ def _mark(name: str, one: dict) -> tuple[str, object, str]:
         return "passed", "✓", "passed"
     if not seen["failed"]:
         return "open", "…", "begun"
-    return "stuck" if name in one["stuck"] else "failing", seen["failed"], _counted(
+    return "stuck" if name in one["stuck"] else "failing", seen["failed"], many(
         seen["failed"], "failed check", "failed checks"
     )
 

@@ -1,4 +1,4 @@
-"""Numbers in words, as pictures say them."""
+"""Numbers in words."""
 
 import numpy as np
 
