@@ -40,7 +40,8 @@ class ProtocolError(Exception):
 #   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
 #   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
 #       "args": {}, "options": {}}   a launch of the program; `given` are the arguments that are no constants; `args`
-#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one; where an
+#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
+#       "unused": [[kind, line, name], ...], see workshop.executor.unused, for the judge to look at, too; where an
 #       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
 #       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
