@@ -83,9 +83,7 @@ class KernelJudgement:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if not wrong_blanks and any(self.findings):
             told = blames_the_launch(self.trials, self.observations, self.findings, finding)
-            known = any(o.mistake for o in self.observations)
-            traces = self.trials.traces.values()
-            finding = told if told is not finding else with_what_is_unused(finding, traces, known)
+            finding = told if told is not finding else with_what_is_unused(finding, self.trials.traces.values())
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
+from math import prod
 
 import torch
 
@@ -203,7 +204,8 @@ def _others(call: Call, number: int) -> Iterator[Change]:
     for name, (value, _) in call.given(number).items():
         for wanted in call.known:
             better = fit(name, wanted) - fit(name, call.got(value, name))
-            if better <= 0 or wanted.value == value or type(wanted.value) is not type(value):
+            likely = better > 0 or better == 0 and fit(name, wanted) > 1  # a stride in the place of another one
+            if not likely or wanted.value == value or type(wanted.value) is not type(value):
                 continue
 
             def apply(call: Call, name=name, label=wanted.label) -> Call | None:
@@ -250,33 +252,34 @@ def _orders(call: Call, number: int) -> Iterator[Change]:
 
 
 def _counts(call: Call, number: int) -> Iterator[Change]:
-    """The grid has another number of programs along one axis: as many as a tensor is long, or as that has blocks."""
+    """The grid has another number of programs along one axis: as many as a tensor is long, or as that has blocks, or
+    as a matrix has tiles."""
     constants = constants_of(call.launches[number])
     blocks = [name for name, value in constants.items() if type(value) is int and value > 1]
     unfit = {"stride"} if call.is_flat else {"stride", "numel"}
-    sizes = [each for each in call.known if type(each.value) is int and not unfit & set(each.words)]
-    for axis, block, size in product(range(3), (*blocks, ""), sizes):
-        if -(-size.value // constants.get(block, 1)) == 1 < call.launches[number]["grid"][axis]:
+    sizes = {each.label: each for each in call.known if type(each.value) is int and not unfit & set(each.words)}
+    one = [((label, block),) for label in sizes for block in (*blocks, "")]
+    along = [label for label in sizes if label.startswith("output.shape")]
+    tiles = [((a, x), (b, y)) for a, b in combinations(along, 2) for x, y in product((*blocks, ""), repeat=2) if x or y]
+    for axis, factors in product(range(3), one + tiles):
+        named = all(call.name_of(sizes[label], number) != label for label, _ in factors)
+        if _counted(call, number, factors) == 1 < call.launches[number]["grid"][axis]:
             continue  # one program for everything may hide what several do wrong
 
-        def count(call: Call, label=size.label, block=block) -> tuple[int, str]:
-            """How many programs, and how to write that."""
-            found = next(each for each in call.known if each.label == label)
-            written = call.name_of(found, number)
-            if not block:
-                return found.value, written
-            length = constants_of(call.launches[number]).get(block) or 1
-            return -(-found.value // length), f"triton.cdiv({written}, {block})"
-
-        def apply(call: Call, axis=axis, count=count) -> Call | None:
+        def apply(call: Call, axis=axis, factors=factors) -> Call | None:
             grid = list(call.launches[number]["grid"])
-            grid[axis] = count(call)[0]
+            grid[axis] = _counted(call, number, factors)
             return call.changed(number, grid=grid)
 
-        def told(call: Call, axis=axis, count=count, rounds=": it rounds up" * bool(block)) -> tuple[str, str]:
+        def told(call: Call, axis=axis, factors=factors) -> tuple[str, str]:
             grid = call.launches[number]["grid"]
-            enough, written = count(call)
+            enough = _counted(call, number, factors)
+            written = " * ".join(
+                f"triton.cdiv({name}, {block})" if block else name
+                for name, block in ((call.name_of(_size(call, label), number), block) for label, block in factors)
+            )
             along = f" along axis {axis}" if axis or max(grid[1:]) > 1 else ""
+            rounds = ": it rounds up" * any(block for _, block in factors)
             loop = " Or let each program do several parts, in a loop." * (grid[axis] < enough)
             return (
                 f"The grid {_grid(grid)} has {many(grid[axis], 'program', 'programs')}{along}, and with {enough:,} the "
@@ -285,7 +288,17 @@ def _counts(call: Call, number: int) -> Iterator[Change]:
             )
 
         if made := apply(call):
-            yield Change(apply, told, int(call.name_of(size, number) != size.label), programs=made.programs)
+            yield Change(apply, told, int(named), programs=made.programs)
+
+
+def _counted(call: Call, number: int, factors: tuple[tuple[str, str], ...]) -> int:
+    """The product of some lengths, each in blocks of a constant of the launch or, without one, as it is."""
+    constants = constants_of(call.launches[number])
+    return prod(-(-_size(call, label).value // (constants.get(block) or 1)) for label, block in factors)
+
+
+def _size(call: Call, label: str) -> Quantity:
+    return next(each for each in call.known if each.label == label)
 
 
 def _name(call: Call, number: int) -> str:

@@ -44,8 +44,8 @@ _OUTSIDE = {Slug.OUT_OF_BOUNDS_LOAD, Slug.OUT_OF_BOUNDS_STORE}
 _COMPARED = {"0": "columns", "1": "rows"}
 
 
-def with_what_is_unused(finding: Finding, traces: Iterable[dict], known: bool) -> Finding:
-    """The finding with the likely cause. known: whether it is a known mistake, which says what to try."""
+def with_what_is_unused(finding: Finding, traces: Iterable[dict]) -> Finding:
+    """The finding with the likely cause. One that is sure keeps its advice."""
     if finding.slug.rank <= Slug.RUNTIME_ERROR.rank or finding.slug.of_right_numbers:
         return finding
     kernels = list(_kernels(traces))
@@ -54,17 +54,17 @@ def with_what_is_unused(finding: Finding, traces: Iterable[dict], known: bool) -
         for kernel, unused in kernels:
             for kind, line, name in unused:
                 if kind == wanted and (kind != "mask" or line == finding.line):
-                    return _told(finding, kernel, kind, line, name, known)
+                    return _told(finding, kernel, kind, line, name)
     return finding
 
 
-def _told(finding: Finding, kernel: str, kind: str, line: int, name: str, known: bool) -> Finding:
+def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Finding:
     told = _TOLD["one mask" if (kind, name) == ("mask", "-1") else kind]
     means, advice = (text.format(name, kernel, _COMPARED.get(name, "the other axes")) for text in told)
     shown = {"line": line, "code": ""} if line else {}
-    if known:
+    if finding.sure:
         return replace(finding, means=f"{finding.means} {means}", **shown)
-    return replace(finding, means=means, advice=advice, second=None, **shown)
+    return replace(finding, means=f"{means} {finding.means}".strip(), advice=advice, second=None, **shown)
 
 
 def _has(kernels: list, kind: str) -> bool:

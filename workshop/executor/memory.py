@@ -47,6 +47,7 @@ class Memory:
     def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
         self.launch, self.watch = launch, watch
         self.programs = programs
+        launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
@@ -282,6 +283,7 @@ class Memory:
             region.note(storage.defined, True)
         region.write(values)
         self.changes += 1
+        self.launch.storing[self.batch[region.programs]] = True
 
     def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.

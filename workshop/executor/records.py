@@ -237,7 +237,8 @@ class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
     `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`: by
-    tensor, what all programs store, where only addresses were wanted (memory.Spans).
+    tensor, what all programs store, where only addresses were wanted (memory.Spans). `storing`: by program, whether it
+    stored an element.
     """
 
     kernel: str
@@ -254,4 +255,5 @@ class Launch:
     race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    storing: torch.Tensor | None = None
     spans: dict[str, list[torch.Tensor]] = field(default_factory=dict)

@@ -25,6 +25,8 @@ class Unused(NamedTuple):
 def unused(program: Program, labels: list[str]) -> list[Unused]:
     """labels: the names of the kernel's arguments that are no constants, in their order."""
     operations = list(program.operations())
+    if not any(each.name in STORES for each in operations):
+        return []  # nothing is used
     sources = dict(_sources(program))
     live = _live(operations, sources)
     named = {value for each in operations for value in values(each.args)}

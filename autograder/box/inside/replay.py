@@ -71,6 +71,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         accumulates=launcher.accumulates,
         adds_atomically=launcher.adds_atomically,
         stores=launcher.stores,
+        without_work=launcher.without_work,
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races[:16]),
         undefined=tuple(launcher.undefined[:8]),
@@ -102,6 +103,7 @@ class _Launcher:
         self.empty: list[str] = []
         self.accesses = self.stored = 0
         self.accumulates = self.adds_atomically = self.stores = False
+        self.without_work: tuple[int, ...] = ()
 
     def program(self, launch: Launch) -> Program:
         program = self.programs[launch.program]
@@ -130,6 +132,9 @@ class _Executor(_Launcher):
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
         self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
+        idle = (~seen.storing).nonzero().flatten()
+        if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
+            self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
     def rehearse(self, launch: Launch, restored: set[str], zeroed: set[str]) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.

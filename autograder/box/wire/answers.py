@@ -165,7 +165,7 @@ class Evidence:
     accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were launched, and
     without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in an earlier run.
     `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel has a line that
-    writes to memory.
+    writes to memory. `without_work`: of a launch, the programs that stored nothing: how many, of how many, the first.
     """
 
     launched: Names = ()
@@ -180,6 +180,7 @@ class Evidence:
     accumulates: Flag = False
     adds_atomically: Flag = False
     stores: Flag = True
+    without_work: Integers = ()
 
 
 @dataclass(frozen=True)
