@@ -78,6 +78,13 @@ def wrong_shape(o: Observation) -> Finding | None:
     expected = tuple(o.comparison.expected.shape) if o.comparison else None
     if o.result is None or expected is None or o.result.shape == expected:
         return None
+    if len(expected) > 1 and o.result.shape == expected[::-1]:
+        return Finding(
+            "wrong-shape",
+            f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
+            "Rows and columns of the output are exchanged.",
+            f"allocate it with the shape {shape_in_words(expected)}, and return this very tensor, without .T.",
+        )
     return Finding(
         "wrong-shape",
         f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",

@@ -39,6 +39,7 @@ class Observation:
     result: Result | None = None
     evidence: Evidence = Evidence()
     comparison: Comparison | None = None
+    expected: tuple[int, ...] = ()  # the shape of a right output
     constants: tuple[int, ...] = ()
     block: int = 0  # elements of one program's block, where a constant's name says so
     programs: tuple[int, ...] = ()  # of each launch

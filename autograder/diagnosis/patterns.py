@@ -102,8 +102,8 @@ def _own_place(o: Observation) -> str:
     if o.comparison.flat or o.comparison.expected.ndim < 2:
         return "begin a program at pid * BLOCK_SIZE."
     return (
-        "for tiles, begin the rows at pid // tiles_across * ROWS and the columns at pid % tiles_across * COLUMNS, where "
-        "tiles_across = tl.cdiv(number of columns, COLUMNS)."
+        "for tiles, begin the rows at pid // tiles_across * ROWS and the columns at pid % tiles_across * COLUMNS, "
+        "where tiles_across = tl.cdiv(number of columns, COLUMNS)."
     )
 
 

@@ -30,9 +30,12 @@ def only_where(failed: list[Observation], passed: list[Observation]) -> str:
 def _beyond(failed: list[tuple[float, float]], passed: list[tuple[float, float]]) -> Iterator[str]:
     """Where the numbers of several failing cases are larger, or smaller, than those of all others."""
     (low, high), (lows, highs) = zip(*failed), zip(*passed)
-    if len(failed) > 1 and max(low) < min(lows):
+    lower, higher = max(low) < min(lows), min(high) > max(highs)
+    if len(failed) < 2 or lower and higher:  # among more numbers, some are smaller and some are larger
+        return
+    if lower:
         yield f"a number is smaller than {min(lows):,.4g}"
-    if len(failed) > 1 and min(high) > max(highs):
+    if higher:
         yield f"a number is larger than {max(highs):,.4g}"
 
 

@@ -129,9 +129,10 @@ MISTAKES = (
     Mistake(
         "wrong-other-value",
         _zero_wins_maximum,
-        "The maximum includes a number that is in no element, from a masked-off lane or as its initial value, or no "
-        "maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
-        "Load with other=-float('inf') and keep it, begin the maximum with -float('inf'), and subtract it before exp.",
+        "The maximum includes a number that is in no element, from a masked-off lane, as its initial value or from a "
+        "tl.where, or no maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
+        "Load with other=-float('inf') and keep it, begin the maximum with -float('inf'), and subtract it before exp. "
+        "What replaces -inf before exp must not become the maximum so far.",
         known_by_constant=True,
     ),
     Mistake(

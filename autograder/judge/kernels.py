@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..diagnosis import Observation, diagnose, error_map, overall
+from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling, large
@@ -83,7 +83,9 @@ class KernelJudgement:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if not wrong_blanks and any(self.findings):
             told = blames_the_launch(self.trials, self.observations, self.findings, finding)
-            finding = told if told is not finding else with_what_is_unused(finding, self.trials.traces.values())
+            if told is finding:
+                told = with_what_is_unused(finding, self.trials.traces.values())
+            finding = with_wrong_steps(finding, self.observations) if told is finding else told
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)

@@ -261,7 +261,10 @@ class Trials:
         return self.exercise.output_dtype or drawn.tensors[0].values.dtype
 
     def _observation(self, drawn: Drawn, **seen) -> Observation:
-        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
+        expected = () if drawn.expected is None else tuple(drawn.expected.shape)
+        return Observation(
+            self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen
+        )
 
 
 def _values(arguments: tuple) -> list:

@@ -64,6 +64,8 @@ def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Fin
     shown = {"line": line, "code": ""} if line else {}
     if finding.sure:
         return replace(finding, means=f"{finding.means} {means}", **shown)
+    if kind == "line" and finding.slug != Slug.WRONG_VALUE:  # this says where, and not what to write
+        return replace(finding, means=f"{means} {finding.means}", **shown)
     return replace(finding, means=f"{means} {finding.means}".strip(), advice=advice, second=None, **shown)
 
 

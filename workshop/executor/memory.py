@@ -129,6 +129,8 @@ class Memory:
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses and kind == "store":
                 self.spans.setdefault(region.argument.name, []).append(region.spans())
+            if (key := (access.where, region.argument.name)) not in launch.steps:
+                launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
@@ -233,6 +235,7 @@ class Memory:
         for step, size in zip(row_major(access.shape), access.shape):
             place.append(lane // step % size)
         about = argument.locate(int(offset[first])) if argument else {}
+        about["steps"] = access.steps
         raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
                     int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 

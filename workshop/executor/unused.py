@@ -108,7 +108,7 @@ def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> 
 
 def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unused]:
     """Lines that compute what nothing uses, on which no other such line builds."""
-    at = {result: each.location.line for each in operations for result in each.results}
+    at = {result: each.location.line for each in operations if not each.regions for result in each.results}
     lines = {line: True for line in at.values() if line}
     for value, line in at.items():
         lines[line] = lines.get(line, True) and value not in live

@@ -83,6 +83,7 @@ class Fault:
     distance: Annotated[int, codec.integer(0, 1 << 62)] = 0
     line: Line = 0
     code: Code = ""
+    steps: Integers = ()
 
     def __post_init__(self):
         known = self.kind in ("load", "store", "atomic") and len(self.lane) == len(self.block)
@@ -156,6 +157,19 @@ class Undefined:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """A line that goes through a tensor in steps that are none of its strides."""
+
+    argument: Name
+    line: Line
+    code: Code
+    shape: Integers
+    stride: Integers
+    block: Integers
+    steps: Integers
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
@@ -181,6 +195,7 @@ class Evidence:
     adds_atomically: Flag = False
     stores: Flag = True
     without_work: Integers = ()
+    steps: Annotated[tuple[Steps, ...], codec.items(16)] = ()
 
 
 @dataclass(frozen=True)
