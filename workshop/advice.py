@@ -144,6 +144,8 @@ ADVICE = (
      'write meta["{name}"].'),
     (r"^KeyError", "The dictionary has no such name.",
      "write the name as in triton.Config: the dictionary of a grid function has the names of the configurations."),
+    (r"has no attribute 'arg_names'", "@triton.autotune takes a kernel, and @triton.jit makes one.",
+     "put @triton.autotune above @triton.jit: the lower one is applied first."),
     # types and shapes
     (r"^(?P<name>\w+) is a function, not a value|'function' object has no attribute",
      "A function does its work when it is called.", "call it: `tl.program_id(…)`."),
@@ -248,6 +250,11 @@ ADVICE = (
      "Two blocks of this line have different shapes.",
      "look at the shape of each: x[:, None] is a column, x[None, :] is a row, and axis=0 or axis=1 of a reduction is "
      "the dimension that goes."),
+    (r"AssertionError in dot", "tl.dot adds products to an accumulator of float32.",
+     "begin with acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), give a and b one dtype, and let the store convert."),
+    (r"'MatMult' object", "A kernel has no operator @.", "write tl.dot(a, b), or acc = tl.dot(a, b, acc)."),
+    (r"incorrect number of gradients", "backward returns one gradient for each argument of forward.",
+     "return None for each argument that needs none: return dx, None, None."),
     (r"equal ranks", "tl.dot multiplies two tiles.", "for a tile and a vector write tl.sum(a * b[None, :], axis=1)."),
     (r"Unsupported ptr type", "", "tl.load takes a pointer, and this is a number: use it without tl.load. A seed that "
      "JAX traces comes as an array: jnp.asarray(seed, jnp.int32)."),

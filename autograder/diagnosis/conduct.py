@@ -187,7 +187,10 @@ def wrong_program(o: Observation) -> Finding | None:
 
 def _own_place(o: Observation) -> str:
     if o.comparison.bad.ndim == 2:
-        return "begin each program at its own row: tl.program_id(0) * row_stride."
+        return (
+            "begin each program at its own row: tl.program_id(0) * row_stride. A loop over rows begins at "
+            "tl.program_id(0)."
+        )
     if o.block:
         return "begin each program at its own block: tl.program_id(0) * BLOCK_SIZE."
     return "ask Triton which program this is: tl.program_id(axis=0)."

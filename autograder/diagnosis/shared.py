@@ -18,6 +18,7 @@ NOTHING = "there are no elements"
 def only_where(failed: list[Observation], passed: list[Observation]) -> str:
     """A sentence about what all failing cases have and no passing case has; "" if there is nothing."""
     passed = [o for o in passed if NOTHING not in _properties(o)]
+    failed = [o for o in failed if NOTHING not in _properties(o)] or failed
     if not passed:
         return ""
     first, *others = (list(_properties(o)) for o in failed)
@@ -57,6 +58,8 @@ def _properties(o: Observation) -> Iterator[str]:
         yield "the gradient is asked for"
     if o.case.pick is not None:
         yield f"{o.exercise.inputs.outputs[o.case.pick]} is the output that is judged"
+    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat and tensors[0].values.ndim > 1:
+        yield "the input has more than one axis"
     yield from _of_layouts(tensors)
     yield from _of_numbers([a.values for a in _floats(o)])
     yield from _of_sizes(o, tensors)

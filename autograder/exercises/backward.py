@@ -216,6 +216,12 @@ EXERCISES = (
             ),
             Mistake(
                 "wrong-value",
+                lambda y, dy: y.double() * dy.double() - (y.double() * dy.double()).sum(1, keepdim=True),
+                "The output is y * dy - total: * binds tighter than -.",
+                "Put the difference into brackets: y * (dy - total).",
+            ),
+            Mistake(
+                "wrong-value",
                 lambda y, dy: -softmax_backward(y, dy),
                 "The sign is wrong.",
                 "dx = y * (dy - total).",

@@ -86,7 +86,7 @@ class Call:
             for axis, length in enumerate(shape):
                 words = (dimensions[axis],) if axis < len(dimensions) else ()
                 yield Quantity(length, words, f"{name}.shape[{axis}]")
-                words += ("row",) * (axis == len(shape) - 2)
+                words += ("row",) * (axis == len(shape) - 2) + ("column",) * (0 < axis == len(shape) - 1)
                 words += ("in", "input") * (len(tensors) == 1 and name != "output")
                 yield Quantity(stride[axis], (name, "stride", *words), f"{name}.stride({axis})")
             yield Quantity(shape.numel(), ("elements", "numel"), f"{name}.numel()")
@@ -165,7 +165,7 @@ def changes(call: Call, slug: Slug) -> Iterator[list[Change]]:
 
     First those that fit the names best.
     """
-    for kind in (_places, _others, _orders) + (_counts,) * (slug in TOO_FEW | TOO_MANY):
+    for kind in (_places, _others, _all_by_name, _orders) + (_counts,) * (slug in TOO_FEW | TOO_MANY):
         made = [each for number in range(len(call.launches)) for each in kind(call, number) if each.gain >= 0]
         made = [each for each in made if kind is not _counts or (each.programs > call.programs) == (slug in TOO_FEW)]
         yield sorted(made, key=lambda each: (-each.gain, each.programs))
@@ -223,6 +223,38 @@ def _others(call: Call, number: int) -> Iterator[Change]:
                 )
 
             yield Change(apply, told, better)
+
+
+def _all_by_name(call: Call, number: int) -> Iterator[Change]:
+    """Each argument is the quantity of the call that fits the name of its parameter best."""
+    parameters = call.given(number).keys()
+
+    def wanted(call: Call) -> dict[str, Quantity]:
+        found = {}
+        for name, (value, _) in call.given(number).items():
+            alike = [each for each in call.known if type(each.value) is type(value)]
+            best = max((fit(name, each) for each in alike), default=0)
+            fitting = [each for each in alike if best > 1 and fit(name, each) == best]
+            if fitting and value not in [each.value for each in fitting]:
+                found[name] = fitting[0]
+        return found
+
+    def apply(call: Call) -> Call | None:
+        if call.given(number).keys() != parameters:  # a number that is 1 is no argument, and cannot be exchanged
+            return None
+        return call.with_arguments(number, {name: each.value for name, each in wanted(call).items()})
+
+    def told(call: Call) -> tuple[str, str]:
+        given = call.given(number)
+        got = "; ".join(f"{name} got {call.got(given[name][0]).told}" for name in wanted(call))
+        right = ", ".join(f"{name}: {each.label}" for name, each in wanted(call).items())
+        return (
+            f"{got}. These are not the quantities that the names say.",
+            f"pass in the launch of {_name(call, number)}, in the order of the kernel's `def`, {right}.",
+        )
+
+    if len(wanted(call)) > 1:
+        yield Change(apply, told)
 
 
 def _orders(call: Call, number: int) -> Iterator[Change]:

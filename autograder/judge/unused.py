@@ -15,7 +15,7 @@ from .launched import launches
 # By kind: what happened and what to try. {0}: a name, {1}: the kernel, {2}: what is compared.
 _TOLD: dict[str, tuple[str, str]] = {
     "parameter": (
-        "No line of {1} uses its parameter {0}.",
+        "No line of {1} uses {0}.",
         "use {0} where it belongs: in an address, in a mask, or in what is computed.",
     ),
     "loop": (
@@ -40,6 +40,7 @@ _TOLD: dict[str, tuple[str, str]] = {
         "compare the offsets that are added to the pointer: mask = offsets < n.",
     ),
 }
+_ADVISED = {Slug.OVERFLOW, Slug.NAN, Slug.RELIES_ON_MASKED_LANES, Slug.NOT_NORMALISED}  # with what to compute
 _OUTSIDE = {Slug.OUT_OF_BOUNDS_LOAD, Slug.OUT_OF_BOUNDS_STORE}
 _COMPARED = {"0": "columns", "1": "rows"}
 
@@ -64,7 +65,7 @@ def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Fin
     shown = {"line": line, "code": ""} if line else {}
     if finding.sure:
         return replace(finding, means=f"{finding.means} {means}", **shown)
-    if kind == "line" and finding.slug != Slug.WRONG_VALUE:  # this says where, and not what to write
+    if kind == "line" and finding.slug in _ADVISED:
         return replace(finding, means=f"{means} {finding.means}", **shown)
     return replace(finding, means=f"{means} {finding.means}".strip(), advice=advice, second=None, **shown)
 
@@ -79,15 +80,17 @@ def _kernels(traces: Iterable[dict]) -> Iterator[tuple[str, list[tuple[str, int,
     for step in (step for trace in traces for step in launches(trace)):
         unused, given = step.get("unused"), step.get("given")
         if isinstance(unused, list) and isinstance(given, list):
-            here = {tuple(each) for each in unused if _is_unused(each)}
+            here = [tuple(each) for each in unused if _is_unused(each)]
             seen.setdefault(str(step.get("kernel")), []).append((here, {str(each[:1]) for each in given}))
     for kernel, launched in seen.items():
-        found = set().union(*(here for here, _ in launched))
+        found = dict.fromkeys(each for here, _ in launched for each in here)
         common = [each for each in found if all(_is_in(each, *launch) for launch in launched)]
-        yield kernel, sorted(common, key=lambda each: -each[1])
+        names = " and ".join(name for kind, _, name in common if kind == "parameter")
+        rest = [each for each in common if each[0] != "parameter"]
+        yield kernel, [("parameter", 0, names)] * bool(names) + sorted(rest, key=lambda each: -each[1])
 
 
-def _is_in(each: tuple[str, int, str], unused: set, given: set) -> bool:
+def _is_in(each: tuple[str, int, str], unused: list, given: set) -> bool:
     """Whether it is unused in a launch, too. A parameter may be a constant there, and a cast that does nothing is in no
     line, so the last line that makes a value of a step differs."""
     kind, _, name = each

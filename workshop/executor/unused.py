@@ -113,7 +113,7 @@ def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unuse
     for value, line in at.items():
         lines[line] = lines.get(line, True) and value not in live
     for each in operations:
-        if not each.results:
+        if not each.results or each.regions:
             lines[each.location.line] = False
         for value in values(each.args) if each.name not in ("yield_op", "ret") else ():
             if each.location.line != at.get(value):
