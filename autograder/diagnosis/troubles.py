@@ -12,7 +12,7 @@ from workshop import advice
 from workshop.advice import COMPARE, program_in_words
 
 from ..box.wire import Trouble
-from ..exercises.cases import Tag
+from ..exercises.cases import Strided, Tag
 from ..verdict import Finding
 from ..versions import when
 from . import refusals
@@ -305,7 +305,9 @@ def _fault(o, t):
     f = t.fault
     if f is None:
         return _exception(o, t)
-    if f.kind == "store" and len(o.programs) == 1 and 0 < math.prod(f.shape) < math.prod(o.expected):
+    lengths = {length for a in o.arguments if isinstance(a, Strided) for length in a.values.shape}
+    confused = f.shape and lengths.issuperset(f.shape) and 0 < math.prod(f.shape) < math.prod(o.expected)
+    if f.kind == "store" and len(o.programs) == 1 and confused:  # it has a length of the inputs, and not the right one
         return Finding(
             "wrong-shape",
             f"{f.argument} has shape {shape_in_words(f.shape)}, and the output has shape {shape_in_words(o.expected)}.",
