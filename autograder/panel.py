@@ -21,7 +21,8 @@ div.verdict p.warning{border:1.5px solid #e69f00;border-radius:4px;padding:4px 1
 div.verdict p.next a{color:var(--jp-content-link-color,#0072b2);font-weight:600}
 div.verdict code,div.verdict pre{font:13px/1.45 var(--jp-code-font-family,ui-monospace,monospace);color:inherit;
 background:rgba(127,127,127,.15)!important;border:0;border-radius:3px;padding:1px 5px}
-div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;overflow-wrap:anywhere}
+div.verdict pre{padding:5px 10px!important;margin:6px 0!important;white-space:pre-wrap;word-break:normal;
+overflow-wrap:anywhere}
 div.verdict p.better{color:inherit;border-left:3px solid #009e73;padding-left:8px}
 div.verdict details pre{max-height:16em;overflow:auto}
 div.verdict button{font:inherit;font-size:13px;padding:1px 9px;color:inherit;cursor:pointer;

@@ -98,7 +98,7 @@ MISTAKES = {
     ),
     "an error in what is compared": (
         "workshop.compare({'yours': len}, lambda n: torch.zeros(n, -1), [8], lambda x: 1)",
-        ["RuntimeError: Trying to create tensor with negative dimension", "line 1:", "torch.zeros(n, -1)"],
+        ["RuntimeError: zeros: Dimension size", "line 1:", "torch.zeros(n, -1)"],
     ),
     "a plain function for the compiler": (
         "workshop.xray(len, x)",

@@ -46,10 +46,10 @@ STYLE = """
 .workshop-picture pre.walk .lit {border-left-color: #56b4e9; background: rgba(86, 180, 233, .2)}
 @media (max-width: 1000px) {.workshop-picture text {font-size: 15px} .workshop-picture pre.walk {font-size: 11px}}
 .workshop-explorer .row {display: flex; flex-wrap: wrap; align-items: center; gap: 4px 10px; margin: 4px 0}
-.workshop-explorer .row label {display: flex; flex: 0 1 340px; align-items: center; gap: 10px}
+.workshop-explorer .row label {display: flex; flex: 0 1 320px; align-items: center; gap: 10px}
 .workshop-explorer label.row {display: flex}
 .workshop-explorer .row span {flex: 0 0 128px} .workshop-explorer input[type=range] {flex: 1; min-width: 120px}
-.workshop-explorer output, .workshop-question output {min-width: 4em; font-variant-numeric: tabular-nums}
+.workshop-explorer output, .workshop-question output {min-width: 3em; font-variant-numeric: tabular-nums}
 .workshop-explorer button {font: inherit; font-size: 13px; padding: 3px 9px; color: inherit; cursor: pointer;
   background: rgba(127, 127, 127, .14); border: 1px solid rgba(127, 127, 127, .6); border-radius: 4px}
 .workshop-picture :focus-visible {outline: 2px solid #56b4e9; outline-offset: 2px}
