@@ -49,10 +49,10 @@ def _lengths(o: Observation) -> dict[str, int]:
 
 def _parts(length: int, blocks: tuple[int, ...]) -> Iterator[tuple[slice, str]]:
     for block in (block for block in blocks if block < length):
-        whole, last = length // block * block, (length - 1) // block * block
-        yield slice(0, block), _FIRST
-        yield slice(last, length), _LAST
-        yield slice(0, whole if whole < length else last), _ENDS
+        last = (length - 1) // block * block
+        yield slice(0, block), _FIRST if block < last else f"{_FIRST} Or {_ENDS}"
+        yield slice(last, length), _LAST if block < last else f"{_LAST} Or {_BEGINS}"
+        yield slice(0, last), _ENDS
         yield slice(block, length), _BEGINS
     if length > 2:
         yield slice(0, length - 1), "compare with the length itself: mask = offsets < n."
