@@ -55,8 +55,9 @@ def unwritten(o: Observation) -> Finding | None:
         or _without_work(o)
         or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
         "or its mask is too narrow.",
-        _own_place(o) if _without_work(o) else "count the elements: programs × elements per program must cover the "
-        "output.",
+        o.place_of_a_program
+        if _without_work(o)
+        else "count the elements: programs × elements per program must cover the output.",
         sure=bool(_one_block_of_each_row(o)),
     )
 
@@ -95,15 +96,6 @@ def _without_work(o: Observation) -> str:
     return (
         f"{idle:,} of {programs:,} programs store nothing, such as program {first}: all of their lanes are masked off. "
         "The place of a program does not follow from its number as it should."
-    )
-
-
-def _own_place(o: Observation) -> str:
-    if o.comparison.flat or o.comparison.expected.ndim < 2:
-        return "begin a program at pid * BLOCK_SIZE."
-    return (
-        "for tiles, begin the rows at pid // tiles_across * ROWS and the columns at pid % tiles_across * COLUMNS, "
-        "where tiles_across = tl.cdiv(number of columns, COLUMNS)."
     )
 
 

@@ -222,6 +222,12 @@ EXERCISES = (
             ),
             Mistake(
                 "wrong-value",
+                lambda y, dy: dy.double() - (y.double() * dy.double()).sum(1, keepdim=True),
+                "The output is dy - total: y is missing.",
+                "dx = y * (dy - total).",
+            ),
+            Mistake(
+                "wrong-value",
                 lambda y, dy: -softmax_backward(y, dy),
                 "The sign is wrong.",
                 "dx = y * (dy - total).",
