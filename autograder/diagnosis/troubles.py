@@ -305,8 +305,9 @@ def _fault(o, t):
     f = t.fault
     if f is None:
         return _exception(o, t)
-    lengths = {length for a in o.arguments if isinstance(a, Strided) for length in a.values.shape}
-    confused = f.shape and lengths.issuperset(f.shape) and 0 < math.prod(f.shape) < math.prod(o.expected)
+    shapes = [tuple(a.values.shape) for a in o.arguments if isinstance(a, Strided)]
+    confused = f.shape and f.shape not in shapes and set(f.shape) <= {length for shape in shapes for length in shape}
+    confused = confused and 0 < math.prod(f.shape) < math.prod(o.expected)
     if f.kind == "store" and len(o.programs) == 1 and confused:  # it has a length of the inputs, and not the right one
         return Finding(
             "wrong-shape",
