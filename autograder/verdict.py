@@ -89,6 +89,7 @@ class Finding:
     happened: where it failed, the expected and the actual value. means: what this pattern usually means. advice: one
     thing to try. line and code: the learner's line that caused it, if known. second: another likely slug, if unsure.
     case: the name of the case that failed. tensor: the parameter whose memory was accessed. Both are "" if unknown.
+    sure: whether what it means and advises is about this mistake alone.
     A slug may be given as text. An unknown slug raises ValueError.
     """
 
@@ -101,6 +102,7 @@ class Finding:
     second: Slug | None = None
     case: str = ""
     tensor: str = ""
+    sure: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "slug", Slug(self.slug))

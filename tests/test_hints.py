@@ -87,10 +87,22 @@ def test_an_exercise_without_hints_says_so(capsys):
     assert progress().entry("bug_hunt").hints == 0
 
 
-@pytest.mark.parametrize("call", [ladder, hint, solution])
-def test_an_unknown_exercise_is_refused_with_the_names_there_are(call):
+def test_an_unknown_exercise_has_no_ladder():
     with pytest.raises(ValueError, match="'vektor_add'.*vector_add"):
-        call("vektor_add")
+        ladder("vektor_add")
+
+
+@pytest.mark.parametrize("call", [hint, solution])
+def test_an_unknown_exercise_is_answered_in_one_line(call, capsys):
+    call("vektor_add")
+    assert capsys.readouterr().out.startswith("there is no exercise 'vektor_add'. Did you mean vector_add")
+
+
+def test_a_function_stands_for_its_name(capsys):
+    def vector_add(x, y): ...
+
+    hint(vector_add)
+    assert "Hint 1" in capsys.readouterr().out
 
 
 def test_a_notebook_shows_the_opened_hints_and_how_to_open_the_next(monkeypatch):

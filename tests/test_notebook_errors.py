@@ -96,6 +96,10 @@ MISTAKES = {
         "def host(x):\n    return torch.empty(3, 4) + x\nworkshop.sanitize(host, x)",
         ["RuntimeError: The size of tensor a (4)", "line 2:", "return torch.empty(3, 4) + x"],
     ),
+    "an error in what is compared": (
+        "workshop.compare({'yours': len}, lambda n: torch.zeros(n, -1), [8], lambda x: 1)",
+        ["RuntimeError: zeros: Dimension size", "line 1:", "torch.zeros(n, -1)"],
+    ),
     "a plain function for the compiler": (
         "workshop.xray(len, x)",
         ["TypeError: ", "is not a Triton kernel", "line 1:", "workshop.xray(len, x)"],

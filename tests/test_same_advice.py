@@ -1,15 +1,17 @@
 """A check, a plain launch, `sanitize` and `xray` say the same about a kernel that Triton refuses."""
 
 import linecache
+import re
 from pathlib import Path
 
 import pytest
 import torch
+import triton.language as tl
 
 from autograder.exercises import find
 from autograder.exercises.cases import Strided
 from autograder.gallery import answers_in
-from workshop import launching, sanitize, xray
+from workshop import advice, launching, sanitize, xray
 from workshop.backend import interpreting
 from workshop.compiling import CompileFailed
 from workshop.executor import without_native
@@ -63,3 +65,20 @@ def test_all_say_the_same(judge, monkeypatch, answer):
         compiled = caught.value.told
         assert (compiled.means, compiled.attempt) == (plain.means, plain.attempt)
         assert (compiled.line, compiled.code) == (plain.line, plain.code)
+
+
+def test_advice_names_functions_that_triton_has():
+    """Also in the table of what torch has: a name that is wrong there would send a learner from error to error."""
+    texts = [attempt for *_, attempt in advice.ADVICE] + list(advice._ELSEWHERE.values())
+    names = {name for text in texts for name in re.findall(r"\btl\.(\w+)\(", text)}
+    assert names and {name for name in names if not hasattr(tl, name)} == set()
+
+
+@pytest.mark.parametrize("name", ["tanh", "isinf", "unsqueeze", "blockIdx"])
+def test_what_torch_or_cuda_has_is_translated(name):
+    for message, construct in (
+        (f"module 'triton.language' has no attribute '{name}'", ""),
+        (f"'tensor' object has no attribute '{name}'", ""),
+        ("Unsupported function referenced: <built-in method>", f"torch.{name}"),
+    ):
+        assert advice.refused(message, construct)[2] == f"write {advice._ELSEWHERE[name]}."

@@ -14,6 +14,8 @@ from test_vote import ANSWERS, SHAPES, seen
 from autograder.diagnosis import diagnose, overall
 from autograder.exercises import find
 from autograder.judge import repairs
+from autograder.judge.launched import launches as launches_of
+from autograder.judge.trials import Trials, traces_of
 
 SEED = 1
 
@@ -237,3 +239,45 @@ def test_a_launch_of_another_form_is_not_looked_at():
     assert repairs._has_launches({"steps": [launch]})
     for given in ([["x_ptr", 1, "i32", 2]], [["x_ptr", 1]], ["x_ptr"], [[1, 2, 3]]):
         assert not repairs._has_launches({"steps": [launch | {"given": given}]})
+
+
+# -- what nothing uses, steps that are no strides, and parts of a sum ------------------------------------------------
+
+SLIPS = [
+    ("decode_scores", "k_ptr + head * k_head + rows", "k_ptr + rows", "No line of scores_kernel uses k_head"),
+    ("fused_softmax", "tl.int64) * output_row_stride", "tl.int64)", "of fused_softmax_kernel uses output_row_stride"),
+    ("column_sum", "sums += tile.to", "sums = tile.to", "forgets the value of the step before"),
+    ("row_sum", "offsets = start + tl.arange", "offsets = tl.arange", "Nothing in this loop uses its variable"),
+    ("weighted_sum", "p[:, None] * v", "v", "Nothing uses what this line computes"),
+    ("bug_hunt", "mask = columns < n_cols", "mask = row < n_cols", "one value for the whole block"),
+    ("matmul", "mask=(rows[:, None] < m) & mask[None, :]", "mask=rows[:, None] < m", "it compares only rows"),
+    ("outer_add", "rows[:, None] * m", "rows[:, None] * n", r"this block steps by \d+ elements, .* and not a stride"),
+    ("linear_gelu", "along[:, None] + columns[None, :] * k", "along[:, None] * n + columns[None, :]", "steps by"),
+    ("row_bias", "tiles_across = tl.cdiv(m, COLUMNS)", "tiles_across = tl.cdiv(n, ROWS)", "programs store nothing"),
+    ("vector_add", "pid * BLOCK_SIZE", "pid * n_elements", "4 of 5 programs store nothing, such as program 1"),
+    ("outer_add", "(triton.cdiv(n, 32) * ", "(triton.cdiv(n, 32) + ", r"cdiv\(n, ROWS\) \* triton.cdiv\(m, COLUMNS\)"),
+    ("row_sum", "range(0, n_cols, ", "range(0, n_cols - n_cols % BLOCK_SIZE, ", "is the right result for columns 0 to"),
+    ("row_sum", "range(0, n_cols, ", "range(BLOCK_SIZE, n_cols, ", "begin at 0"),
+    ("column_sum", "torch.empty(m, ", "torch.empty(n, ", r"allocate it with the shape \(300,\)"),
+    ("matmul", "*a.stride(), *b.stride()", "*b.stride(), *a.stride()", "b_row: b.stride"),
+    ("vector_add", "output.numel()", "len(output)", "It fails only where the input has more than one axis"),
+    ("gather_rows", "output, table.stride(0)", "output, d", r"pass table.stride\(0\) as row_stride"),
+    ("transpose", "return output", "return output.T", "return this very tensor, without .T"),
+]
+
+
+@pytest.mark.parametrize("exercise, old, new, said", SLIPS)
+def test_a_slip_of_one_place_is_named(judge, exercise, old, new, said):
+    source = solution(exercise)
+    assert old in source
+    *before, after = source.rsplit(old, 1)
+    text = judge.judge(exercise, new.join([*before, after]), SEED).to_text()
+    assert re.search(said, text), text
+
+
+@pytest.mark.parametrize("name", ["decode_attention", "fused_softmax", "tile_dot", "online_softmax", "cross_entropy"])
+def test_a_right_kernel_uses_all(judge, name):
+    trials = Trials(judge, find(name), solution(name), SEED)
+    traces = traces_of(trials.plan([trials.source], trials.cases[:3]))
+    kinds = {kind for trace in traces.values() for step in launches_of(trace) for kind, *_ in step["unused"]}
+    assert traces and kinds <= {"mask"}

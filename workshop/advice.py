@@ -40,6 +40,24 @@ _CONSTRUCTS = {
     "Yield": ("`yield`", "use `return`"),
 }
 
+_NUMBERS = "tl.program_id(axis=0), the number of the program, and tl.arange(0, BLOCK_SIZE), the numbers of its lanes"
+# What torch, numpy or CUDA has and Triton has not, and what a kernel writes instead.
+_ELSEWHERE = {
+    "T": "tl.trans(x)", "amax": "tl.max(x, axis=0)", "amin": "tl.min(x, axis=0)", "clip": "tl.clamp(x, low, high)",
+    "clone": "the block itself: an operation makes a new one", "contiguous": "the block itself: it has no strides",
+    "empty": "tl.zeros((BLOCK_SIZE,), tl.float32)", "exp_": "tl.exp(x)", "flatten": "tl.ravel(x)",
+    "inf": 'float("inf")', "isfinite": 'tl.abs(x) < float("inf")', "isinf": 'tl.abs(x) == float("inf")',
+    "isnan": "x != x", "item": "the number itself", "masked_fill": "tl.where(mask, value, x)",
+    "matmul": "tl.dot(a, b)", "mean": "tl.sum(x, axis=0) / n", "mm": "tl.dot(a, b)", "bmm": "tl.dot(a, b)",
+    "ones": "tl.full((BLOCK_SIZE,), 1.0, tl.float32)", "pow": "x * x, or tl.exp2(y * tl.log2(x))",
+    "power": "x * x, or tl.exp2(y * tl.log2(x))", "relu": "tl.maximum(x, 0.0)", "sign": "tl.where(x < 0, -1.0, 1.0)",
+    "square": "x * x", "squeeze": "tl.reshape(x, …)", "t": "tl.trans(x)", "tanh": "2 * tl.sigmoid(2 * x) - 1",
+    "transpose": "tl.trans(x)", "unsqueeze": "x[:, None] for a column, x[None, :] for a row",
+    "concatenate": "a loop over the parts", "stack": "tl.join(a, b)", "tensor": "the number itself",
+    "blockIdx": _NUMBERS, "threadIdx": _NUMBERS, "thread_id": _NUMBERS, "block_id": _NUMBERS, "blockDim": _NUMBERS,
+    "gridDim": "tl.num_programs(axis=0)", "syncthreads": "tl.debug_barrier()",
+}  # fmt: skip
+
 # (pattern of the message, what it means, what to try). The first that fits is taken.
 ADVICE = (
     # names
@@ -53,7 +71,6 @@ ADVICE = (
     (r"^\w+ is not defined\n.*\nmeant: (?P<name>[\w.]*\w)", _UNDEFINED, "did you mean {name}?"),
     (r"^(?P<name>bool|len|pow|round|tuple) is not defined", "Python's `{name}` does not exist in compiled code.",
      "use the functions of `tl`: x != 0, x * x, a shape that you know as a constexpr."),
-    (r"^module 'triton.language' has no attribute 'inf'", "", 'write float("inf").'),
     (r"^(?P<name>\w+) is not defined\n.*\nmeant: -", _UNDEFINED,
      "give {name} a value above this line, or pass it as a parameter. Check the spelling."),
     (r"^(?P<name>\w+) is not defined",
@@ -71,9 +88,6 @@ ADVICE = (
      "function only if it is under @triton.jit.",
      "write `{name} = tl.constexpr(…)`, or pass the value as a parameter: {name}: tl.constexpr. If it is a function, "
      "put @triton.jit above `{name}`."),
-    (r"has no attribute 'thread_id'|has no attribute 'threadIdx'",
-     "Triton has no threads: a program works on whole blocks.",
-     "tl.program_id(axis=0) is the number of the program, and tl.arange numbers its lanes."),
     (r"^module 'triton.language' has no attribute '(?P<name>\w+)'",
      "Triton's language has no `{name}`.",
      "correct the spelling of this name, or use the functions of the lessons: tl.zeros and tl.full make blocks, "
@@ -92,6 +106,9 @@ ADVICE = (
     (r"multiple values for (argument )?'(mask|other|axis|return_indices)'", "It gets more values by position than it "
      "takes.", "write tl.load(pointer + offsets, mask=mask), tl.store(pointer + offsets, value, mask=mask), "
      "tl.max(block, axis=0). The larger of two is tl.maximum(a, b)."),
+    (r"(<lambda>|grid)\(\) takes 0 positional arguments", "Triton calls the grid function with one argument, the "
+     "dictionary of what autotune has chosen.",
+     'give it this parameter: lambda meta: (triton.cdiv(n, meta["BLOCK_SIZE"]),).'),
     (r"missing 1 required positional argument|(?<=\n)grid\(\)",
      "", "pass the grid function itself, without calling it: kernel[grid](…). Triton calls it."),
     (r"launch grid is a tuple", "", "write the comma of a tuple with one number: (programs,)."),
@@ -109,8 +126,10 @@ ADVICE = (
     (r"num_warps must be", "", "choose 1, 2, 4, 8, 16 or 32 warps."),
     (r"has changed since we compiled", "", "run the kernel's own cell again."),
     (r"'torch.dtype' object has no attribute", "A kernel knows no types of torch.", "write tl.float32."),
-    (r"attribute 'scalar'|outside of the scope of a kernel", "",
-     "say how many programs to start: kernel[grid](…). The host has triton.cdiv in place of tl.cdiv."),
+    (r"attribute 'scalar'|outside of the scope of a kernel",
+     "A function under @triton.jit is a kernel, and functions of tl belong into kernels.",
+     "start a kernel with a grid: kernel[grid](…). The host function that does it has no @triton.jit above it, and "
+     "triton.cdiv in place of tl.cdiv."),
     (r"^TypeError: Config.__init__\(\)|Config.__init__\(\) got", "",
      'the constants of a configuration are a dictionary: triton.Config({{"BLOCK_SIZE": 1024}}, num_warps=4).'),
     (r"_lru_cache_wrapper' object", "This is a function.", "call it first: device().multiprocessors."),
@@ -125,6 +144,8 @@ ADVICE = (
      'write meta["{name}"].'),
     (r"^KeyError", "The dictionary has no such name.",
      "write the name as in triton.Config: the dictionary of a grid function has the names of the configurations."),
+    (r"has no attribute 'arg_names'", "@triton.autotune takes a kernel, and @triton.jit makes one.",
+     "put @triton.autotune above @triton.jit: the lower one is applied first."),
     # types and shapes
     (r"^(?P<name>\w+) is a function, not a value|'function' object has no attribute",
      "A function does its work when it is called.", "call it: `tl.program_id(…)`."),
@@ -155,7 +176,8 @@ ADVICE = (
      "A variable keeps one type and one shape in a loop. Here the first value of `{name}` has another one than the "
      "values that the loop gives to it.",
      "start `{name}` with the type and shape that the loop gives to it: 0.0 for a float32 number, "
-     "tl.zeros((BLOCK_SIZE,), tl.float32) for a block. To get one number from a block, use tl.sum or tl.max."),
+     "tl.zeros((BLOCK_SIZE,), tl.float32) for a block. To get one number from a block, use tl.sum or tl.max. And use "
+     "the value so far: `{name} = {name} + …`, or tl.maximum({name}, …)."),
     (r"^(Mismatched type for|initial value for) `?(?P<name>\w+)`?",
      "After an `if`, a variable has one type and one shape, whichever branch was taken. Here the branches give "
      "different ones to `{name}`.",
@@ -166,8 +188,6 @@ ADVICE = (
     (r"'tensor' object has no attribute '(stride|size|numel|dim)'", _HOST_ONLY,
      "pass what you need from the host function as a parameter: x.stride(0), x.size(1), x.numel() or x.dim()."),
     (r"'tensor' object has no attribute '(float|half|double|int|long)'", _BLOCK, "convert with .to(tl.float32)."),
-    (r"'tensor' object has no attribute 'mean'", _BLOCK,
-     "divide the sum by the number of elements: tl.sum(x, axis=0) / n."),
     (r"'tensor' object has no attribute '(values|indices)'", "tl.max gives the largest value itself.",
      "leave .values out; for the index there is tl.argmax(block, axis=0)."),
     (r"'tensor' object has no attribute '(?P<name>\w+)'", "A block of a kernel has no `{name}`.",
@@ -175,10 +195,11 @@ ADVICE = (
     (r"can only convert an array|cannot convert float NaN|(float|int)\(\) argument must be",
      "Python's `float` and `int` need one number while the kernel is compiled. A kernel's values are known only when "
      "it runs.", "leave it out, or convert with .to(tl.int32) or .to(tl.float32)."),
-    (r"has no len\(\)|tuple index out of range", _HOST_ONLY,
+    (r"has no len\(\)|(tuple|list) index out of range", _HOST_ONLY,
      "a kernel gets a pointer, which has no shape: pass lengths from the host as numbers, such as n_cols."),
-    (r"`return` statements inside", "A compiled loop always goes to its end.",
-     "put the rest of the loop's body under an `if`, or write a `while` with the condition."),
+    (r"`return` statements inside|the loop body should only have one block", "A compiled loop always goes to its end.",
+     "take `return` out of the loop. Put what it should leave out under an `if`, or write a `while` with its "
+     "condition."),
     (r"^it calls itself|maximum recursion depth",
      "A function that calls itself cannot be compiled: a GPU has no stack of calls for it.", "write a loop."),
     (r"^a list or tuple",
@@ -229,6 +250,11 @@ ADVICE = (
      "Two blocks of this line have different shapes.",
      "look at the shape of each: x[:, None] is a column, x[None, :] is a row, and axis=0 or axis=1 of a reduction is "
      "the dimension that goes."),
+    (r"AssertionError in dot", "tl.dot adds products to an accumulator of float32.",
+     "begin with acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32), give a and b one dtype, and let the store convert."),
+    (r"'MatMult' object", "A kernel has no operator @.", "write tl.dot(a, b), or acc = tl.dot(a, b, acc)."),
+    (r"incorrect number of gradients", "backward returns one gradient for each argument of forward.",
+     "return None for each argument that needs none: return dx, None, None."),
     (r"equal ranks", "tl.dot multiplies two tiles.", "for a tile and a vector write tl.sum(a * b[None, :], axis=1)."),
     (r"Unsupported ptr type", "", "tl.load takes a pointer, and this is a number: use it without tl.load. A seed that "
      "JAX traces comes as an array: jnp.asarray(seed, jnp.int32)."),
@@ -274,6 +300,7 @@ _REWORDED = (
     (r"^AssertionError in \w*(getitem|Subscript)\w*$", "a list or tuple has an index that is known only at run time"),
     (r"instantiated as constexpr.*", "tl.constexpr"),
     (r"cannot convert <function (\w+) at \w+> of type <class 'function'> to tensor", r"\1 is a function, not a value"),
+    (r"<built-in (?:method|function) (\w+)[^>]*>", r"\1"),
     (r"<class 'triton\.language\.core\.(\w+)'>", r"\1"),
     (r"triton\.language\.(float|int|uint|bfloat)", r"\1"),
     (r" \(note that this also applies.*", ""),
@@ -325,7 +352,35 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     return (happened, *_why_outside(fault, one, ragged, strided))
 
 
+def odd_step(shape, stride, block, steps) -> int | None:
+    """The first axis of a block along which the address grows by no stride of the tensor, a matrix or more."""
+    strides = [step for size, step in zip(shape, stride) if size > 1]
+    if len(strides) < 2 or len(steps) != len(block):
+        return None
+    return next((i for i, s in enumerate(steps) if s and block[i] > 1 and s not in strides), None)
+
+
+def about_steps(access) -> tuple[str, str]:
+    """What a wrong step means and what to try; ("", "") where the steps are right. access: argument, shape, stride,
+    block and steps are its fields."""
+    axis = odd_step(access.shape, access.stride, access.block, access.steps)
+    if axis is None:
+        return "", ""
+    step, places = access.steps[axis], "rows" if len(access.block) == 2 and axis == 0 else "columns"
+    lanes = f"From one of its {places} to the next" if len(access.block) == 2 else "From lane to lane"
+    sizes = [size for size in access.shape if size == step]
+    named = f", which is a length of {access.argument} and not a stride" if sizes else ""
+    return (
+        f"{lanes}, this block steps by {step} element{'s' * (step != 1)}{named}. The strides of {access.argument} are "
+        f"{tuple(access.stride)}, and its shape is {tuple(access.shape)}.",
+        "multiply the number of each row by the stride of the rows, and that of each column by the stride of the "
+        "columns. Without gaps, the stride of the rows is the number of columns.",
+    )
+
+
 def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, str]:
+    if (told := about_steps(fault))[0]:
+        return told
     if one:  # the kernel has no blocks, so lanes, masks and strides are not its words
         return (
             "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
@@ -369,6 +424,9 @@ def program_in_words(program: tuple[int, ...]) -> str:
     return str(program[0]) if len(program) == 1 else str(tuple(program))
 
 
+_NO_SUCH = re.compile(r"^(?:module 'triton.language'|'tensor' object) has no attribute '(?P<name>\w+)'")
+
+
 def meaning(message: str, construct: str = "", meant: str = "") -> tuple[str, str]:
     """What a message means and what to try; ("", "") if it is not known.
 
@@ -376,6 +434,9 @@ def meaning(message: str, construct: str = "", meant: str = "") -> tuple[str, st
     for, or "-" if no name is like it.
     """
     text = f"{message}\n{construct}\nmeant: {meant}" if meant else f"{message}\n{construct}"
+    named = _NO_SUCH.search(message) or re.search(r"\n(?:torch|np|numpy|math|jnp)\.(?:\w+\.)*(?P<name>\w+)$", text)
+    if named and (written := _ELSEWHERE.get(named["name"])):
+        return f"Triton's language has no `{named['name']}`.", f"write {written}."
     if found := re.search(r"unsupported AST node type: (\w+)", message):
         name, attempt = _CONSTRUCTS.get(found[1], (f"`{found[1]}`", "write it with the functions of `tl`"))
         return f"{name[0].upper()}{name[1:]} cannot be used in a kernel, which is not ordinary Python.", f"{attempt}."

@@ -15,6 +15,7 @@ from workshop.counted import Counted, count, first_line
 from workshop.device import device
 from workshop.notebook import in_notebook
 from workshop.results import RECORDED, Results, Row, recorded
+from workshop.short import own_lines
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
 from workshop.turns import this_card, turn
 
@@ -23,6 +24,7 @@ __all__ = ["RECORDED", "REPEATS", "Counted", "Gbps", "Results", "Row", "about_he
 TOO_GOOD = 1.05  # times the copy: more, with as many bytes written as a copy writes, is an error of measuring
 
 
+@own_lines
 def compare(
     providers: dict[str, Callable],
     make_inputs: Callable[[int], tuple],

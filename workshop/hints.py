@@ -1,7 +1,9 @@
 """Hints, one step at a time, and the solution for learners who passed or tried three times."""
 
+import functools
 import re
 import tomllib
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
@@ -30,6 +32,25 @@ def ladder(name: str, folder: Path | None = None) -> list[tuple[str, str]]:
     return [(title.strip(), body.strip()) for title, body in zip(parts[1::2], parts[2::2], strict=True)]
 
 
+def _known(function: Callable) -> Callable:
+    """Answers a name that no exercise has with one line, which names similar ones, and not with an error.
+
+    A function stands for its name.
+    """
+
+    @functools.wraps(function)
+    def called(name: str):
+        name = str(getattr(name, "__name__", name))
+        try:
+            syllabus.find(name)
+        except ValueError as error:
+            return _show(str(error))
+        return function(name)
+
+    return called
+
+
+@_known
 def hint(name: str):
     """Open the next hint of an exercise. What was opened is noted in the progress file and stays readable."""
     rungs = ladder(name)
@@ -46,9 +67,9 @@ def hint(name: str):
     return display(HTML(_ladder_html(name, rungs, opened)))
 
 
+@_known
 def solution(name: str):
     """Show the course's own solution, once the exercise is passed or was tried honestly."""
-    syllabus.find(name)
     entry = progress().entry(name)
     if not entry.passed and entry.failed < HONEST_TRIES:
         left = HONEST_TRIES - entry.failed

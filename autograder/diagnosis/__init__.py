@@ -11,6 +11,7 @@ from .maps import error_map
 from .observation import Observation
 from .refusals import refused, too_much_shared_memory
 from .rules import diagnose
+from .steps import with_wrong_steps
 from .vote import overall
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "overall",
     "refused",
     "too_much_shared_memory",
+    "with_wrong_steps",
     "wrong_program",
 ]

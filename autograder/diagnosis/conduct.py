@@ -78,6 +78,13 @@ def wrong_shape(o: Observation) -> Finding | None:
     expected = tuple(o.comparison.expected.shape) if o.comparison else None
     if o.result is None or expected is None or o.result.shape == expected:
         return None
+    if len(expected) > 1 and o.result.shape == expected[::-1]:
+        return Finding(
+            "wrong-shape",
+            f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
+            "Rows and columns of the output are exchanged.",
+            f"allocate it with the shape {shape_in_words(expected)}, and return this very tensor, without .T.",
+        )
     return Finding(
         "wrong-shape",
         f"The output has shape {shape_in_words(o.result.shape)}, expected {shape_in_words(expected)}.",
@@ -171,19 +178,11 @@ def wrong_program(o: Observation) -> Finding | None:
         f"Several programs wrote the same elements of {race.argument}, and {int(left.sum())} of "
         f"{c.bad.numel()} elements were never written.",
         "Programs should divide the work, but here they all do the same part.",
-        _own_place(o),
+        o.place_of_a_program,
         race.line or None,
         race.code,
         tensor=race.argument,
     )
-
-
-def _own_place(o: Observation) -> str:
-    if o.comparison.bad.ndim == 2:
-        return "begin each program at its own row: tl.program_id(0) * row_stride."
-    if o.block:
-        return "begin each program at its own block: tl.program_id(0) * BLOCK_SIZE."
-    return "ask Triton which program this is: tl.program_id(axis=0)."
 
 
 def raced(o: Observation) -> Finding | None:
@@ -213,16 +212,13 @@ def raced(o: Observation) -> Finding | None:
         "differs from run to run."
         if not race.same_value
         else "They write the same values, so the same work is done several times.",
-        "give each element to one program: compute the offsets from tl.program_id."
-        + " A loop over rows starts at tl.program_id(0) and steps by tl.num_programs(0)." * (_dimensions(o) == 2),
+        f"give each element to one program, and compute the offsets from tl.program_id: {o.place_of_a_program}"
+        if o.comparison
+        else "give each element to one program: compute the offsets from tl.program_id.",
         race.line or None,
         race.code,
         tensor=race.argument,
     )
-
-
-def _dimensions(o: Observation) -> int:
-    return o.comparison.expected.ndim if o.comparison else 0
 
 
 def _raced_within(race: Race, o: Observation) -> Finding:

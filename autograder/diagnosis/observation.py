@@ -39,9 +39,11 @@ class Observation:
     result: Result | None = None
     evidence: Evidence = Evidence()
     comparison: Comparison | None = None
+    expected: tuple[int, ...] = ()  # the shape of a right output
     constants: tuple[int, ...] = ()
     block: int = 0  # elements of one program's block, where a constant's name says so
     programs: tuple[int, ...] = ()  # of each launch
+    sides: int = 0  # how many lengths of a block the last launch has: two for tiles
     access: Access | None = None
 
     @property
@@ -72,6 +74,24 @@ class Observation:
             return False
         faulted = self.trouble and GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
         return bool(faulted or self.death or "out-of-bounds-store" in self.evidence.damage)
+
+    @property
+    def place_of_a_program(self) -> str:
+        """What to write so that each program works on its own part."""
+        c = self.comparison
+        if c.flat or c.expected.ndim < 2:
+            if self.block:
+                return "begin each program at its own block: tl.program_id(0) * BLOCK_SIZE."
+            return "ask Triton which program this is: tl.program_id(axis=0)."
+        if self.sides > 1 and sum(self.programs) != len(c.bad_rows):
+            return (
+                "for tiles, begin the rows at pid // tiles_across * ROWS and the columns at pid % tiles_across * "
+                "COLUMNS, where tiles_across = tl.cdiv(number of columns, COLUMNS)."
+            )
+        return (
+            "begin each program at its own row: tl.program_id(0) * row_stride. A loop over rows begins at "
+            "tl.program_id(0) and steps by tl.num_programs(0)."
+        )
 
     @property
     def worst_in_words(self) -> str:

@@ -17,7 +17,7 @@ def known_mistake(o: Observation) -> Finding | None:
 
 def as_mistake(o: Observation, mistake: Mistake) -> Finding:
     advice = mistake.advice[0].lower() + mistake.advice[1:]
-    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice)
+    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice, sure=True)
 
 
 def unwritten(o: Observation) -> Finding | None:
@@ -52,9 +52,13 @@ def unwritten(o: Observation) -> Finding | None:
         f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count,
         _one_block_of_each_row(o)
         or _too_few_programs(o)
+        or _without_work(o)
         or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
         "or its mask is too narrow.",
-        "count the elements: programs × elements per program must cover the output.",
+        o.place_of_a_program
+        if _without_work(o)
+        else "count the elements: programs × elements per program must cover the output.",
+        sure=bool(_one_block_of_each_row(o)),
     )
 
 
@@ -76,9 +80,22 @@ def _too_few_programs(o: Observation) -> str:
     left, rows = o.left_as_they_were, len(o.comparison.bad_rows)
     if left.ndim != 2 or not 0 < sum(o.programs) < rows or not bool(left.all(1).any()):
         return ""
+    if int((~left).any(1).sum()) > sum(o.programs):  # tiles: each program has several rows already
+        return ""
     return (
         f"The launch started {many(sum(o.programs), 'program', 'programs')} for {rows} rows, so each program has to "
         "take several rows, in a loop."
+    )
+
+
+def _without_work(o: Observation) -> str:
+    """Programs that store nothing, while elements are never written: they work in the wrong place."""
+    if not o.evidence.without_work:
+        return ""
+    idle, programs, first = o.evidence.without_work[:3]
+    return (
+        f"{idle:,} of {programs:,} programs store nothing, such as program {first}: all of their lanes are masked off. "
+        "The place of a program does not follow from its number as it should."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..verdict import Finding
-from . import conduct, patterns, troubles
+from . import conduct, parts, patterns, troubles
 from .observation import Observation, Rule
 
 # About what the answer did. The numbers do not matter.
@@ -37,6 +37,7 @@ CONDUCT: tuple[Rule, ...] = (
 PATTERNS: tuple[Rule, ...] = (
     patterns.unwritten,
     patterns.known_mistake,
+    parts.part_of_the_input,
     patterns.not_finite,
     patterns.tail,
     patterns.low_precision,

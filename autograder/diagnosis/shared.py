@@ -18,6 +18,7 @@ NOTHING = "there are no elements"
 def only_where(failed: list[Observation], passed: list[Observation]) -> str:
     """A sentence about what all failing cases have and no passing case has; "" if there is nothing."""
     passed = [o for o in passed if NOTHING not in _properties(o)]
+    failed = [o for o in failed if NOTHING not in _properties(o)] or failed
     if not passed:
         return ""
     first, *others = (list(_properties(o)) for o in failed)
@@ -30,9 +31,12 @@ def only_where(failed: list[Observation], passed: list[Observation]) -> str:
 def _beyond(failed: list[tuple[float, float]], passed: list[tuple[float, float]]) -> Iterator[str]:
     """Where the numbers of several failing cases are larger, or smaller, than those of all others."""
     (low, high), (lows, highs) = zip(*failed), zip(*passed)
-    if len(failed) > 1 and max(low) < min(lows):
+    lower, higher = max(low) < min(lows), min(high) > max(highs)
+    if len(failed) < 2 or lower and higher:  # among more numbers, some are smaller and some are larger
+        return
+    if lower:
         yield f"a number is smaller than {min(lows):,.4g}"
-    if len(failed) > 1 and min(high) > max(highs):
+    if higher:
         yield f"a number is larger than {max(highs):,.4g}"
 
 
@@ -54,6 +58,8 @@ def _properties(o: Observation) -> Iterator[str]:
         yield "the gradient is asked for"
     if o.case.pick is not None:
         yield f"{o.exercise.inputs.outputs[o.case.pick]} is the output that is judged"
+    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat and tensors[0].values.ndim > 1:
+        yield "the input has more than one axis"
     yield from _of_layouts(tensors)
     yield from _of_numbers([a.values for a in _floats(o)])
     yield from _of_sizes(o, tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 
@@ -11,11 +12,11 @@ from workshop import advice
 from workshop.advice import COMPARE, program_in_words
 
 from ..box.wire import Trouble
-from ..exercises.cases import Tag
+from ..exercises.cases import Strided, Tag
 from ..verdict import Finding
 from ..versions import when
 from . import refusals
-from .observation import GPU_FAULT, Observation
+from .observation import GPU_FAULT, Observation, shape_in_words
 
 MANY_PROGRAMS = 256  # of a launch; with fewer, a loop is what takes long
 _VERBS = {"load": "reads", "store": "writes"}
@@ -252,7 +253,7 @@ def _exception(o, t):
         means, attempt = advice.meaning(text)
         return Finding(slug, f"The kernel cannot be launched: {text}", means, attempt or COMPARE, t.line, t.code)
     if o.backend == "interpreter" and _NO_DEVICE.search(text):
-        attempt = "make tensors on the input's device: torch.empty_like(x), or device=x.device."
+        attempt = "leave .cuda() out, and make tensors on the input's device: torch.empty_like(x), or device=x.device."
         return Finding("wrong-device", text, _NO_GPU, attempt, t.line, t.code)
     return _raised(o, t, text)
 
@@ -271,7 +272,12 @@ def _returned(o, t):
     """The host function returned what is no tensor, or one tensor in the place of several. construct: its type."""
     if t.construct == "None":
         happened = f"{o.exercise.entry} returned None, not a tensor"
-        return Finding("runtime-error", happened, advice="end the function with `return` and the output tensor.")
+        return Finding(
+            "runtime-error",
+            happened,
+            "A launch returns nothing: the kernel stores its result to a tensor.",
+            "end the function with `return` and the output tensor.",
+        )
     if t.construct == "Function":
         return Finding(
             "wrong-dtype",
@@ -299,6 +305,19 @@ def _fault(o, t):
     f = t.fault
     if f is None:
         return _exception(o, t)
+    shapes = [tuple(a.values.shape) for a in o.arguments if isinstance(a, Strided)]
+    confused = f.shape and f.shape not in shapes and set(f.shape) <= {length for shape in shapes for length in shape}
+    confused = confused and 0 < math.prod(f.shape) < math.prod(o.expected)
+    if f.kind == "store" and len(o.programs) == 1 and confused:  # it has a length of the inputs, and not the right one
+        return Finding(
+            "wrong-shape",
+            f"{f.argument} has shape {shape_in_words(f.shape)}, and the output has shape {shape_in_words(o.expected)}.",
+            "The kernel writes past its end.",
+            f"allocate it with the shape {shape_in_words(o.expected)}.",
+            f.line,
+            f.code,
+            tensor=f.argument,
+        )
     about = o.case.about
     told = advice.outside(f, ragged=Tag.RAGGED in about, strided=Tag.STRIDED in about)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"

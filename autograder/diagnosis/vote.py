@@ -32,7 +32,8 @@ def overall(observations: list[Observation], findings: list[Finding | None]) -> 
 
 
 def _elected(failed: Failed) -> tuple[Observation, Finding]:
-    """The most frequent name among the cases that tell most. Of its cases, the first with a known line speaks.
+    """The most frequent name among the cases that tell most. Of its cases, the first that is sure speaks, or
+    the first with a known line.
 
     Those with ordinary values tell most, and those with values of all sizes least: there everything becomes NaN. A tie
     is decided by all failing cases, and then by rank.
@@ -44,7 +45,9 @@ def _elected(failed: Failed) -> tuple[Observation, Finding]:
         telling = [(o, f) for o, f in telling if _has_a_full_block(o)]
     votes, of_all = (Counter(f.slug for _, f in voters) for voters in (telling, failed))
     elected = min(votes, key=lambda slug: (-votes[slug], -of_all[slug], slug.rank))
-    return min(((o, f) for o, f in telling if f.slug == elected), key=lambda each: each[1].line is None)
+    return min(
+        ((o, f) for o, f in telling if f.slug == elected), key=lambda each: (not each[1].sure, each[1].line is None)
+    )
 
 
 def _is_ordinary(o: Observation) -> bool:

@@ -223,6 +223,9 @@ ATTENTION_MISTAKES = (
     Mistake("not-normalised",
             lambda q, k, v: _mixed((decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v),
             "The sum of the weights is missing: acc was stored as it is.", "Store acc / s."),
+    Mistake("wrong-value", lambda q, k, v, block: _with_masked_rows(q, k, v, block),
+            "The masked-off rows of the last block count as tokens with the score 0: the sum of the weights is too "
+            "large.", "Give these rows the score -inf before the maximum: x = tl.where(mask, x, -float('inf'))."),
     Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=True),
             "The sum and the vector still belong to older maxima.",
             "When the maximum grows, multiply s and acc by exp(m - m_new)."),
@@ -231,6 +234,12 @@ ATTENTION_MISTAKES = (
     Mistake("missing-rescale", lambda q, k, v, block: _without_rescale(q, k, v, block, of_sum=True, of_acc=False),
             "The vector acc is rescaled, and the sum is not.", "Multiply s by the same exp(m - m_new) as acc."),
 )  # fmt: skip
+
+
+def _with_masked_rows(q, k, v, block: int) -> torch.Tensor:
+    """What comes out if the last block's rows behind the end of the cache keep the score 0."""
+    scores = torch.nn.functional.pad(decode_scores(q, k), (0, -k.shape[1] % block))
+    return torch.einsum("ht,htd->hd", scores.softmax(-1)[:, : k.shape[1]], v.double())
 
 
 def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.Tensor:

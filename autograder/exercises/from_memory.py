@@ -90,6 +90,7 @@ EXERCISES = (
         mistakes=(
             _sums(lambda x: x.double().exp().sum(1), "Store m + tl.log(s).", "sum of exp"),
             _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
+            _sums(lambda x: sum(max_and_sum(x)), "Store m + tl.log(s).", "maximum plus the sum, without log,"),
             _sums(lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"),
         ),
     ),

@@ -98,6 +98,12 @@ def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return x.double() @ w.double().t() + b.double()
 
 
+def _by_row(b: torch.Tensor, rows: int) -> torch.Tensor:
+    """The numbers of b as a column, as tiles of 64 rows and columns read them; 0 behind the end."""
+    padded = torch.nn.functional.pad(b.double(), (0, max(0, rows - len(b))))
+    return padded[:rows, None]
+
+
 def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(linear(x, w, b))
 
@@ -141,6 +147,11 @@ def _in_group(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[...
 
 
 SWIZZLE_MISTAKES = (
+    Mistake("wrong-value", lambda pid, num_m, num_n, group: (
+                (first := pid // (group * num_m) * group) + pid % (group * num_n) % max(1, min(num_m - first, group)),
+                pid % (group * num_n) // max(1, min(num_m - first, group)),
+            ), "The first row of a group was found with num_m.",
+            "A group has group rows of num_n tiles: pid // (group * num_n) is its number."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
             "That is the order row by row, without groups.",
             "A group has group * num_n tiles: first find the group of this program."),
@@ -316,6 +327,8 @@ EXERCISES = (
                     "Load b for the columns of the tile, and add b[None, :] before gelu."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)) + b,
                     "b was added after gelu.", "Add b to acc, then apply gelu."),
+            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b) + _by_row(b, len(x))),
+                    "Each row has one number of b: b[row] was added, not b[column].", "Add b[None, :] to acc."),
             Mistake("wrong-value", lambda x, w, b: linear(x, w, b).relu(), "That is relu.",
                     "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, b), approximate="tanh"),

@@ -112,10 +112,10 @@ MISTAKES = (
             "The sums of the lanes were rescaled the wrong way round, by exp(row_max - lane_max).",
             "The row's maximum is larger, so the factor must make the sum smaller: exp(lane_max - row_max)."),
     Mistake("wrong-other-value", _zero_wins_maximum,
-            "The maximum includes a number that is in no element, from a masked-off lane or as its initial value, or "
-            "no maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
+            "The maximum includes a number that is in no element, from a masked-off lane, as its initial value or from "
+            "a tl.where, or no maximum was subtracted. In a row of lower numbers, every exponential is then 0.",
             "Load with other=-float('inf') and keep it, begin the maximum with -float('inf'), and subtract it before "
-            "exp.", known_by_constant=True),
+            "exp. What replaces -inf before exp must not become the maximum so far.", known_by_constant=True),
     Mistake("wrong-other-value", _zeros_in_the_sum, "The masked-off lanes were added to the sum as exp(0 - max).",
             "Masked-off lanes must be -inf when exp is taken, so that they add exp(-inf) = 0: load with "
             "other=-float('inf'), and let no later line put 0 there."),

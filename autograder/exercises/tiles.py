@@ -212,6 +212,10 @@ EXERCISES = (
             Mistake("wrong-value", lambda x, low, high: x.double().clamp(max=high), "Nothing is above high, but "
                     "elements are below low.", "Take the larger of the value and low, too: tl.maximum."),
             Mistake("wrong-value", lambda x, low, high: x.double(), "The output is x.", "Clamp it."),
+            *(Mistake("wrong-value", lambda x, low, high, bound=bound: x.double() * 0 + (low, high)[bound],
+                      f"Every element is {('low', 'high')[bound]}: low and high changed places.",
+                      "Take the larger of the value and low, and then the smaller of that and high: "
+                      "tl.minimum(tl.maximum(x, low), high).") for bound in (0, 1)),
         ),
     ),
     Exercise(
@@ -226,7 +230,7 @@ EXERCISES = (
         mistakes=(
             Mistake("wrong-value", lambda x: x.double().amin(1), "That is the minimum of each row.", "Use tl.max."),
             Mistake("wrong-value", lambda x: x.double().amax(1).clamp(min=0), "No maximum is below 0.",
-                    "Begin with -float('inf'), and load with other=-float('inf')."),
+                    "Begin with -float('inf'), and load with other=-float('inf').", known_by_constant=True),
             overlapping(_row_max, "x"),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..diagnosis import Observation, diagnose, error_map, overall
+from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from . import compiling, large
@@ -13,6 +13,7 @@ from .launched import types
 from .repairs import blames_the_launch
 from .trials import Trials
 from .tuned_constants import about_the_constants
+from .unused import with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 AROUND_THEM = "All blanks are right: the mistake is in a line around them, in the kernel or where it is launched."
@@ -81,7 +82,10 @@ class KernelJudgement:
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if not wrong_blanks and any(self.findings):
-            finding = blames_the_launch(self.trials, self.observations, self.findings, finding)
+            told = blames_the_launch(self.trials, self.observations, self.findings, finding)
+            if told is finding:
+                told = with_what_is_unused(finding, self.trials.traces.values())
+            finding = with_wrong_steps(finding, self.observations) if told is finding else told
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)

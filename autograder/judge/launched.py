@@ -67,6 +67,12 @@ def block(trace: dict) -> int:
     return max((v for k, v in args.items() if "BLOCK" in k.upper() and type(v) is int and 1 < v <= 1 << 20), default=0)
 
 
+def sides(trace: dict) -> int:
+    """How many lengths of blocks the last launch has among its constants."""
+    found = constants_of(steps[-1]) if (steps := launches(trace)) else {}
+    return sum(type(value) is int and 1 < value <= 1 << 20 and value & (value - 1) == 0 for value in found.values())
+
+
 def tuned_launches(trace: dict) -> Iterator[dict]:
     """The launches of a trace that went through @triton.autotune. The trace is not trusted."""
     for step in trace.get("steps", ()):

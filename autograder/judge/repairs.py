@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
+from math import prod
 
 import torch
 
@@ -85,7 +86,7 @@ class Call:
             for axis, length in enumerate(shape):
                 words = (dimensions[axis],) if axis < len(dimensions) else ()
                 yield Quantity(length, words, f"{name}.shape[{axis}]")
-                words += ("row",) * (axis == len(shape) - 2)
+                words += ("row",) * (axis == len(shape) - 2) + ("column",) * (0 < axis == len(shape) - 1)
                 words += ("in", "input") * (len(tensors) == 1 and name != "output")
                 yield Quantity(stride[axis], (name, "stride", *words), f"{name}.stride({axis})")
             yield Quantity(shape.numel(), ("elements", "numel"), f"{name}.numel()")
@@ -164,7 +165,7 @@ def changes(call: Call, slug: Slug) -> Iterator[list[Change]]:
 
     First those that fit the names best.
     """
-    for kind in (_places, _others, _orders) + (_counts,) * (slug in TOO_FEW | TOO_MANY):
+    for kind in (_places, _others, _all_by_name, _orders) + (_counts,) * (slug in TOO_FEW | TOO_MANY):
         made = [each for number in range(len(call.launches)) for each in kind(call, number) if each.gain >= 0]
         made = [each for each in made if kind is not _counts or (each.programs > call.programs) == (slug in TOO_FEW)]
         yield sorted(made, key=lambda each: (-each.gain, each.programs))
@@ -203,7 +204,8 @@ def _others(call: Call, number: int) -> Iterator[Change]:
     for name, (value, _) in call.given(number).items():
         for wanted in call.known:
             better = fit(name, wanted) - fit(name, call.got(value, name))
-            if better <= 0 or wanted.value == value or type(wanted.value) is not type(value):
+            likely = better > 0 or better == 0 and fit(name, wanted) > 1  # a stride in the place of another one
+            if not likely or wanted.value == value or type(wanted.value) is not type(value):
                 continue
 
             def apply(call: Call, name=name, label=wanted.label) -> Call | None:
@@ -221,6 +223,38 @@ def _others(call: Call, number: int) -> Iterator[Change]:
                 )
 
             yield Change(apply, told, better)
+
+
+def _all_by_name(call: Call, number: int) -> Iterator[Change]:
+    """Each argument is the quantity of the call that fits the name of its parameter best."""
+    parameters = call.given(number).keys()
+
+    def wanted(call: Call) -> dict[str, Quantity]:
+        found = {}
+        for name, (value, _) in call.given(number).items():
+            alike = [each for each in call.known if type(each.value) is type(value)]
+            best = max((fit(name, each) for each in alike), default=0)
+            fitting = [each for each in alike if best > 1 and fit(name, each) == best]
+            if fitting and value not in [each.value for each in fitting]:
+                found[name] = fitting[0]
+        return found
+
+    def apply(call: Call) -> Call | None:
+        if call.given(number).keys() != parameters:  # a number that is 1 is no argument, and cannot be exchanged
+            return None
+        return call.with_arguments(number, {name: each.value for name, each in wanted(call).items()})
+
+    def told(call: Call) -> tuple[str, str]:
+        given = call.given(number)
+        got = "; ".join(f"{name} got {call.got(given[name][0]).told}" for name in wanted(call))
+        right = ", ".join(f"{name}: {each.label}" for name, each in wanted(call).items())
+        return (
+            f"{got}. These are not the quantities that the names say.",
+            f"pass in the launch of {_name(call, number)}, in the order of the kernel's `def`, {right}.",
+        )
+
+    if len(wanted(call)) > 1:
+        yield Change(apply, told)
 
 
 def _orders(call: Call, number: int) -> Iterator[Change]:
@@ -250,33 +284,34 @@ def _orders(call: Call, number: int) -> Iterator[Change]:
 
 
 def _counts(call: Call, number: int) -> Iterator[Change]:
-    """The grid has another number of programs along one axis: as many as a tensor is long, or as that has blocks."""
+    """The grid has another number of programs along one axis: as many as a tensor is long, or as that has blocks, or
+    as a matrix has tiles."""
     constants = constants_of(call.launches[number])
     blocks = [name for name, value in constants.items() if type(value) is int and value > 1]
     unfit = {"stride"} if call.is_flat else {"stride", "numel"}
-    sizes = [each for each in call.known if type(each.value) is int and not unfit & set(each.words)]
-    for axis, block, size in product(range(3), (*blocks, ""), sizes):
-        if -(-size.value // constants.get(block, 1)) == 1 < call.launches[number]["grid"][axis]:
+    sizes = {each.label: each for each in call.known if type(each.value) is int and not unfit & set(each.words)}
+    one = [((label, block),) for label in sizes for block in (*blocks, "")]
+    along = [label for label in sizes if label.startswith("output.shape")]
+    tiles = [((a, x), (b, y)) for a, b in combinations(along, 2) for x, y in product((*blocks, ""), repeat=2) if x or y]
+    for axis, factors in product(range(3), one + tiles):
+        named = all(call.name_of(sizes[label], number) != label for label, _ in factors)
+        if _counted(call, number, factors) == 1 < call.launches[number]["grid"][axis]:
             continue  # one program for everything may hide what several do wrong
 
-        def count(call: Call, label=size.label, block=block) -> tuple[int, str]:
-            """How many programs, and how to write that."""
-            found = next(each for each in call.known if each.label == label)
-            written = call.name_of(found, number)
-            if not block:
-                return found.value, written
-            length = constants_of(call.launches[number]).get(block) or 1
-            return -(-found.value // length), f"triton.cdiv({written}, {block})"
-
-        def apply(call: Call, axis=axis, count=count) -> Call | None:
+        def apply(call: Call, axis=axis, factors=factors) -> Call | None:
             grid = list(call.launches[number]["grid"])
-            grid[axis] = count(call)[0]
+            grid[axis] = _counted(call, number, factors)
             return call.changed(number, grid=grid)
 
-        def told(call: Call, axis=axis, count=count, rounds=": it rounds up" * bool(block)) -> tuple[str, str]:
+        def told(call: Call, axis=axis, factors=factors) -> tuple[str, str]:
             grid = call.launches[number]["grid"]
-            enough, written = count(call)
+            enough = _counted(call, number, factors)
+            written = " * ".join(
+                f"triton.cdiv({name}, {block})" if block else name
+                for name, block in ((call.name_of(_size(call, label), number), block) for label, block in factors)
+            )
             along = f" along axis {axis}" if axis or max(grid[1:]) > 1 else ""
+            rounds = ": it rounds up" * any(block for _, block in factors)
             loop = " Or let each program do several parts, in a loop." * (grid[axis] < enough)
             return (
                 f"The grid {_grid(grid)} has {many(grid[axis], 'program', 'programs')}{along}, and with {enough:,} the "
@@ -285,7 +320,17 @@ def _counts(call: Call, number: int) -> Iterator[Change]:
             )
 
         if made := apply(call):
-            yield Change(apply, told, int(call.name_of(size, number) != size.label), programs=made.programs)
+            yield Change(apply, told, int(named), programs=made.programs)
+
+
+def _counted(call: Call, number: int, factors: tuple[tuple[str, str], ...]) -> int:
+    """The product of some lengths, each in blocks of a constant of the launch or, without one, as it is."""
+    constants = constants_of(call.launches[number])
+    return prod(-(-_size(call, label).value // (constants.get(block) or 1)) for label, block in factors)
+
+
+def _size(call: Call, label: str) -> Quantity:
+    return next(each for each in call.known if each.label == label)
 
 
 def _name(call: Call, number: int) -> str:

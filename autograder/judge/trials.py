@@ -15,7 +15,7 @@ from ..diagnosis.comparison import Comparison
 from ..exercises.cases import Case, Cotangent, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
-from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, tuned_launches
+from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, sides, tuned_launches
 
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
@@ -209,6 +209,7 @@ class Trials:
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
         launched = {"constants": constants(trace), "block": block(trace), "programs": tuple(programs(trace))}
+        launched["sides"] = sides(trace)
         if isinstance(report, Outcome):
             return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
@@ -261,7 +262,10 @@ class Trials:
         return self.exercise.output_dtype or drawn.tensors[0].values.dtype
 
     def _observation(self, drawn: Drawn, **seen) -> Observation:
-        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, **seen)
+        expected = () if drawn.expected is None else tuple(drawn.expected.shape)
+        return Observation(
+            self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen
+        )
 
 
 def _values(arguments: tuple) -> list:

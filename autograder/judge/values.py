@@ -112,6 +112,8 @@ class ValueJudgement:
         means, advice = "", "calculate this case by hand, step by step."
         if self.exercise.explain and type(got) in (int, float):
             means, advice = self.exercise.explain(self.arguments[index], key, got, expected)
+        if type(got) is float and type(expected) is int:
+            means = f"{means} {got!r} is a float: / keeps the fraction of each step, and // rounds down.".strip()
         return Finding("wrong-value", happened, means, advice)
 
     def _likely(self, mistake) -> bool:

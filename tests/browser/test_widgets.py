@@ -6,6 +6,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from workshop import explore
+
 FIGURES = sorted((Path(__file__).parents[2] / "assets").glob("*.svg"))
 
 CELLS = [
@@ -140,6 +142,38 @@ def test_the_traffic_picture_marks_what_was_never_written(notebook):
     says(notebook, 3, "10 never")
     crossed = notebook.cell(3).locator("rect[stroke-dasharray]").count()
     assert 0 < crossed < 32
+
+
+def test_arrow_keys_move_a_slider_that_has_the_focus(notebook):
+    slider = notebook.cell(0).locator(".workshop-explorer input").first
+    slider.focus()
+    says(notebook, 0, "3 programs of 8 lanes")
+    notebook.page.keyboard.press("ArrowRight")
+    says(notebook, 0, "21 elements")
+    notebook.page.keyboard.press("ArrowLeft")
+    notebook.page.keyboard.press("ArrowLeft")
+    says(notebook, 0, "19 elements")
+    assert slider.evaluate("slider => slider === document.activeElement")
+    notebook.page.keyboard.press("Tab")
+    assert slider.evaluate("slider => document.activeElement.matches('.workshop-explorer input, .workshop-explorer *')")
+
+
+def test_a_finger_moves_sliders_and_presses_buttons(browser, screenshots):
+    """A page of its own, on a screen that is touched: no kernel is needed."""
+    context = browser.new_context(viewport={"width": 900, "height": 600}, has_touch=True)
+    page = context.new_page()
+    page.set_content(explore.launch_grid(n=20, block_size=8)._html())
+    page.locator("svg[aria-label*='24 lanes for 20 elements']").wait_for()
+    slider = page.locator(".workshop-explorer input").first
+    box = slider.bounding_box()
+    page.touchscreen.tap(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)
+    assert int(slider.input_value()) > 25
+    page.get_by_role("button", name="one on").tap()
+    page.locator("svg[aria-label*='Program 1 has']").wait_for()
+    rows = {round(button.bounding_box()["y"]) for button in page.get_by_role("button").all()}
+    assert len(rows) == 1  # the buttons stand in the slider's line
+    page.screenshot(path=screenshots / "touched.png")
+    context.close()
 
 
 def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):

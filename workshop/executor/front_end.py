@@ -25,6 +25,7 @@ from .program import NOWHERE, Location, Type, Unsupported
 
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
 _LIBRARY = os.path.dirname(triton.__file__) + os.sep
+FOREIGN = {"torch", "np", "numpy", "math", "jnp"}  # whose functions are none of a kernel's
 SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
 _one_at_a_time = threading.Lock()
 
@@ -84,6 +85,9 @@ def construct(error: BaseException) -> str:
     while isinstance(error.__cause__, CompilationError):
         error = error.__cause__
     node = getattr(error, "node", None)
+    if isinstance(node, ast.BinOp):  # with a value that no kernel can compute with
+        calls = (ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call))
+        return next((name for name in calls if name.partition(".")[0] in FOREIGN), "")
     return ast.unparse(node.func) if isinstance(node, ast.Call) else "[…]" if isinstance(node, ast.Subscript) else ""
 
 

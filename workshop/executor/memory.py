@@ -47,6 +47,7 @@ class Memory:
     def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
         self.launch, self.watch = launch, watch
         self.programs = programs
+        launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
@@ -128,6 +129,8 @@ class Memory:
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses and kind == "store":
                 self.spans.setdefault(region.argument.name, []).append(region.spans())
+            if (key := (access.where, region.argument.name)) not in launch.steps:
+                launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
@@ -232,6 +235,7 @@ class Memory:
         for step, size in zip(row_major(access.shape), access.shape):
             place.append(lane // step % size)
         about = argument.locate(int(offset[first])) if argument else {}
+        about["steps"] = access.steps
         raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
                     int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 
@@ -282,6 +286,7 @@ class Memory:
             region.note(storage.defined, True)
         region.write(values)
         self.changes += 1
+        self.launch.storing[self.batch[region.programs]] = True
 
     def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.

@@ -18,16 +18,18 @@ class Fault(IndexError):
     where a coordinate past `shape` is outside (None: before the start). `place` is "gap" (between the rows of
     a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
     (the pointer belongs to no argument; then `argument` is None). `lanes`: how many lanes of that program are outside.
+    `steps`: see `regions.Access`.
     """
 
     def __init__(self, kind: str, kernel: str, program: tuple[int, int, int], block: tuple[int, ...],
                  lane: tuple[int, ...], lanes: int, line: int | None, code: str, argument: str | None = None,
                  shape: tuple[int, ...] = (), stride: tuple[int, ...] = (), element: int = 0,
-                 index: tuple[int, ...] | None = None, place: str = "nowhere", distance: int = 0):  # fmt: skip
+                 index: tuple[int, ...] | None = None, place: str = "nowhere", distance: int = 0,
+                 steps: tuple[int, ...] = ()):  # fmt: skip
         self.kind, self.kernel, self.program, self.block = kind, kernel, program, block
         self.lane, self.lanes, self.line, self.code = lane, lanes, line, code
         self.argument, self.shape, self.stride = argument, shape, stride
-        self.element, self.index, self.place, self.distance = element, index, place, distance
+        self.element, self.index, self.place, self.distance, self.steps = element, index, place, distance, steps
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -237,7 +239,8 @@ class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
     `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`: by
-    tensor, what all programs store, where only addresses were wanted (memory.Spans).
+    tensor, what all programs store, where only addresses were wanted (memory.Spans). `storing`: by program, whether it
+    stored an element. `steps`: by line and argument, the shape of the block and the steps of `regions.Access`.
     """
 
     kernel: str
@@ -254,4 +257,6 @@ class Launch:
     race_count: int = 0
     undefined: list[Undefined] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
+    storing: torch.Tensor | None = None
+    steps: dict[tuple, tuple] = field(default_factory=dict)
     spans: dict[str, list[torch.Tensor]] = field(default_factory=dict)

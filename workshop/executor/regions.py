@@ -48,6 +48,13 @@ class Access:
         """Lanes of a program."""
         return math.prod(self.shape)
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """By how many elements the address grows from lane to lane, along each axis; () where that differs."""
+        if not isinstance(self.address, Affine):
+            return ()
+        return tuple(step // self.dtype.itemsize for step in self.address.broadcast(self.shape).parts)
+
     def live(self, count: int) -> torch.Tensor:
         """The programs of a batch of `count` that take part, by their numbers in it."""
         return torch.arange(count) if self.on is None else self.on.expand(count).nonzero().reshape(-1)

@@ -93,7 +93,7 @@ class Explorer:
         packed = gzip.compress(json.dumps(self.frames, separators=(",", ":")).encode(), mtime=0)
         rows = "".join(_row(control) for control in self.controls.values())
         return (
-            "<div class='workshop-picture workshop-explorer' data-lm-suppress-shortcuts='true' "  # arrow keys are ours
+            "<div class='workshop-picture workshop-explorer' "
             f"data-frames='{base64.b64encode(packed).decode()}'>"
             f"<style>{STYLE}</style><div class='controls' hidden>{rows}</div>"
             f"<div class='frame' role='region' aria-label='picture'>{self.picture.still()}</div>"

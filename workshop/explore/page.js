@@ -79,3 +79,11 @@ var workshopPage = {
     }
   },
 };
+// JupyterLab takes the arrow keys of every output for itself, before the slider that has the focus gets them.
+if (!window.workshopKeys) {
+  window.workshopKeys = true;
+  window.addEventListener('keydown', event => {
+    const ours = event.target.matches && event.target.matches('.workshop-picture :is(input, button, summary)');
+    if (ours && !event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+  }, true);
+}

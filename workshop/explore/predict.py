@@ -96,7 +96,7 @@ class Prediction:
         body = _estimate(question) if isinstance(question, Estimate) else _options(question, said)
         again = f"<p class='said'>{escape(self.answer(said))}</p>" if said else ""
         return (
-            "<div class='workshop-picture workshop-question' data-lm-suppress-shortcuts='true' "
+            "<div class='workshop-picture workshop-question' "
             f"data-question='{escape(self.name)}' "
             f"data-said='{escape(said)}' role='group' aria-label='prediction'><style>{STYLE}</style>"
             f"<p class='ask'>{escape(question.ask)}</p>{body}{again}{script('ask')}</div>"

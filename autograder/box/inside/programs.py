@@ -11,9 +11,12 @@ from triton.compiler import CompilationError
 
 from workshop.executor import codec, launch
 from workshop.executor.program import Program, values
+from workshop.executor.unused import unused
 
 from ..wire.answers import digest_of
 from .trace import NotReplayable, numbers
+
+MAX_UNUSED = 8  # of a program
 
 
 class Programs:
@@ -25,14 +28,16 @@ class Programs:
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
         self._digests: dict[int, tuple[Program, str]] = {}  # by id; keeps the program, so that its id stays its own
+        self._found: dict[int, list] = {}  # by id: what is unused
         self._alike: dict[str, bool] = {}  # by kernel: whether both vendors get the same program
 
-    def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, str]:
-        """The digests of a launch's programs: "program", and "hip" where AMD's is another one.
+    def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
+        """The digests of a launch's programs: "program", and "hip" where AMD's is another one. And what is "unused".
 
         Raises what Triton's front end raises.
         """
-        found = {"program": self._digest(launch.lowered(kernel, special, options, self.targets[0]))}
+        program = launch.lowered(kernel, special, options, self.targets[0])
+        found = {"program": self._digest(program), "unused": self._unused(program, special)}
         for target in self.targets[1:]:
             if self._alike.get(kernel.cache_key):
                 continue
@@ -44,6 +49,12 @@ class Programs:
             if other != found["program"]:
                 found[target] = other
         return found
+
+    def _unused(self, program: Program, special: launch.Specialisation) -> list:
+        if id(program) not in self._found:
+            labels = [label for label, *_ in special.arguments]
+            self._found[id(program)] = [list(each) for each in unused(program, labels)][:MAX_UNUSED]
+        return self._found[id(program)]
 
     def _digest(self, program: Program) -> str:
         if id(program) not in self._digests:

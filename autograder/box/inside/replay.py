@@ -23,7 +23,7 @@ from .job import Job
 from .learner import describe
 from .memory import Guarded, GuardedAllocations
 from .programs import Known, constants
-from .reports import race_records, result_record, undefined_records
+from .reports import race_records, result_record, steps_records, undefined_records
 from .trace import MAX_CONSTANT, Launch, NotReplayable, Replay
 
 
@@ -71,6 +71,8 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
         accumulates=launcher.accumulates,
         adds_atomically=launcher.adds_atomically,
         stores=launcher.stores,
+        without_work=launcher.without_work,
+        steps=tuple(launcher.steps[:4]),
         launched=tuple(name[:100] for name in steps.launched[:16]),
         races=tuple(launcher.races[:16]),
         undefined=tuple(launcher.undefined[:8]),
@@ -102,6 +104,8 @@ class _Launcher:
         self.empty: list[str] = []
         self.accesses = self.stored = 0
         self.accumulates = self.adds_atomically = self.stores = False
+        self.without_work: tuple[int, ...] = ()
+        self.steps: list = []
 
     def program(self, launch: Launch) -> Program:
         program = self.programs[launch.program]
@@ -127,9 +131,13 @@ class _Executor(_Launcher):
     def __call__(self, launch: Launch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
         self.races += race_records([seen])
+        self.steps += steps_records(seen)
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
         self.stored += sum(argument.bytes_stored for argument in seen.arguments.values())
+        idle = (~seen.storing).nonzero().flatten()
+        if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
+            self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
     def rehearse(self, launch: Launch, restored: set[str], zeroed: set[str]) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.

@@ -5,13 +5,16 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
+import linecache
 import os
 from dataclasses import replace
 
 import torch
 
+from workshop import advice
+
 from ...tensors import dtype_name, storage_of
-from ..wire import Fault, Race, Report, Result, Trouble, Undefined, encode
+from ..wire import Fault, Race, Report, Result, Steps, Trouble, Undefined, encode
 
 MAX_REPORT = 20_000  # bytes
 MAX_TRACE = 4_000_000  # with its programs
@@ -63,6 +66,7 @@ def fault_record(fault) -> Fault:
         distance=fault.distance,
         line=fault.line or 0,
         code=fault.code[:400],
+        steps=fault.steps,
     )
 
 
@@ -98,6 +102,18 @@ def _race(launch, race) -> Race:
         writers=int(writes.max(initial=0)),
         kind=race.kind,
     )
+
+
+def steps_records(launch) -> list[Steps]:
+    """The accesses of a launch whose steps are no strides of the tensor."""
+    found = []
+    for (where, name), (block, steps) in launch.steps.items():
+        argument = launch.arguments[name]
+        shape, stride = tuple(argument.shape), tuple(argument.stride)
+        if where and advice.odd_step(shape, stride, block, steps) is not None:
+            line, code = where.line, linecache.getline(where.file, where.line).strip()[:400]
+            found.append(Steps(name[:100], line, code, shape, stride, block, steps))
+    return found
 
 
 def undefined_records(launch) -> list[Undefined]:

@@ -17,6 +17,7 @@ from .answers import (
     Race,
     Report,
     Result,
+    Steps,
     Trouble,
     Undefined,
     encode,
@@ -24,6 +25,6 @@ from .answers import (
 )
 
 __all__ = [
-    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Trouble", "Undefined",
-    "encode", "parse",
+    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Steps", "Trouble",
+    "Undefined", "encode", "parse",
 ]  # fmt: skip

@@ -40,7 +40,8 @@ class ProtocolError(Exception):
 #   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
 #   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
 #       "args": {}, "options": {}}   a launch of the program; `given` are the arguments that are no constants; `args`
-#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one; where an
+#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
+#       "unused": [[kind, line, name], ...], see workshop.executor.unused, for the judge to look at, too; where an
 #       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
 #       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
@@ -82,6 +83,7 @@ class Fault:
     distance: Annotated[int, codec.integer(0, 1 << 62)] = 0
     line: Line = 0
     code: Code = ""
+    steps: Integers = ()
 
     def __post_init__(self):
         known = self.kind in ("load", "store", "atomic") and len(self.lane) == len(self.block)
@@ -155,6 +157,19 @@ class Undefined:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """A line that goes through a tensor in steps that are none of its strides."""
+
+    argument: Name
+    line: Line
+    code: Code
+    shape: Integers
+    stride: Integers
+    block: Integers
+    steps: Integers
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
@@ -164,7 +179,7 @@ class Evidence:
     accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were launched, and
     without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in an earlier run.
     `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel has a line that
-    writes to memory.
+    writes to memory. `without_work`: of a launch, the programs that stored nothing: how many, of how many, the first.
     """
 
     launched: Names = ()
@@ -179,6 +194,8 @@ class Evidence:
     accumulates: Flag = False
     adds_atomically: Flag = False
     stores: Flag = True
+    without_work: Integers = ()
+    steps: Annotated[tuple[Steps, ...], codec.items(16)] = ()
 
 
 @dataclass(frozen=True)
