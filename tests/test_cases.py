@@ -11,6 +11,7 @@ import torch
 from autograder.exercises import EXERCISES, design, find
 from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
+from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound
 from autograder.judge.large import _Drawn, _output_shape, _picked
 from autograder.judge.launched import block, constants, digests, programs
@@ -187,6 +188,14 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
             assert all(bool((torch.isfinite(x) | (x == -torch.inf)).all()) for x in tensors)
             finite = bool(torch.isfinite(expected).all())
             assert finite or "-inf" in case.name or "no row counts" in case.name, case.name
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_highest_number_of_a_row_of_far_ones_is_there_once(dtype):
+    """An answer that subtracts the logarithm of the sum is right, and cannot add log(2) to a number so large."""
+    for seed in range(5):
+        x = FAR.fill((4, 3001), dtype, torch.Generator().manual_seed(seed))[1:].to(dtype)
+        assert (x == x.amax(1, keepdim=True)).sum(1).tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize("grid", [None, [], ["a"], [-1], {"x": 1}])
