@@ -632,7 +632,7 @@ class Machine:
         granule = GRANULE // access.dtype.itemsize
         wide = self._view_access("store", descriptor, on, indices=indices, granule=granule)
         number = self.whole(value).reshape(-1, *access.shape)
-        self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
+        self._stored(wide, torch.where(plain(access.mask), number, torch.zeros((), dtype=number.dtype)))
 
     def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
         self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))

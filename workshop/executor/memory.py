@@ -14,13 +14,14 @@ import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Box, Lanes, Region, Spans, outside, runs
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, outside, runs
 from .values import Affine, Rect, TooLarge, of, plain, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
+FEW_BOXES = 8
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -55,6 +56,7 @@ class Memory:
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
+        self.in_pages = False  # tensors are Vast: neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks and watch.races
         self.clock = 0
@@ -66,7 +68,7 @@ class Memory:
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
         if isinstance(tensor, Vast):
-            storage = self.storages.setdefault(-id(tensor.memory), tensor.memory)
+            storage, self.in_pages = self.storages.setdefault(-id(tensor.memory), tensor.memory), True
         else:
             start = tensor.untyped_storage().data_ptr()
             if start not in self.storages or not start:
@@ -134,6 +136,8 @@ class Memory:
 
     def _boxes(self, access: Access) -> list[Region] | None:
         """The access as boxes; None if it is none, or if lanes one by one are faster."""
+        if self.in_pages and not self.only_addresses:
+            return None
         size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
         steps = access.address.broadcast(shape).parts
         if any(step % size or step < 0 for step in steps):
@@ -149,6 +153,8 @@ class Memory:
             live, base, limits = live[some], base[some], limits[some]
         found = []
         for begin, end in runs(live, base, limits) if live.numel() else ():
+            if self.only_addresses and len(found) == FEW_BOXES:
+                return self._blocks(access, live, base, limits, steps)
             box = self._box(access, live[begin:end], base[begin:end], tuple(limits[begin].tolist()), steps)
             if box is None or access.kind != "load" and not box.distinct:
                 return None
@@ -158,13 +164,30 @@ class Memory:
         few = len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found)
         return None if few else found
 
+    def _blocks(self, access: Access, live, base, limits, steps) -> list[Region] | None:
+        """Blocks that are no rows of boxes, where only addresses are wanted; None if lanes one by one may say more."""
+        size, argument = access.dtype.itemsize, self._argument(int(base[0]))
+        keys = (limits * torch.tensor(row_major([n + 1 for n in access.shape]))).sum(dim=1)
+        found, bad = [], []
+        for key in keys.unique():
+            of_it = (keys == key).nonzero().reshape(-1)
+            counts, starts = tuple(limits[of_it[0]].tolist()), base[of_it]
+            apart = argument and outside(argument, starts - argument.address, counts, steps, size)
+            if apart is None:
+                return None
+            bad += of_it[apart.nonzero()[:1, 0]].tolist()
+            start = torch.div(starts - argument.address + argument.offset, size, rounding_mode="floor")
+            found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
+        if bad:
+            self._lanes(access, live[[min(bad)]])  # says which lane it is, and raises Fault
+            return None
+        return found
+
     def _box(self, access: Access, live, base, counts, steps) -> Box | None:
         """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
         size = access.dtype.itemsize
         step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
         if step % size or step < 0 or argument is None:
-            return None
-        if not argument.storage.in_rows and not self.only_addresses:
             return None
         bad = outside(argument, base - argument.address, counts, steps, size)
         if bad is None:

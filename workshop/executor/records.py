@@ -122,7 +122,6 @@ class Storage:
 
     ARRAYS = {"writer": (torch.int32, NOBODY), "reader": (torch.int32, NOBODY), "mark": (torch.int64, 0),
               "read_at": (torch.int64, 0), "reads": (torch.int32, 0), "writes": (torch.int32, 0)}  # fmt: skip
-    in_rows = True  # neighbours are neighbours in memory
 
     def __init__(self, tensor: torch.Tensor):
         self.memory = tensor.untyped_storage()

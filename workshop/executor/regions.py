@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from .program import Location
@@ -20,11 +21,9 @@ def covered(spans: list[Spans], begin: int, end: int) -> int:
     """How many of the elements from `begin` to `end` lie in at least one span."""
     if not spans:
         return 0
-    ordered = torch.cat(spans).clamp(begin, end)
-    ordered = ordered[ordered[:, 0].argsort()]
-    reach = torch.cummax(ordered[:, 1], dim=0).values
-    before = torch.cat([torch.tensor([begin]), reach[:-1]])
-    return int((reach - torch.maximum(ordered[:, 0], before)).clamp(min=0).sum())
+    starts, ends = map(np.sort, torch.cat(spans).clamp(begin, end).T.numpy())
+    gaps = np.maximum(starts[1:] - ends[:-1], 0)  # each has ended that began before a gap
+    return int(ends[-1] - starts[0] - gaps.sum())
 
 
 @dataclass(frozen=True)
@@ -166,9 +165,23 @@ class Box(Region):
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
-        length = self.counts[-1] if self.counts and self.steps[-1] == 1 else 1
-        begin = (self if length == 1 else self.part(self.count, (*self.counts[:-1], 1))).at.reshape(-1)
-        return torch.stack((begin, begin + length), dim=1)
+        return _spans(torch.tensor([self.start]), self.steps, self.shape)
+
+
+@dataclass(eq=False)
+class Blocks(Region):
+    """As a Box, of programs whose blocks begin anywhere: `starts`, (programs,). They are only counted."""
+
+    counts: tuple[int, ...]
+    starts: torch.Tensor
+    steps: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.starts), *self.counts
+
+    def spans(self) -> Spans:
+        return _spans(self.starts, self.steps, self.counts)
 
 
 @dataclass(eq=False)
@@ -207,6 +220,13 @@ class Lanes(Region):
     def spans(self):
         at = self.storage.origin(self.at)
         return torch.stack((at, at + 1), dim=1)
+
+
+def _spans(starts: torch.Tensor, steps, counts) -> Spans:
+    """Those of a lattice of elements from each of `starts`."""
+    length = counts[-1] if counts and steps[-1] == 1 else 1
+    begin = lattice(starts, steps, counts if length == 1 else (*counts[:-1], 1)).reshape(-1)
+    return torch.stack((begin, begin + length), dim=1)
 
 
 def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int) -> torch.Tensor | None:

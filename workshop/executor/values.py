@@ -221,18 +221,23 @@ class View(Kept):
 
         rows: (programs, rows), the places along the first axis. granule: the last axis ends at a multiple of it.
         """
-        axes, mask = len(self.block), None
-        address = column(self.base, axes)
-        for axis, (size, stride, offset) in enumerate(zip(self.sizes, self.strides, self.offsets)):
-            place = column(offset.long(), axes) + along(axis, self.block[axis], axes)
+        axes, steps = len(self.block), [stride.long() * itemsize for stride in self.strides]
+        offsets, ends = ([each.long() for each in part] for part in (self.offsets, self.sizes))
+        ends[-1] = torch.div(ends[-1] + granule - 1, granule, rounding_mode="floor") * granule
+        if rows is None and all(len(each) == 1 for each in steps) and all((offsets[i] >= 0).all() for i in checked):
+            base = self.base + sum(offset * step for offset, step in zip(offsets, steps))
+            about = enumerate(zip(ends, offsets, self.block))
+            parts = tuple((end - at).clamp(0, n) if axis in checked else None for axis, (end, at, n) in about)
+            mask = Rect(parts, self.block) if len(checked) else None
+            return Affine(base, tuple(map(int, steps)), self.block, torch.int64), mask
+        mask, address = None, column(self.base, axes)
+        for axis, (end, step, offset) in enumerate(zip(ends, steps, offsets)):
+            place = column(offset, axes) + along(axis, self.block[axis], axes)
             if rows is not None and axis == 0:
                 place = rows.long().unsqueeze(-1)
-            address = address + place * column(stride.long(), axes) * itemsize
+            address = address + place * column(step, axes)
             if axis in checked:
-                end = column(size.long(), axes)
-                if axis == axes - 1:
-                    end = torch.div(end + granule - 1, granule, rounding_mode="floor") * granule
-                inside = (place >= 0) & (place < end)
+                inside = (place >= 0) & (place < column(end, axes))
                 mask = inside if mask is None else mask & inside
         return address, mask
 
