@@ -13,7 +13,7 @@ from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
 from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound
-from autograder.judge.large import _Drawn, _output_shape, _picked
+from autograder.judge.large import LargeDrawn, _output_shape, _picked
 from autograder.judge.launched import block, constants, digests, programs
 from autograder.judge.trials import Trials
 
@@ -146,7 +146,7 @@ def test_rows_of_a_large_output_follow_from_a_part_of_the_inputs(name):
     shape = (37, 50) if len(exercise.inputs.dimensions) == 2 else (1850,)
     case = exercise.inputs._large(shape, False, generator)
     made = case.make(generator)
-    drawn = _Drawn(case, made, 1, _output_shape(exercise, made, case.pick), exercise.inputs.any_rank)
+    drawn = LargeDrawn(case, made, 1, _output_shape(exercise, made, case.pick), exercise.inputs.any_rank)
     some, every = torch.tensor([2, 30]), torch.arange(drawn.shape[0])
     part, whole = ([x.values if isinstance(x, Strided) else x for x in drawn.rows(rows)] for rows in (some, every))
     picked = [_picked(exercise.reference(*each), case.pick) for each in (part, whole)]
