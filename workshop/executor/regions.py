@@ -224,8 +224,9 @@ class Lanes(Region):
 
 def _spans(starts: torch.Tensor, steps, counts) -> Spans:
     """Those of a lattice of elements from each of `starts`."""
-    length = counts[-1] if counts and steps[-1] == 1 else 1
-    begin = lattice(starts, steps, counts if length == 1 else (*counts[:-1], 1)).reshape(-1)
+    along = steps.index(1) if 1 in steps else None  # neighbours
+    length = 1 if along is None else counts[along]
+    begin = lattice(starts, steps, [1 if axis == along else n for axis, n in enumerate(counts)]).reshape(-1)
     return torch.stack((begin, begin + length), dim=1)
 
 
