@@ -15,7 +15,7 @@ import torch
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, outside, runs
-from .values import Affine, Rect, TooLarge, of, plain, row_major
+from .values import Affine, Rect, TooLarge, of, plain, quotient, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
@@ -176,7 +176,7 @@ class Memory:
             if apart is None:
                 return None
             bad += of_it[apart.nonzero()[:1, 0]].tolist()
-            start = torch.div(starts - argument.address + argument.offset, size, rounding_mode="floor")
+            start = quotient(starts - argument.address + argument.offset, size)
             found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
         if bad:
             self._lanes(access, live[[min(bad)]])  # says which lane it is, and raises Fault
@@ -218,7 +218,7 @@ class Memory:
             address = address[flat]
         if not flat.numel():
             return []
-        row = torch.div(flat, access.size, rounding_mode="floor")
+        row = quotient(flat, access.size)
         lane, programs = flat - row * access.size, live[row]
         window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         low, high = int(window.min()), int(window.max())
@@ -231,7 +231,7 @@ class Memory:
             good = self._inside(argument, offset, size)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
-            at = argument.storage.place(torch.div(offset + argument.offset, size, rounding_mode="floor"))
+            at = argument.storage.place(quotient(offset + argument.offset, size))
             found.append(Lanes(access, argument, who, which, at))
         return found
 
@@ -239,7 +239,7 @@ class Memory:
         if argument is None:
             return torch.zeros(offset.shape, dtype=torch.bool)
         good = (offset + argument.offset) % size == 0
-        first = torch.div(offset, argument.itemsize, rounding_mode="floor")
+        first = quotient(offset, argument.itemsize)
         good &= argument.inside(first)
         if size > argument.itemsize:
             good &= argument.inside(first + size // argument.itemsize - 1)
@@ -506,7 +506,7 @@ def _once(region: Region) -> Region:
         region = region.one_by_one()
     units = region.storage.units
     keys = (region.programs * units + region.at).unique()
-    programs = torch.div(keys, units, rounding_mode="floor")
+    programs = quotient(keys, units)
     return Lanes(region.access, region.argument, programs, programs, keys - programs * units)
 
 

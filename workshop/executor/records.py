@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from .values import quotient
+
 WINDOW = 44  # bits of address space for each tensor, half of it before the tensor
 NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
 
@@ -185,7 +187,7 @@ class Argument:
         """Which elements (distances from the first one) belong to the tensor."""
         good = (elements >= 0) & (elements < self.extent)
         for stride, size in self.levels:
-            row = torch.div(elements, stride, rounding_mode="floor")
+            row = quotient(elements, stride)
             good &= row < size
             elements = elements - row * stride
         return good & (elements < self.solid) if self.levels else good

@@ -11,7 +11,7 @@ import torch
 
 from .program import Location
 from .records import Argument, Storage
-from .values import Affine, Rect, column, lattice, row_major
+from .values import Affine, Rect, column, lattice, quotient, row_major
 
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
@@ -237,13 +237,13 @@ def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int)
     bad |= (offsets + argument.offset) % size != 0
     if not argument.has_gaps:
         return bad
-    first = torch.div(offsets, size, rounding_mode="floor")
+    first = quotient(offsets, size)
     if argument.itemsize != size:
         return None
     lanes = counts[-1] if counts else 1
     if sum(reach) == (lanes - 1) * size:  # neighbours: outside, or in two rows, if the last one is
         last = first + lanes - 1
-        rows = [torch.div(each, argument.levels[0][0], rounding_mode="floor") for each in (first, last)]
+        rows = [quotient(each, argument.levels[0][0]) for each in (first, last)]
         if len(argument.levels) == 1:
             return bad | ~argument.inside(first) | ~argument.inside(last) | (rows[0] != rows[1])
     if offsets.numel() * math.prod(counts) > MOST_LANES:
