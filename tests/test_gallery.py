@@ -1,18 +1,16 @@
 """The galleries: every right answer passes, every wrong one fails and is told which mistake it is.
 
-Here one right and one wrong answer of each exercise is judged, the same ones in every run. GALLERY=all judges each of
-them, as `make selftest` does in four minutes.
+Here one right and one wrong answer of each exercise is judged, the same ones in every run; with GALLERY each of them:
+see `conftest.answers`.
 """
 
-import os
 import re
-import zlib
 from pathlib import Path
 
 import pytest
 import torch
+from known import few
 
-from autograder import selftest
 from autograder.box.wire import Evidence, Race, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
@@ -26,21 +24,6 @@ RAGGED, WHOLE = {"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}
 MANY = {"rows": 71, "columns": 33}
 
 
-def few() -> set[str]:
-    """A right and a wrong answer of each exercise, as if by chance: the first ones by a checksum of their names."""
-    mixed = sorted(answers_in(TESTS), key=lambda known: zlib.crc32(known.name.encode()), reverse=True)
-    if "GALLERY" in os.environ:
-        return {known.label for known in mixed}
-    return set({(known.exercise, known.slug is None): known.label for known in mixed}.values())
-
-
-@pytest.fixture(scope="module")
-def answers():
-    chosen = few()
-    # The other cores run other tests.
-    return selftest.run(TESTS, workers=1, seed=1, chosen=lambda a: a.known.label in chosen)
-
-
 def test_no_answer_is_misjudged(answers):
     assert [a.known.label for a in answers if a.misjudged] == []
 
@@ -51,6 +34,10 @@ def test_wrong_answers_are_told_which_mistake_it_is(answers):
     assert len(misnamed) <= max(1, 0.05 * len(wrong)), misnamed
 
 
+def some(answers):
+    return [answer for answer in answers if answer.known.label in few()]
+
+
 # What is said of these comes from what the code is, and not from what a case computed.
 OF_THE_CODE = {"syntax-error", "not-attempted", "not-allowed", "compile-error", "not-in-this-triton"}
 # The line of an error of Python or of the compiler, and of an access that was stopped, is known.
@@ -59,7 +46,7 @@ WITH_A_LINE = {"syntax-error", "compile-error", "out-of-bounds-load", "out-of-bo
 
 def test_a_message_says_what_happened_where_and_what_to_try(answers):
     """Claims, and no words: a better sentence breaks nothing."""
-    for answer in answers:
+    for answer in some(answers):
         for verdict in () if answer.is_right or answer.misjudged else answer.verdicts:
             found, said = verdict.finding, verdict.to_text()
             assert found.happened and (found.means or found.advice), said
@@ -72,9 +59,9 @@ def test_a_message_says_what_happened_where_and_what_to_try(answers):
 
 
 def test_one_of_a_thing_is_not_several(answers):
-    """Among all verdicts: no "1 elements", no "1 bytes"."""
+    """Among some verdicts: no "1 elements", no "1 bytes"."""
     words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
-    said = "\n".join(verdict.to_text() for answer in answers for verdict in answer.verdicts)
+    said = "\n".join(verdict.to_text() for answer in some(answers) for verdict in answer.verdicts)
     assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []
 
 

@@ -211,7 +211,7 @@ def test_the_wrong_mask_is_found_where_it_is(judge):
 def test_inputs_are_fresh_for_every_judgement(judge):
     """An answer that remembers what it saw cannot be right twice; the seed repeats a judgement."""
     wrong = add_with("output = x + y", "output = x - y")
-    first, second = (judge.judge("vector_add", wrong).message for _ in range(2))
+    first, second = (judge.judge("vector_add", wrong, seed=None).message for _ in range(2))
     assert first != second
     assert judge.judge("vector_add", wrong, seed=7).message == judge.judge("vector_add", wrong, seed=7).message
 

@@ -9,6 +9,7 @@ replayed like a case, and must give the right result, too.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..box import Outcome
@@ -34,6 +35,9 @@ MOST_FORMS = 12  # that are made from the first case
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
 
+Reports = dict[int, Report | Outcome]  # by the number of a call
+
+
 @dataclass(frozen=True)
 class _Call:
     """drawn: the case. number: among the cases, or None for a form that no case has."""
@@ -54,14 +58,22 @@ class _Call:
         return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone, times=self.times)
 
 
-def inconsistency(trials: Trials) -> Finding | None:
-    """What is wrong with a right answer on another machine, or after other calls."""
+def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:
+    """What is wrong with a right answer on another machine, or after other calls.
+
+    further: other plans, which the same process makes in the end. Returns their reports, too.
+    """
     calls = _calls(trials)
-    reports = _planned(trials, calls)
+    reports = _planned(trials, calls, further)
+    return _found(trials, calls, reports), {i - len(calls): each for i, each in reports.items() if i >= len(calls)}
+
+
+def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | None:
     alone = {id(call.drawn): reports[i] for i, call in enumerate(calls) if call.alone and i in reports}
     differing: dict[tuple, tuple[_Call, dict, dict]] = {}
-    for i, report in sorted(reports.items()):
-        call = calls[i]
+    for i, call in enumerate(calls):
+        if (report := reports.get(i)) is None:
+            continue
         usual = _trace(alone.get(id(call.drawn))) if call.number is None else trials.traces.get(call.number)
         trace = _trace(report)
         if usual is None or trace == usual:
@@ -94,9 +106,10 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
     )
 
 
-def _planned(trials: Trials, calls: list[_Call]) -> dict[int, Report | Outcome]:
-    requests = tuple(call.request() for call in calls)
-    return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS), len(calls))
+def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = ()) -> Reports:
+    last = (replace(each, world=len(WORLDS) - 1) for each in further)
+    requests = (*(call.request() for call in calls), *last)
+    return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS), len(requests))
 
 
 def _trace(report: Report | Outcome | None) -> dict | None:

@@ -164,7 +164,7 @@ class JaxJudgement:
         finding = (
             overall(observations, findings)
             or compiling.refusal(self.judge, exercise, self.source, self.programs, traces)
-            or large.finding(self.judge, exercise, self.source, self.seed)
+            or self._at_large_sizes()
         )
         return Verdict(
             exercise=exercise.name,
@@ -178,6 +178,14 @@ class JaxJudgement:
                 for call, found in seen
             ),
         )
+
+    def _at_large_sizes(self) -> Finding | None:
+        if not (cases := large.drawn(self.exercise, self.seed)):
+            return None
+        request = JaxPlanRequest(self.source, self.exercise.entry, tuple(JaxCase(each.described()) for each in cases))
+        plans = self.judge.run(self.exercise, request).by_case(len(cases))
+        programs = {k: v for plan in plans.values() if isinstance(plan, Report) for k, v in plan.programs.items()}
+        return large.finding(self.judge, self.exercise, self.source, cases, plans, programs)
 
     def _map(self, call: JaxCall) -> ErrorMap | None:
         return error_map(call.observation(self.judge.backend, flat=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
@@ -27,6 +28,8 @@ class KernelJudgement:
         self.trials = Trials(judge, exercise, source, seed)
         self.observations: list[Observation] = []
         self.findings: list[Finding | None] = []  # of the cases
+        self.large: list[large.LargeDrawn] = []
+        self.large_plans: dict = {}
 
     # -- the steps: each returns what is wrong, or None ----------------------------------------------------
 
@@ -38,8 +41,16 @@ class KernelJudgement:
         return only_for_cards(self.trials, self.observations) or overall(self.observations, self.findings)
 
     def on_other_machines(self) -> Finding | None:
-        """The same calls on stand-ins for other machines, and after many other calls."""
-        return None if self.trials.on_gpu else inconsistency(self.trials)
+        """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
+        self.large = large.drawn(self.exercise, self.trials.seed)
+        sizes = [case.planned(number) for number, case in enumerate(self.large)]
+        if self.trials.on_gpu and sizes:
+            request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
+            self.large_plans = self.trials.ask(request, len(sizes))
+        if self.trials.on_gpu:
+            return None
+        found, self.large_plans = inconsistency(self.trials, sizes)
+        return found
 
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
@@ -47,7 +58,7 @@ class KernelJudgement:
         return compiling.refusal(self.judge, self.exercise, self.source, self.trials.programs, traces)
 
     def at_large_sizes(self) -> Finding | None:
-        return large.finding(self.judge, self.exercise, self.source, self.trials.seed)
+        return large.finding(self.judge, self.exercise, self.source, self.large, self.large_plans, self.trials.programs)
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""

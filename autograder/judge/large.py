@@ -20,13 +20,10 @@ from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     MOST_FOUND,
     Decoy,
-    JaxCase,
-    JaxPlanRequest,
     LargeCase,
     LargeRequest,
     LargeTensor,
     PlanCase,
-    PlanRequest,
     Scalar,
 )
 from ..diagnosis import Observation, diagnose
@@ -53,7 +50,7 @@ IN_THE_KERNEL = {"fault", "false-promise", "device-assert"}
 
 
 @dataclass
-class _Drawn:
+class LargeDrawn:
     case: Case
     arguments: tuple
     seed: int
@@ -94,30 +91,40 @@ class _Drawn:
             few.append(argument)
         return tuple(few)
 
+    def planned(self, number: int) -> PlanCase:
+        """A plan for the box, with the configuration of this number."""
+        return PlanCase(self.described(), number, pick=self.case.pick)
+
     def described(self) -> tuple[Decoy | Scalar, ...]:
         return tuple(
             Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else Scalar(a) for a in self.arguments
         )
 
 
-def finding(judge, exercise: Exercise, source: str, seed: int) -> Finding | None:
-    """What is wrong with an answer at large sizes; None if nothing is, or if we cannot tell."""
+def drawn(exercise: Exercise, seed: int) -> list[LargeDrawn]:
+    """The cases of an exercise at large sizes."""
     generator = torch.Generator().manual_seed(seed)
     by_element = exercise.inputs is not None and exercise.inputs.any_rank
     made = exercise.large_cases(generator)
-    drawn = [case.make(generator) for case in made]
-    cases = [
-        _Drawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments, case.pick), by_element)
-        for i, (case, arguments) in enumerate(zip(made, drawn))
+    return [
+        LargeDrawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments, case.pick), by_element)
+        for i, (case, arguments) in enumerate(zip(made, [case.make(generator) for case in made]))
     ]
-    if not cases:
-        return None
-    plans = judge.run(exercise, _plan(exercise, source, cases)).by_case(len(cases))
+
+
+def finding(
+    judge, exercise: Exercise, source: str, cases: list[LargeDrawn], plans: dict, programs: dict[str, str]
+) -> Finding | None:
+    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell.
+
+    plans: by case, the report of its plan, or how its process ended. programs: by digest, those that a plan may name.
+    """
     for i, plan in plans.items():
         if isinstance(plan, Report) and plan.error and _blames(plan.error):
             return _about(exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
-    programs = {k: v for plan in plans.values() if isinstance(plan, Report) for k, v in plan.programs.items()}
+    if not traces:
+        return None
     return _run(judge, exercise, source, [cases[i] for i in traces], list(traces.values()), programs)
 
 
@@ -133,14 +140,7 @@ def _picked(output, pick: int | None) -> torch.Tensor:
     return output if pick is None else output[pick]
 
 
-def _plan(exercise: Exercise, source: str, cases: list[_Drawn]) -> PlanRequest | JaxPlanRequest:
-    if exercise.kind == "jax":
-        return JaxPlanRequest(source, exercise.entry, tuple(JaxCase(drawn.described()) for drawn in cases))
-    planned = (PlanCase(drawn.described(), pick=drawn.case.pick) for drawn in cases)
-    return PlanRequest((source,), exercise.entry, tuple(planned))
-
-
-def _run(judge, exercise: Exercise, source: str, cases: list[_Drawn], traces: list[dict], programs) -> Finding | None:
+def _run(judge, exercise: Exercise, source: str, cases: list, traces: list[dict], programs) -> Finding | None:
     packer, asked = Packer(), []
     dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
     for drawn, trace, dtype in zip(cases, traces, dtypes):
@@ -160,7 +160,7 @@ def _run(judge, exercise: Exercise, source: str, cases: list[_Drawn], traces: li
     return None
 
 
-def _judged(exercise: Exercise, drawn: _Drawn, asked: LargeCase, dtype, value, output: bytes) -> Finding | None:
+def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, dtype, value, output: bytes) -> Finding | None:
     if not isinstance(value, dict) or type(value.get("stored")) is not int or type(value.get("found")) is not int:
         return None
     elements, columns = drawn.size
@@ -197,5 +197,5 @@ def _blames(error: Trouble) -> bool:
     return error.kind in ON_THE_HOST and not re.search(r"memory|allocate", error.message)
 
 
-def _about(exercise: Exercise, drawn: _Drawn, **seen) -> Finding | None:
+def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:
     return diagnose(Observation(exercise, drawn.case, drawn.arguments, "interpreter", **seen))

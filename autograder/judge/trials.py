@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 
 import torch
@@ -35,6 +36,12 @@ class Drawn:
     @property
     def tensors(self) -> list[Strided]:
         return [a for a in self.arguments if isinstance(a, Strided)]
+
+    @functools.cached_property
+    def largest(self) -> float:
+        """The largest finite number of the tensors, without its sign."""
+        numbers = [a.values for a in self.tensors if a.values.is_floating_point() and a.values.numel()]
+        return max((float(x.nan_to_num(0.0, 0.0, 0.0).abs().max()) for x in numbers), default=0.0)
 
     def described(self) -> tuple[Decoy | Scalar, ...]:
         """The arguments without their values: what the planning process gets to know."""
@@ -228,12 +235,9 @@ class Trials:
         dtype = self._output_dtype(drawn)
         expected = drawn.expected.double()
         got = read_result(slot, output, dtype, expected.shape)
-        numbers = [a.values for a in drawn.tensors if a.values.is_floating_point()]
-        finite = [values[torch.isfinite(values)].abs() for values in numbers]
-        largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
         sums = self.exercise.sums(*_values(drawn.arguments)) if self.exercise.sums else None
-        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest).of_sums(sums), flat)
+        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(drawn.largest).of_sums(sums), flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""

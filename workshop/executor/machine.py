@@ -43,6 +43,7 @@ from .values import (
     now,
     of,
     plain,
+    quotient,
     whole,
     without_doubt,
 )  # fmt: skip
@@ -123,7 +124,7 @@ class Machine:
         rest, ids = self.memory.programs[batch.long()], []
         for size in self.grid:
             ids.append((rest % size).to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32))
-            rest = torch.div(rest, size, rounding_mode="floor")
+            rest = quotient(rest, size)
         self.ids = tuple(ids)
         self.env, self.outside = {}, None
         return self.function(self.program.kernel, arguments, None)
@@ -632,7 +633,7 @@ class Machine:
         granule = GRANULE // access.dtype.itemsize
         wide = self._view_access("store", descriptor, on, indices=indices, granule=granule)
         number = self.whole(value).reshape(-1, *access.shape)
-        self._stored(wide, torch.where(access.mask, number, torch.zeros((), dtype=number.dtype)))
+        self._stored(wide, torch.where(plain(access.mask), number, torch.zeros((), dtype=number.dtype)))
 
     def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
         self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))

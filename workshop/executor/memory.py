@@ -14,13 +14,14 @@ import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Box, Lanes, Region, Spans, outside, runs
-from .values import Affine, Rect, TooLarge, of, plain, row_major
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, outside, runs
+from .values import Affine, Rect, TooLarge, of, plain, quotient, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
+FEW_BOXES = 8
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -56,6 +57,7 @@ class Memory:
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
+        self.in_pages = False  # tensors are Vast: neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks and watch.races
         self.clock = 0
@@ -67,7 +69,7 @@ class Memory:
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
         if isinstance(tensor, Vast):
-            storage = self.storages.setdefault(-id(tensor.memory), tensor.memory)
+            storage, self.in_pages = self.storages.setdefault(-id(tensor.memory), tensor.memory), True
         else:
             start = tensor.untyped_storage().data_ptr()
             if start not in self.storages or not start:
@@ -137,6 +139,8 @@ class Memory:
 
     def _boxes(self, access: Access) -> list[Region] | None:
         """The access as boxes; None if it is none, or if lanes one by one are faster."""
+        if self.in_pages and not self.only_addresses:
+            return None
         size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
         steps = access.address.broadcast(shape).parts
         if any(step % size or step < 0 for step in steps):
@@ -152,6 +156,8 @@ class Memory:
             live, base, limits = live[some], base[some], limits[some]
         found = []
         for begin, end in runs(live, base, limits) if live.numel() else ():
+            if self.only_addresses and len(found) == FEW_BOXES:
+                return self._blocks(access, live, base, limits, steps)
             box = self._box(access, live[begin:end], base[begin:end], tuple(limits[begin].tolist()), steps)
             if box is None or access.kind != "load" and not box.distinct:
                 return None
@@ -161,13 +167,30 @@ class Memory:
         few = len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found)
         return None if few else found
 
+    def _blocks(self, access: Access, live, base, limits, steps) -> list[Region] | None:
+        """Blocks that are no rows of boxes, where only addresses are wanted; None if lanes one by one may say more."""
+        size, argument = access.dtype.itemsize, self._argument(int(base[0]))
+        keys = (limits * torch.tensor(row_major([n + 1 for n in access.shape]))).sum(dim=1)
+        found, bad = [], []
+        for key in keys.unique():
+            of_it = (keys == key).nonzero().reshape(-1)
+            counts, starts = tuple(limits[of_it[0]].tolist()), base[of_it]
+            apart = argument and outside(argument, starts - argument.address, counts, steps, size)
+            if apart is None:
+                return None
+            bad += of_it[apart.nonzero()[:1, 0]].tolist()
+            start = quotient(starts - argument.address + argument.offset, size)
+            found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
+        if bad:
+            self._lanes(access, live[[min(bad)]])  # says which lane it is, and raises Fault
+            return None
+        return found
+
     def _box(self, access: Access, live, base, counts, steps) -> Box | None:
         """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
         size = access.dtype.itemsize
         step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
         if step % size or step < 0 or argument is None:
-            return None
-        if not argument.storage.in_rows and not self.only_addresses:
             return None
         bad = outside(argument, base - argument.address, counts, steps, size)
         if bad is None:
@@ -198,7 +221,7 @@ class Memory:
             address = address[flat]
         if not flat.numel():
             return []
-        row = torch.div(flat, access.size, rounding_mode="floor")
+        row = quotient(flat, access.size)
         lane, programs = flat - row * access.size, live[row]
         window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         low, high = int(window.min()), int(window.max())
@@ -211,7 +234,7 @@ class Memory:
             good = self._inside(argument, offset, size)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
-            at = argument.storage.place(torch.div(offset + argument.offset, size, rounding_mode="floor"))
+            at = argument.storage.place(quotient(offset + argument.offset, size))
             found.append(Lanes(access, argument, who, which, at))
         return found
 
@@ -219,7 +242,7 @@ class Memory:
         if argument is None:
             return torch.zeros(offset.shape, dtype=torch.bool)
         good = (offset + argument.offset) % size == 0
-        first = torch.div(offset, argument.itemsize, rounding_mode="floor")
+        first = quotient(offset, argument.itemsize)
         good &= argument.inside(first)
         if size > argument.itemsize:
             good &= argument.inside(first + size // argument.itemsize - 1)
@@ -488,7 +511,7 @@ def _once(region: Region) -> Region:
         region = region.one_by_one()
     units = region.storage.units
     keys = (region.programs * units + region.at).unique()
-    programs = torch.div(keys, units, rounding_mode="floor")
+    programs = quotient(keys, units)
     return Lanes(region.access, region.argument, programs, programs, keys - programs * units)
 
 

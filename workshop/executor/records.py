@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from .values import quotient
+
 WINDOW = 44  # bits of address space for each tensor, half of it before the tensor
 NOBODY, SEVERAL = -1, -2  # who wrote or read an element, where it is not one program
 
@@ -124,7 +126,6 @@ class Storage:
 
     ARRAYS = {"writer": (torch.int32, NOBODY), "reader": (torch.int32, NOBODY), "mark": (torch.int64, 0),
               "read_at": (torch.int64, 0), "reads": (torch.int32, 0), "writes": (torch.int32, 0)}  # fmt: skip
-    in_rows = True  # neighbours are neighbours in memory
 
     def __init__(self, tensor: torch.Tensor):
         self.memory = tensor.untyped_storage()
@@ -188,7 +189,7 @@ class Argument:
         """Which elements (distances from the first one) belong to the tensor."""
         good = (elements >= 0) & (elements < self.extent)
         for stride, size in self.levels:
-            row = torch.div(elements, stride, rounding_mode="floor")
+            row = quotient(elements, stride)
             good &= row < size
             elements = elements - row * stride
         return good & (elements < self.solid) if self.levels else good

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from .program import Location
 from .records import Argument, Storage
-from .values import Affine, Rect, column, lattice, row_major
+from .values import Affine, Rect, column, lattice, quotient, row_major
 
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
@@ -20,11 +21,9 @@ def covered(spans: list[Spans], begin: int, end: int) -> int:
     """How many of the elements from `begin` to `end` lie in at least one span."""
     if not spans:
         return 0
-    ordered = torch.cat(spans).clamp(begin, end)
-    ordered = ordered[ordered[:, 0].argsort()]
-    reach = torch.cummax(ordered[:, 1], dim=0).values
-    before = torch.cat([torch.tensor([begin]), reach[:-1]])
-    return int((reach - torch.maximum(ordered[:, 0], before)).clamp(min=0).sum())
+    starts, ends = map(np.sort, torch.cat(spans).clamp(begin, end).T.numpy())
+    gaps = np.maximum(starts[1:] - ends[:-1], 0)  # each has ended that began before a gap
+    return int(ends[-1] - starts[0] - gaps.sum())
 
 
 @dataclass(frozen=True)
@@ -173,9 +172,23 @@ class Box(Region):
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
-        length = self.counts[-1] if self.counts and self.steps[-1] == 1 else 1
-        begin = (self if length == 1 else self.part(self.count, (*self.counts[:-1], 1))).at.reshape(-1)
-        return torch.stack((begin, begin + length), dim=1)
+        return _spans(torch.tensor([self.start]), self.steps, self.shape)
+
+
+@dataclass(eq=False)
+class Blocks(Region):
+    """As a Box, of programs whose blocks begin anywhere: `starts`, (programs,). They are only counted."""
+
+    counts: tuple[int, ...]
+    starts: torch.Tensor
+    steps: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.starts), *self.counts
+
+    def spans(self) -> Spans:
+        return _spans(self.starts, self.steps, self.counts)
 
 
 @dataclass(eq=False)
@@ -216,6 +229,14 @@ class Lanes(Region):
         return torch.stack((at, at + 1), dim=1)
 
 
+def _spans(starts: torch.Tensor, steps, counts) -> Spans:
+    """Those of a lattice of elements from each of `starts`."""
+    along = steps.index(1) if 1 in steps else None  # neighbours
+    length = 1 if along is None else counts[along]
+    begin = lattice(starts, steps, [1 if axis == along else n for axis, n in enumerate(counts)]).reshape(-1)
+    return torch.stack((begin, begin + length), dim=1)
+
+
 def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int) -> torch.Tensor | None:
     """Which programs reach outside, whose blocks begin `offsets` bytes after the tensor; None if that is too much."""
     reach = [(count - 1) * step for count, step in zip(counts, steps)]
@@ -223,13 +244,13 @@ def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int)
     bad |= (offsets + argument.offset) % size != 0
     if not argument.has_gaps:
         return bad
-    first = torch.div(offsets, size, rounding_mode="floor")
+    first = quotient(offsets, size)
     if argument.itemsize != size:
         return None
     lanes = counts[-1] if counts else 1
     if sum(reach) == (lanes - 1) * size:  # neighbours: outside, or in two rows, if the last one is
         last = first + lanes - 1
-        rows = [torch.div(each, argument.levels[0][0], rounding_mode="floor") for each in (first, last)]
+        rows = [quotient(each, argument.levels[0][0]) for each in (first, last)]
         if len(argument.levels) == 1:
             return bad | ~argument.inside(first) | ~argument.inside(last) | (rows[0] != rows[1])
     if offsets.numel() * math.prod(counts) > MOST_LANES:

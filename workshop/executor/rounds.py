@@ -44,8 +44,8 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
         return of(new, programs)
 
     def grown(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        if new.ndim == 1 and new.dtype in (torch.int32, torch.int64):
-            return of(new, programs) + of(new - old, programs) * rounds.to(new.dtype)
+        if new.ndim == 1 and new.dtype in (torch.int32, torch.int64) and (by := new - old).any():
+            return of(new, programs) + of(by, programs) * rounds.to(new.dtype)
         return of(_alike(old, new), programs)
 
     try:

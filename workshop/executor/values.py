@@ -41,6 +41,11 @@ def lattice(base: torch.Tensor, steps, counts) -> torch.Tensor:
     return found
 
 
+def quotient(x: torch.Tensor, by: int) -> torch.Tensor:
+    """x // by, rounded down. Sizes of blocks and elements are powers of two: a shift takes a fifth of the time."""
+    return torch.div(x, by, rounding_mode="floor") if by & (by - 1) else x >> by.bit_length() - 1
+
+
 def row_major(shape) -> tuple[int, ...]:
     """The steps that number the elements of a block."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -123,7 +128,7 @@ class Affine(Symbolic):
         if len(varies) != 1 or self.parts[varies[0]] < 0:
             return None
         step, size = self.parts[varies[0]], self.shape[varies[0]]
-        count = torch.div(bound.reshape(-1).long() - self.base + step - 1, step, rounding_mode="floor").clamp_(0, size)
+        count = quotient(bound.reshape(-1).long() - self.base + step - 1, step).clamp(0, size)
         return Rect(tuple(count if axis == varies[0] else None for axis in range(len(self.shape))), self.shape)
 
 
@@ -221,18 +226,23 @@ class View(Kept):
 
         rows: (programs, rows), the places along the first axis. granule: the last axis ends at a multiple of it.
         """
-        axes, mask = len(self.block), None
-        address = column(self.base, axes)
-        for axis, (size, stride, offset) in enumerate(zip(self.sizes, self.strides, self.offsets)):
-            place = column(offset.long(), axes) + along(axis, self.block[axis], axes)
+        axes, steps = len(self.block), [stride.long() * itemsize for stride in self.strides]
+        offsets, ends = ([each.long() for each in part] for part in (self.offsets, self.sizes))
+        ends[-1] = quotient(ends[-1] + granule - 1, granule) * granule
+        if rows is None and all(len(each) == 1 for each in steps) and all((offsets[i] >= 0).all() for i in checked):
+            base = self.base + sum(offset * step for offset, step in zip(offsets, steps))
+            about = enumerate(zip(ends, offsets, self.block))
+            parts = tuple((end - at).clamp(0, n) if axis in checked else None for axis, (end, at, n) in about)
+            mask = Rect(parts, self.block) if len(checked) else None
+            return Affine(base, tuple(map(int, steps)), self.block, torch.int64), mask
+        mask, address = None, column(self.base, axes)
+        for axis, (end, step, offset) in enumerate(zip(ends, steps, offsets)):
+            place = column(offset, axes) + along(axis, self.block[axis], axes)
             if rows is not None and axis == 0:
                 place = rows.long().unsqueeze(-1)
-            address = address + place * column(stride.long(), axes) * itemsize
+            address = address + place * column(step, axes)
             if axis in checked:
-                end = column(size.long(), axes)
-                if axis == axes - 1:
-                    end = torch.div(end + granule - 1, granule, rounding_mode="floor") * granule
-                inside = (place >= 0) & (place < end)
+                inside = (place >= 0) & (place < column(end, axes))
                 mask = inside if mask is None else mask & inside
         return address, mask
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from .records import NOBODY, Storage
 
-PAGE = 10  # bits of a page's elements
+PAGE = 12  # bits of a page's elements
 
 
 class Vast:
@@ -45,8 +46,6 @@ class Pages(Storage):
 
     Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
     """
-
-    in_rows = False
 
     def __init__(self, extent: int, dtype: torch.dtype, content: Callable | None):
         self.unit, self.content = dtype.itemsize, content
@@ -99,5 +98,6 @@ class Pages(Storage):
     def found(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """What was written: elements, as distances from the first, ascending, their values, and who wrote them."""
         place = (self.writer != NOBODY).nonzero().reshape(-1)
-        at, order = self.origin(place).sort()
-        return at, self.pool[place[order]], self.writer[place[order]]
+        at = self.origin(place)
+        order = torch.from_numpy(np.argsort(at.numpy()))
+        return at[order], self.pool[place[order]], self.writer[place[order]]

@@ -29,7 +29,7 @@ from .programs import Known
 from .trace import Launch, NotReplayable, Replay
 
 MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
-WORK = 1 << 20  # elements that the chosen programs may read and write, about
+WORK = 1 << 19  # elements that the chosen programs may read and write, about
 FEW = 6  # programs that are chosen by chance, beside the first, the last and those at the crossings
 CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
 
