@@ -1,8 +1,9 @@
-"""GB/s of the gradients of lesson 8, beside torch, torch.compile and Liger, over the number of columns.
+"""GB/s of the gradients of lessons 8 and 10, beside torch, torch.compile and Liger, over the number of columns.
 
     python benchmarks/backward.py softmax --dtype float16
     python benchmarks/backward.py cross_entropy --dtype bfloat16 --drawn 20 --seed 1
     python benchmarks/backward.py weight
+    python benchmarks/backward.py rms_norm --dtype bfloat16
 
 "copy" is a kernel with the same mix: it reads and writes as many bytes as the gradient must. Every repeat has fresh
 inputs, and every timed output is checked against float64. With --drawn, the widths are drawn log-uniformly, beside
@@ -12,20 +13,30 @@ some that people use; table and plot show the worst first.
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
 from answers import load
 from drawn import drawn_columns, scatter, summary, worst_first
 from kernels import backward as kernels
-from peers import cross_entropy_peers, gradient_of, softmax_backward_peers, weight_grad_peers
+from peers import (
+    EPS,
+    cross_entropy_peers,
+    gradient_of,
+    rms_norm,
+    rms_norm_peers,
+    softmax_backward_peers,
+    through,
+    weight_grad_peers,
+)
 from timing import Clock, Contest, about, compare_with, need_gpu, results, save, short, whole_error, write
 
 from workshop.backend import torch_device
 from workshop.results import RECORDED
 
 BOUNDS = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 1e-2}  # of the whole tensor; gradients may be denormal numbers
-LESSON, OURS = "lesson 8", "whole words"
+LESSON, OURS, SHIPPED = "lesson 8", "whole words", "lesson 10"
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,7 @@ class Gradient:
     """What is measured. mix: matrices that are read and written. traffic: bytes of a call, at least.
 
     inputs(rows, columns, dtype) -> a tuple. expected(*inputs) -> the result in float64. peers(shapes) and `mine` are
-    functions of the inputs.
+    functions of the inputs. ours: the line that drawn widths are sorted by.
     """
 
     title: str
@@ -45,6 +56,7 @@ class Gradient:
     expected: Callable
     peers: Callable
     mine: Callable
+    ours: str = OURS
 
 
 def normal(rows: int, columns: int, dtype: torch.dtype) -> torch.Tensor:
@@ -82,6 +94,14 @@ def weight_inputs(rows: int, columns: int, dtype: torch.dtype) -> tuple:
 
 def weight_expected(x: torch.Tensor, dy: torch.Tensor, rstd: torch.Tensor) -> torch.Tensor:
     return (x.double() * dy * rstd[:, None]).sum(0)
+
+
+def norm_inputs(rows: int, columns: int, dtype: torch.dtype) -> tuple:
+    return normal(rows, columns, dtype), 1 + 0.1 * normal(1, columns, dtype)[0], normal(rows, columns, dtype)
+
+
+def norm_expected(x: torch.Tensor, weight: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
+    return through(rms_norm)(x.double(), weight.double(), dy.double())
 
 
 GRADIENTS = {
@@ -123,6 +143,18 @@ GRADIENTS = {
             LESSON: load("rms_norm_weight_grad").rms_norm_weight_grad,
             OURS: kernels.rms_norm_weight_grad,
         },
+    ),
+    "rms_norm": Gradient(
+        title="RMS norm, forward and backward",
+        mix=(3, 2),
+        traffic=1 << 30,
+        columns=(768, 1024, 2048, 4096, 5120, 8192, 14336, 32768),
+        drawn=(200, 32_768),
+        inputs=norm_inputs,
+        expected=norm_expected,
+        peers=rms_norm_peers,
+        mine=lambda: {SHIPPED: through(partial(load("rms_norm").rms_norm, eps=EPS))},
+        ours=SHIPPED,
     ),
 }
 
@@ -166,8 +198,8 @@ def main(arguments: list[str] | None = None) -> None:
     if chosen.against:
         print(compare_with(chosen.against / f"{short(facts['gpu'])}_{name}.csv", found))
     if chosen.drawn:
-        save(worst_first(found, OURS), entries, name, chosen.out, scatter(found, OURS))
-        print(summary(found, OURS), flush=True)
+        save(worst_first(found, gradient.ours), entries, name, chosen.out, scatter(found, gradient.ours))
+        print(summary(found, gradient.ours), flush=True)
     else:
         write(found, entries, name, chosen.out)
 

@@ -6,6 +6,8 @@ import torch
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+EPS = 1e-5  # of an RMS norm
+
 
 def rowwise(x: torch.Tensor) -> torch.Tensor:
     return torch.softmax(x, dim=1)
@@ -113,3 +115,36 @@ def weight_grad_peers(compiled_shapes: int) -> dict[str, Callable]:
         return (dy.float() * x.float() * rstd[:, None]).sum(0)
 
     return {"torch": by_hand, "torch.compile": torch.compile(by_hand, dynamic=False)}
+
+
+def through(norm: Callable) -> Callable:
+    """Forward and backward of a norm of x and weight, as a function of them and of dy. Returns dx."""
+
+    def both(x, weight, dy):
+        x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+        return torch.autograd.grad(norm(x, weight), (x, weight), dy)[0]
+
+    return both
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return functional.rms_norm(x, weight.shape, weight, EPS)
+
+
+def rms_norm_peers(compiled_shapes: int) -> dict[str, Callable]:
+    """name -> forward and backward of an RMS norm, as functions of x, weight and dy that return dx."""
+    torch._dynamo.config.recompile_limit = 4 * compiled_shapes
+    found = {"torch": through(rms_norm), "torch.compile": through(torch.compile(rms_norm, dynamic=False))}
+    try:
+        from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+
+        found["Liger"] = through(lambda x, weight: LigerRMSNormFunction.apply(x, weight, EPS, 0.0, "llama", False))
+    except ImportError:
+        pass
+    try:
+        from quack.rmsnorm import rmsnorm
+
+        found["QuACK"] = through(lambda x, weight: rmsnorm(x, weight, eps=EPS))
+    except Exception as error:  # its compiler may be there and not fit the driver
+        print("QuACK is left out:", type(error).__name__, str(error)[:200])
+    return found

@@ -61,6 +61,8 @@ SYLLABUS = {
         Lesson("swizzle", "09_matmul", 2),
         Lesson("linear_gelu", "09_matmul", 3),
         Lesson("skinny_matmul", "09_matmul", 3, stretch=True),
+        Lesson("rms_norm", "10_ship_it", 5),
+        Lesson("rms_norm_op", "10_ship_it", 3),
     )
 }
 
