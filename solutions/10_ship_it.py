@@ -16,17 +16,17 @@ here("10_ship_it")
 # %% answer="rms_norm"
 ### BEGIN SOLUTION
 CONFIGS = [
-    triton.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((1024, 4), (256, 1), (4096, 8), (16384, 16))
+    triton.Config({"BLOCK": block}, num_warps=warps) for block, warps in ((1024, 4), (4096, 8), (16384, 16))
 ]
 
 
-@triton.autotune(CONFIGS, key=["BUCKET"])
+@triton.autotune(CONFIGS, key=["bucket"])
 @triton.jit
-def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, x_stride, n, eps, BUCKET: tl.constexpr, BLOCK: tl.constexpr):
+def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, x_stride, n, eps, bucket, BLOCK: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     x_row, y_row = x_ptr + row * x_stride, y_ptr + row * n
     columns = tl.arange(0, BLOCK)
-    if BLOCK >= BUCKET:  # the row is one block: x is read once
+    if n <= BLOCK:  # the row is one block: x is read once
         x = tl.load(x_row + columns, mask=columns < n, other=0.0).to(tl.float32)
         weight = tl.load(weight_ptr + columns, mask=columns < n, other=0.0).to(tl.float32)
         rstd = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
@@ -45,18 +45,17 @@ def rms_norm_kernel(x_ptr, weight_ptr, y_ptr, x_stride, n, eps, BUCKET: tl.const
             tl.store(y_row + at, x * rstd * weight, mask=at < n)
 
 
-@triton.autotune(CONFIGS, key=["BUCKET"])
+@triton.autotune(CONFIGS, key=["bucket"])
 @triton.jit
 def rms_norm_backward_kernel(
-    x_ptr, weight_ptr, dy_ptr, dx_ptr, parts_ptr, x_stride, dy_stride, m, n, eps, part_rows,
-    BUCKET: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
+    x_ptr, weight_ptr, dy_ptr, dx_ptr, parts_ptr, x_stride, dy_stride, m, n, eps, part_rows, bucket, BLOCK: tl.constexpr
+):
     part = tl.program_id(0).to(tl.int64)
     parts = parts_ptr + part * n
     columns = tl.arange(0, BLOCK)
     first = part * part_rows
     end = tl.minimum(first + part_rows, m)
-    if BLOCK >= BUCKET:
+    if n <= BLOCK:
         mask = columns < n
         weight = tl.load(weight_ptr + columns, mask=mask, other=0.0).to(tl.float32)
         sums = tl.zeros((BLOCK,), tl.float32)
@@ -106,7 +105,7 @@ def normalized(x, weight, eps):
     m, n = x.shape
     y = torch.empty((m, n), dtype=x.dtype, device=x.device)
     if m:
-        rms_norm_kernel[(m,)](x, weight, y, x.stride(0), n, eps, BUCKET=triton.next_power_of_2(n))
+        rms_norm_kernel[(m,)](x, weight, y, x.stride(0), n, eps, triton.next_power_of_2(n))
     return y
 
 
@@ -120,7 +119,7 @@ def gradients(x, weight, dy, eps):
     parts = triton.cdiv(m, part_rows)
     sums = torch.empty((parts, n), dtype=torch.float32, device=x.device)
     rms_norm_backward_kernel[(parts,)](
-        x, weight, dy, dx, sums, x.stride(0), dy.stride(0), m, n, eps, part_rows, BUCKET=triton.next_power_of_2(n)
+        x, weight, dy, dx, sums, x.stride(0), dy.stride(0), m, n, eps, part_rows, triton.next_power_of_2(n)
     )
     add_parts_kernel[(triton.cdiv(n, 32),)](sums, dw, parts, n, ROWS=32, COLUMNS=32)
     return dx, dw

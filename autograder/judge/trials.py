@@ -71,7 +71,7 @@ class Trials:
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
         generator = torch.Generator().manual_seed(seed)
-        arguments = tuple(Strided(a.values) if isinstance(a, Cotangent) else a for a in case.make(generator))
+        arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in case.make(generator))
         values = _values(arguments)
         rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
         expected = _expected(self.exercise, case, values)
@@ -231,7 +231,8 @@ class Trials:
         finite = [values[torch.isfinite(values)].abs() for values in numbers]
         largest = max((float(values.max()) for values in finite if values.numel()), default=0.0)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
-        sums = self.exercise.sums(*_values(drawn.arguments)) if self.exercise.sums else None
+        of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
+        sums = self.exercise.sums(*_values(drawn.arguments), **of) if self.exercise.sums else None
         return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(largest).of_sums(sums), flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
