@@ -246,8 +246,8 @@ def _norm(name: str, signature: str, **more) -> Exercise:
 EXERCISES = (
     _norm(
         "rms_norm",
-        "rms_norm(x, weight, eps) -> x / sqrt(mean of x² in the row + eps) * weight, contiguous, differentiable in x and "
-        "weight, for a matrix with any row stride",
+        "rms_norm(x, weight, eps) -> x / sqrt(mean of x² in the row + eps) * weight, contiguous, differentiable in x "
+        "and weight, for a matrix with any row stride",
     ),
     _norm(
         "rms_norm_op",

@@ -71,7 +71,8 @@ class Trials:
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
         generator = torch.Generator().manual_seed(seed)
-        arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in case.make(generator))
+        made = case.make(generator)
+        arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
         rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
         expected = _expected(self.exercise, case, values)

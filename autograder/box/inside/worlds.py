@@ -72,6 +72,10 @@ class World(contextlib.ExitStack):
         """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
         return _switch("1") if self.shown.interpret else contextlib.nullcontext()
 
+    def inside(self) -> contextlib.AbstractContextManager:
+        """Around the function of a registered operator, which torch calls outside of all modes."""
+        return self._mode or contextlib.nullcontext()
+
     def placed(self, tensor: torch.Tensor) -> torch.Tensor:
         """An argument of the host function: the tensor, on this world's device."""
         return _marked(tensor, self.is_card)
