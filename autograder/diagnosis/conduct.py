@@ -347,7 +347,7 @@ def changing_bits(o: Observation) -> Finding | None:
 def reads_too_often(o: Observation) -> Finding | None:
     """The numbers are right, but the kernels read an input again and again."""
     limit, c = o.exercise.reads_per_element, o.comparison
-    limit = limit and limit * (1 if o.case.gradient is None else 2)
+    limit = limit and limit * (1 if o.case.gradient is None else 3)
     if limit is None or c is None or not c.right or Tag.SHORT in o.case.about:  # there one load more is a whole pass
         return None
     tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]

@@ -135,7 +135,6 @@ MISTAKES = (
         lambda x, w, eps: x * ((x * x).sum(1, keepdim=True) + eps).rsqrt() * w,
         "The squares were added, and not divided by their number.",
         "Divide the sum of the squares by n.",
-        "not-normalised",
     ),
     *_forward(
         lambda x, w, eps: x * (_mean(x * x) + eps).rsqrt(),

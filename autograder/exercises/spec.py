@@ -137,7 +137,7 @@ class Exercise:
 
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
     judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program. For a gradient,
-    forward and backward may each read as often.
+    the forward pass and the gradients of two arguments may each read as often.
 
     writes_once: the kernels may write no more than the output: nothing in between goes through memory.
 

@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .learner import NotAnOperator, line_of
 
 SCHEMA = "test_schema", "test_faketensor"
-TESTS = *SCHEMA, "test_autograd_registration", "test_aot_dispatch_dynamic"
+GRADIENT = "test_autograd_registration", "test_aot_dispatch_dynamic"
 BACKEND = "aot_eager"  # torch.compile up to the graphs of forward and backward, without a compiler of kernels
 
 
@@ -52,7 +52,7 @@ def check(function, arguments: list) -> None:
     with _Called() as backward, _named("gradient"):
         incoming = torch.ones_like(result)
         gradients = torch.autograd.grad(result, inputs, incoming)
-    for called, tests in ((forward, TESTS), (backward, SCHEMA)):
+    for called, tests in ((forward, SCHEMA), (backward, SCHEMA), (forward, GRADIENT)):
         for operator, args, kwargs in called.operators:
             for test in tests:
                 with _named(test, operator.name()):

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 
 import torch
+from torch._library.triton import set_wrap_triton_enabled
 
 from ..wire import Report
 from ..wire.requests import Decoy, PlanCase, Scalar
@@ -128,7 +129,7 @@ class _Function:
         inputs = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
         recorder, result = self._recorder(inputs, case), None
         try:
-            with recorder, self.world.calls():
+            with recorder, self.world.calls(), set_wrap_triton_enabled(False):
                 launches.recorder = recorder
                 result = _asked_for(case, self.function, arguments)
                 launches.recorder = None
