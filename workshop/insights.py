@@ -43,5 +43,7 @@ INSIGHTS = {
     "matmul": "One kernel for all four layouts. The sums are float32, whatever the matrices are.",
     "swizzle": "The same tiles in another order, and programs that run together share what they load.",
     "linear_gelu": "The epilogue works on registers: bias and activation cost no byte of their own but the bias.",
+    "rms_norm": "Forward, backward, strides, tails and a tuned launch, and nobody gave you a line of it.",
+    "rms_norm_op": "An operator says what it takes, gives and writes. That is all that a compiler wants to know.",
     "skinny_matmul": "Where tiles are few, parts of the sum become programs. A fixed order of addition keeps the bits.",
 }

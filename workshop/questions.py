@@ -194,6 +194,26 @@ QUESTIONS: dict[str, Question | Estimate] = {
         },
         right="in the last bits",
     ),
+    "bytes of a norm": Question(
+        "Forward and backward of an RMS norm, float32, rows of one block: how many bytes for each element, at least?",
+        {
+            "16": "One read and one write in each direction. But the backward pass reads two matrices, x and dy.",
+            "20": "Forward reads x and writes y, backward reads x and dy and writes dx: five times 4 bytes. The weight "
+            "and its gradient are single rows.",
+            "24": "r is one number for each row, not a matrix, and it can be computed again.",
+        },
+        right="20",
+    ),
+    "a fake tensor": Question(
+        "torch.compile calls your triton_op with tensors that have no numbers. It says `if x.max() > 100: …`. What "
+        "happens?",
+        {
+            "the branch is not taken": "Nobody knows whether it is: there is no number to compare.",
+            "both branches become part of the graph": "Python runs one of them, and it must know which.",
+            "no graph can be made": "Python needs a number, and there is none. Let the kernel decide, with tl.where.",
+        },
+        right="no graph can be made",
+    ),
     "intensity of a tile": Question(
         "BLOCK_M and BLOCK_N grow from 64 to 128, in bfloat16. How many operations does a program do for each byte?",
         {

@@ -37,7 +37,8 @@ TOLD = {
         "torch.library.opcheck: on tensors without numbers the operator gives something else than on real ones.",
         "torch.compile asks for shapes, strides and dtypes before anything runs. For a triton_op the function itself "
         "answers, for a custom_op the one given to register_fake.",
-        "return a tensor of the same shape, strides and dtype in both. In a triton_op, launch wrap_triton(kernel)[grid](…).",
+        "return a tensor of the same shape, strides and dtype in both. In a triton_op, launch "
+        "wrap_triton(kernel)[grid](…).",
     ),
     "test_autograd_registration": (
         "not-registered",

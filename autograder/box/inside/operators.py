@@ -16,6 +16,7 @@ with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):  # the
     import torch._dynamo
     import torch._functorch.aot_autograd
     import torch.testing._internal.optests
+from torch._library.triton import set_wrap_triton_enabled
 from torch.library import opcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -45,11 +46,11 @@ def check(function, arguments: list) -> None:
     for each in inputs:
         torch.empty(0, dtype=each.dtype).set_(each.untyped_storage()).normal_()  # a decoy is not filled to its end
         each.requires_grad_()
-    with _Called() as forward:
+    with _Called() as forward, set_wrap_triton_enabled(False):
         result = function(*arguments)
     if not forward.operators:
         raise NotAnOperator("registered")
-    with _Called() as backward, _named("gradient"):
+    with _Called() as backward, set_wrap_triton_enabled(False), _named("gradient"):
         incoming = torch.ones_like(result)
         gradients = torch.autograd.grad(result, inputs, incoming)
     for called, tests in ((forward, SCHEMA), (backward, SCHEMA), (forward, GRADIENT)):
