@@ -205,8 +205,11 @@ def of_torch(x, weight, eps):
     return torch.nn.functional.rms_norm(x, weight.shape, weight, eps)
 
 
-for what, mine, expected in zip(("y", "dx", "dw"), with_gradients(rms_norm), with_gradients(of_torch)):
-    print(f"{what:3} largest difference {(mine - expected).abs().max().item():.1e}")
+try:
+    for what, mine, expected in zip(("y", "dx", "dw"), with_gradients(rms_norm), with_gradients(of_torch)):
+        print(f"{what:3} largest difference {(mine - expected).abs().max().item():.1e}")
+except (TypeError, RuntimeError) as error:  # as long as something is missing
+    print("not yet:", error)
 
 # %% [markdown] hints="rms_norm"
 
@@ -313,7 +316,7 @@ try:
     compiled = torch.compile(rms_norm_op, fullgraph=True, backend="aot_eager")
     print("torch.compile: largest difference", (compiled(*given) - of_torch(*given)).abs().max().item())
 except Exception as error:  # as long as something is missing
-    print(type(error).__name__, str(error)[:500])
+    print("not yet:", type(error).__name__, str(error)[:500])
 
 # %% [markdown]
 # The backend `aot_eager` makes the graphs of both passes, and runs them without a compiler of its own: so this works without a GPU.
@@ -327,14 +330,15 @@ check("rms_norm_op")
 # %% [markdown]
 # ## Measure
 #
-# First the bytes. In each direction the matrices are read and written once, if a row is one block:
+# First the bytes that the kernels ask for. The weight is asked for by every row, but only the first one waits for memory. With as
+# few rows as here, the partial sums of dw are as large as x; with many rows they are a small part:
 
 # %%
-if device().interpreting:
+if device().interpreting and rms_norm(x, weight, 1e-5) is not None:
     moved = count_bytes(rms_norm, x.detach(), weight.detach(), 1e-5).per_element(x.numel())
-    print(f"forward            {moved:.3g} bytes per element; one read and one write are 8")
-    moved = count_bytes(lambda: with_gradients(rms_norm)).per_element(x.numel())
-    print(f"forward, backward  {moved:.3g} bytes per element; x, dy, y and dx, with x read twice, are 20")
+    print(f"forward            {moved:.3g} bytes per element; x and y are 8, and the weight, out of a cache, is 4")
+    moved = count_bytes(with_gradients, rms_norm).per_element(x.numel())
+    print(f"forward, backward  {moved:.3g} bytes per element; x, y, x, dy and dx are 20")
 
 # %% [markdown]
 # Then the time. This plot is yours to make: `triton.testing.perf_report` is Triton's own way, which you will find in other
