@@ -248,8 +248,16 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
     if found.is_definition or isinstance(node, ast.Assign) or (isinstance(node, ast.AnnAssign) and node.value):
         found.binds = stored
     elif not isinstance(node, ast.Delete):
-        found.rebinds = stored | set(_completed(node))
+        found.rebinds = stored
+    found.rebinds = found.rebinds | set(_completed(node))
+    operators = set(_operators(node))
+    if any(name.endswith("_op") for name in _calls(node)):  # torch.library.custom_op and triton_op
+        found.binds |= operators
+        found.later |= found.binds  # what is registered for one of its names
+    elif any(name.startswith("register_") for name in _calls(node)):
+        found.rebinds |= operators
     _collect_uses(table, found, deferred=False)
+    found.later |= operators
     if not found.is_definition:
         found.now |= found.later
     return found
@@ -276,10 +284,32 @@ def _collect_uses(table: symtable.SymbolTable, found: _Statement, deferred: bool
 
 
 def _completed(node: ast.stmt) -> Iterable[str]:
-    """The function whose definition a statement completes: `f.defvjp(forward, backward)`."""
-    match node:
-        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), method))) if method.startswith("def"):
-            yield name
+    """The function whose definition a statement completes: `f.defvjp(forward, backward)`, or `f.register_fake(g)`.
+
+    That may be the decorator of another function.
+    """
+    for part in [node.value] if isinstance(node, ast.Expr) else getattr(node, "decorator_list", []):
+        match part:
+            case ast.Call(ast.Attribute(ast.Name(name), method)) | ast.Attribute(ast.Name(name), method):
+                if method.startswith(("def", "register_")):
+                    yield name
+
+
+def _calls(node: ast.stmt) -> Iterable[str]:
+    """The last names of the functions that a statement calls itself, or has as decorators."""
+    parts = getattr(node, "decorator_list", [getattr(node, "value", None)])
+    for part in (part.func for part in parts if isinstance(part, ast.Call)):
+        yield getattr(part, "attr", getattr(part, "id", ""))
+
+
+def _operators(node: ast.stmt) -> Iterable[str]:
+    """Operators of torch that a statement names: "library::name", or torch.ops.library.name."""
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Constant(str(text)) if re.fullmatch(r"[\w.]+::\w+", text):
+                yield text
+            case ast.Attribute(ast.Attribute(ast.Attribute(ast.Name("torch"), "ops"), library), name):
+                yield f"{library}::{name}"
 
 
 def _touched(node: ast.stmt) -> Iterable[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from workshop import hints
 
+from .answer import from_history
 from .exercises import EXERCISES
 
 SOLUTION = "the solution"
@@ -104,14 +105,17 @@ def _edits(path: Path, right: dict[str, str]) -> Iterator[Known]:
 
 @cache
 def solution(exercise: str) -> str:
-    """The course's solution of an exercise, below those imports of its lesson that it uses.
+    """The course's solution of an exercise, below what it takes of the one that it rests on, and the imports it uses.
 
     Raises BadEdit if this copy of the course has no solutions.
     """
     cell = hints.answer_cell(exercise)
     if cell is None:
         raise BadEdit(f"the solution of {exercise} is not part of this copy of the course")
-    used = {node.id for node in ast.walk(ast.parse(cell[0])) if isinstance(node, ast.Name)}
+    text = cell[0]
+    if before := hints.answer_cell(EXERCISES[exercise].rests_on):
+        text = from_history([before[0], text], [EXERCISES[exercise].entry])
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     script = hints.SOLUTIONS / f"{EXERCISES[exercise].notebook}.py"
     imports = [
         ast.unparse(node)
@@ -119,4 +123,4 @@ def solution(exercise: str) -> str:
         if isinstance(node, ast.Import | ast.ImportFrom)
         and any((each.asname or each.name) in used for each in node.names)
     ]
-    return "\n".join([*imports, "", "", cell[0], ""])
+    return "\n".join([*imports, "", "", text.strip(), ""])

@@ -57,6 +57,10 @@ class Slug(StrEnum):
     # About the work behind right numbers.
     READS_TOO_OFTEN = "reads-too-often"
     WRITES_TOO_OFTEN = "writes-too-often"
+    # About the operator.
+    NOT_REGISTERED = "not-registered"
+    WRONG_SCHEMA = "wrong-schema"
+    GRAPH_BREAK = "graph-break"
     # About the compiled kernel.
     NOT_AUTOTUNED = "not-autotuned"
     POOR_CONFIGURATIONS = "poor-configurations"

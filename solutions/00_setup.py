@@ -18,6 +18,7 @@
 # | [7 Attention](07_attention_decode.ipynb) | 80 | the kernel that reads a language model's cache, over a whole card |
 # | [8 Backward](08_backward.ipynb) | 75 | gradients, a loss, and a network that trains with them |
 # | [9 Matrix products](09_matmul.ipynb) | 90 | tiles for the tensor cores, their order, and a layer in one kernel |
+# | [10 Ship it](10_ship_it.ipynb) | 65 | an RMS norm from an empty cell, as an operator, and a package to take along |
 #
 # Three hours: lessons 0, 1, 2, with time for questions. Six hours: 0 to 4, without 1b. Alone: all of them, one a day.
 #

@@ -369,6 +369,17 @@ def loops(x, n, B: tl.constexpr):
     tl.store(n, count + 1 if count > 1 else count)
 
 
+@case("fi")
+def loops_in_both_branches(x, n):
+    count = tl.load(n)
+    if count > 3:
+        for row in range(count):
+            tl.store(x + row, 1.0)
+    else:
+        for row in range(3):  # the same name: the branches hand it on
+            tl.store(x + row, 2.0)
+
+
 @case("fi", B=N)
 def returns(x, n, B: tl.constexpr):
     k = tl.load(n)

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,7 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
     share.add_argument("choice", nargs="?", choices=("on", "off"), help="default: say which it is")
     seen = commands.add_parser("attendees", help="in a room, for the instructor: who is where, of those who share it")
     seen.add_argument("--json", action="store_true", help="print one JSON object")
-    run = {"doctor": _doctor, "progress": _progress, "share-progress": _share_progress, "attendees": _attendees}
+    package = commands.add_parser("new-kernel", help="make a package of your own rms_norm_op, or of an example")
+    package.add_argument("name", metavar="NAME", help="of the package, and of its new folder")
+    package.add_argument("--notebook", type=Path, metavar="FILE", help="your lesson 10, if it is not here")
+    run = {"doctor": _doctor, "progress": _progress, "share-progress": _share_progress, "attendees": _attendees,
+           "new-kernel": _new_kernel}  # fmt: skip
     return run[(options := parser.parse_args(arguments)).command](options)
 
 
@@ -67,6 +72,22 @@ def _attendees(options) -> int:
 
     found = attendees()
     print(json.dumps(found.to_json()) if options.json else found)
+    return 0
+
+
+def _new_kernel(options) -> int:
+    from workshop import new_kernel
+
+    try:
+        folder, function = new_kernel.write(options.name, options.notebook)
+    except FileExistsError:
+        print(f"workshop: {options.name} is there already", file=sys.stderr)
+        return 2
+    except (ValueError, OSError) as error:
+        print(f"workshop: {error}", file=sys.stderr)
+        return 2
+    print(f"{folder} holds {function}, its tests and a benchmark.")
+    print(f"Next: cd {options.name} && pip install --no-deps -e . && pytest")
     return 0
 
 

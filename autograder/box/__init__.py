@@ -200,8 +200,9 @@ class Box:
         job = _memory(encode_job(request, tensors))
         output = _memory(bytes(output_size), size=output_size, writable=True)
         reading, writing = _wide_pipe()
+        operators = getattr(request, "operators", False)
         try:
-            message = to_json(Start(request.kind, seconds, cpu_seconds, launchers)).encode()
+            message = to_json(Start(request.kind, seconds, cpu_seconds, launchers, operators)).encode()
             socket.send_fds(self.channel, [message], [job, output, writing])
             os.close(writing)
             writing = -1

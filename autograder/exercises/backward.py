@@ -85,18 +85,18 @@ LOGITS = Inputs(
     (
         Values("", fill=lambda logits, targets: (logits, targets)),
         Values("some rows ignored", fill=_ignored),
-        Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("False",)}),
+        Values("no row counts", fill=_none_counts, once=True, only_with={"gradient": ("none",)}),
         Values("far from 0", about="huge", fill=_far_from_0, once=True, only_with={"vocabulary": (RAGGED, WHOLE)}),
         Values("ascending", about="ascending", fill=_ascending, once=True, only_with={"vocabulary": ("long",)}),
     ),
     first=(
         {"rows": 12, "vocabulary": 300},
-        {"rows": 12, "vocabulary": 300, "gradient": True},
+        {"rows": 12, "vocabulary": 300, "gradient": 0},
         {"rows": 7, "vocabulary": 4100, "row_stride": 4128, "values": "some rows ignored"},
-        {"rows": 5, "vocabulary": 70_001, "gradient": True},
+        {"rows": 5, "vocabulary": 70_001, "gradient": 0},
     ),
     together=_classified,
-    gradient=0,
+    gradients={0: "logits"},
 )
 
 

@@ -92,9 +92,13 @@ class Varying:
 
 @dataclass(frozen=True)
 class Cotangent:
-    """Not an argument: the gradient of the output, from which that of an argument follows. Of the output's shape."""
+    """Not an argument: the gradient of the output, from which that of an argument follows. Of the output's shape.
+
+    strides: as in Strided.
+    """
 
     values: torch.Tensor
+    strides: tuple[int, ...] | None = None
 
 
 Argument = Strided | Large | Varying | Cotangent | int | float

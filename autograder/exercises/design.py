@@ -295,7 +295,8 @@ class Inputs:
     asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
     together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
-    gradient: the argument whose gradient is judged in half of the cases. The output is one number then.
+    gradients: arguments whose gradients are judged in some of the cases: number -> name. incoming: the dimensions of
+    the output; none if it is one number.
     outputs: the names of the outputs, if the function returns several. A case judges one of them.
     """
 
@@ -308,7 +309,8 @@ class Inputs:
     asked: Callable[..., bool] = lambda *arguments: True
     named: Callable[..., str] = lambda *arguments: ", ".join(map(str, arguments))
     together: Callable[[Mapping[str, int], Values, torch.dtype, torch.Generator], tuple] | None = None
-    gradient: int | None = None
+    gradients: Mapping[int, str] = field(default_factory=dict)
+    incoming: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
     @property
@@ -328,8 +330,9 @@ class Inputs:
         if any(each.row_stride for each in self.tensors):
             found["row_stride"] = STRIDES
         found |= {f"layout of {i}": LAYOUTS for i, each in enumerate(self.tensors) if each.any_strides}
-        if self.gradient is not None:
-            found["gradient"] = tuple(Level(str(asked), fixed(asked)) for asked in (False, True))
+        if self.gradients:
+            asked = (None, *self.gradients)
+            found["gradient"] = tuple(Level(self.gradients.get(each, "none"), fixed(each)) for each in asked)
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank)) for rank in (1, 2, 3))
         return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
@@ -374,7 +377,7 @@ class Inputs:
         row_stride: int | None = None,
         values: str = "",
         leading: tuple[int, ...] = (),
-        gradient: bool = False,
+        gradient: int | None = None,
         pick: int | None = None,
         layouts: Mapping[int, str] | None = None,
         **sizes,
@@ -405,14 +408,18 @@ class Inputs:
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
                 number += 1
-            return (*made, *([Cotangent(0.5 + torch.rand((), generator=generator))] * gradient))
+            if gradient is not None:
+                shape = tuple(sizes[name] for name in self.incoming)
+                made.append(_incoming(shape, dtype, row_stride == 0, gap and gap + 3 * strided, generator))
+            return tuple(made)
 
         shape = (*leading, *(sizes[each.name] for each in self.dimensions))
-        judged = f", {self.outputs[pick]}" if pick is not None else ", the gradient" * gradient
+        judged = f", {self.outputs[pick]}" if pick is not None else ""
+        judged = judged if gradient is None else f", the gradient of {self.gradients[gradient]}"
         turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
         name = ", ".join([self._named(shape, dtype, row_stride, values), *turned]) + judged
         about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
-        return Case(name, make, about, pick, self.gradient if gradient else None)
+        return Case(name, make, about, pick, gradient)
 
     def _row_length(self, sizes: Mapping[str, int]) -> int:
         """Elements of a row of the first tensor that may have any row stride."""
@@ -481,6 +488,17 @@ class Inputs:
 
 
 ORDINALS = "first", "second", "third"
+
+
+def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int, generator) -> Cotangent:
+    """The gradient of an output of this shape. equal: all its numbers are one, with strides of 0, as after y.sum()."""
+    one = 0.5 + torch.rand((), generator=generator)
+    if not shape:
+        return Cotangent(one)
+    if equal:
+        return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
+    values = torch.randn(shape, generator=generator).to(dtype)
+    return Cotangent(values, Strided(values, shape[-1] + gap).stride if gap else None)
 
 
 def _in_layout(x: torch.Tensor, layout: str, *how) -> Strided:

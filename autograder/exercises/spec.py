@@ -155,11 +155,13 @@ class Exercise:
     fill: what the starter fills its output with: an element that still has this value was never written.
 
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
-    judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program.
+    judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program. For a gradient,
+    the forward pass and the gradients of two arguments may each read as often.
 
     writes_once: the kernels may write no more than the output: nothing in between goes through memory.
 
-    sums: of an output whose elements are sums of products, from the arguments: what their bounds follow from.
+    sums: of an output whose elements are sums of products, from the arguments: what their bounds follow from. Of a
+    gradient it is told the number of the argument, as `gradient`.
 
     remark: of a right answer of kind "kernel", from its traces: one sentence about it, or "".
     explain: of a wrong number that fits no mistake: what it means and what to try, from the arguments, the key (None if
@@ -204,6 +206,7 @@ class Exercise:
     compiles: bool = False  # judging it compiles kernels for other GPUs
     output_dtype: torch.dtype | None = None
     computes: bool = False  # the host may compute with one number for each row, such as the mean of a loss
+    operator: bool = False  # it is an operator that torch knows: opcheck and torch.compile accept it
     same_bits: bool = False  # each call must give the same bits: no atomic addition in floating point
     limit_seconds: float = 10.0  # of computing, for all cases together
     entry: str = ""

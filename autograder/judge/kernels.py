@@ -6,7 +6,7 @@ from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
-from . import compiling, large
+from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
@@ -52,6 +52,10 @@ class KernelJudgement:
         found, self.large_plans = inconsistency(self.trials, sizes)
         return found
 
+    def as_an_operator(self) -> Finding | None:
+        """What torch's own tests of operators and its compiler say, where the exercise asks for an operator."""
+        return operator.finding(self.trials) if self.exercise.operator and not self.trials.on_gpu else None
+
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
         traces = [*self.trials.traces.values(), *self.trials.elsewhere]
@@ -66,7 +70,7 @@ class KernelJudgement:
             return None
         return about_autotuning(self.trials) or about_the_constants(self.trials)
 
-    STEPS = (in_the_cases, on_other_machines, in_the_compilers, at_large_sizes, in_the_space)
+    STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, at_large_sizes, in_the_space)
 
     # -- the verdict ---------------------------------------------------------------------------------------
 

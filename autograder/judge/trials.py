@@ -78,7 +78,8 @@ class Trials:
 
     def _draw(self, case: Case, seed: int, **how) -> Drawn:
         generator = torch.Generator().manual_seed(seed)
-        arguments = tuple(Strided(a.values) if isinstance(a, Cotangent) else a for a in case.make(generator))
+        made = case.make(generator)
+        arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
         rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
         expected = _expected(self.exercise, case, values)
@@ -236,7 +237,8 @@ class Trials:
         expected = drawn.expected.double()
         got = read_result(slot, output, dtype, expected.shape)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
-        sums = self.exercise.sums(*_values(drawn.arguments)) if self.exercise.sums else None
+        of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
+        sums = self.exercise.sums(*_values(drawn.arguments), **of) if self.exercise.sums else None
         return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(drawn.largest).of_sums(sums), flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:

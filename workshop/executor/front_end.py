@@ -148,9 +148,13 @@ def _always(result) -> Callable:
 
 
 class Handle(ir.Value):
-    """A value as the front end handles it. `alias`: the value that replaces this one, if one does."""
+    """A value as the front end handles it.
 
-    __slots__ = ("alias",)
+    alias: the value that has replaced it in the operations up to then. kept: what it is in later ones. A loop replaces
+    the variable that it counts with, and behind the loop that is the undefined value from before it.
+    """
+
+    __slots__ = ("alias", "kept")
 
     get_type = _attribute("type")
     get_context = get_loc = set_loc = _always(None)
@@ -160,7 +164,7 @@ class Handle(ir.Value):
         Builder.current.record("promise", [self, name, value])
 
     def replace_all_uses_with(self, other):
-        self.alias = other
+        self.alias, self.kept = other, Handle(self.type)
 
 
 class Operation(ir.Operation):
@@ -257,6 +261,7 @@ class Module(ir.Program):
             _remove_unreached(function.region)
         for operation in self.operations():
             operation.args = [_resolved(arg) for arg in operation.args]
+            operation.results = [getattr(result, "kept", result) for result in operation.results]
         return ir.Program(dict(self.functions))
 
 
@@ -405,7 +410,7 @@ def _argument(value):
     if isinstance(value, core.constexpr):
         value = value.value
     if value is None or isinstance(value, _DATA):
-        return value
+        return getattr(value, "kept", value)
     if isinstance(value, (list, tuple, core.tuple)):  # 3.4 gives shapes as its own tuple
         return [_argument(each) for each in value]
     return ir.Enum(type(value).__name__, value.name) if hasattr(value, "name") else value.__index__()

@@ -189,8 +189,13 @@ def _compile_for(target: GPUTarget) -> None:
     triton.compile(ASTSource(_warm_up_kernel(), signature, {(2,): 16}), target=target)
 
 
-def prepare_for(kind: str) -> None:
+def prepare_for(kind: str, operators: bool, settings: Settings) -> None:
     """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
+    if operators and f"{__package__}.operators" not in sys.modules:
+        from .operators import warm_up
+
+        if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
+            warm_up()
     if kind == "jax-plan":
         from . import jax_plan  # noqa: F401
 

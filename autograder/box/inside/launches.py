@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from workshop import launching
 from workshop.compiling import compiler_options
 from workshop.executor import launch
 from workshop.launching import Run
@@ -80,6 +81,7 @@ class Launches:
         self.vendor = backend  # whose limits hold for launch options
         self.programs = Programs(backend)
         self.recorder: Recorder | None = None
+        self.executes = False  # launches run, and are not recorded
         self.configuration = 0
         self.tuned: dict | None = None  # of the launch that an autotuner is making
         self.space: list = []  # its configurations
@@ -89,6 +91,8 @@ class Launches:
         launches = self
 
         def run(kernel, *args, grid, warmup, **kwargs):
+            if launches.executes:
+                return launching.run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
             if warmup:
                 return Compiled(launches, kernel, kwargs)
             launches.record(kernel, grid, args, kwargs)

@@ -36,6 +36,19 @@ class MissingEntry(Exception):
     """The answer does not define the function that the exercise asks for."""
 
 
+class NotAnOperator(Exception):
+    """torch does not accept the function as an operator. words: the test that it fails. line: the learner's, if known.
+
+    Its text is the operator's name and what torch says.
+    """
+
+    line: int | None = None
+
+    def __init__(self, words: str, operator: str = "", message: str = ""):
+        super().__init__(": ".join(filter(None, (operator, message))))
+        self.words = words
+
+
 class OtherForm(TypeError):
     """The host function returned what is no array. `words`: the name of its type."""
 
@@ -85,6 +98,7 @@ _KINDS = {
     BadOption: "launch-option",
     MissingEntry: "missing-entry",
     OtherForm: "returned",
+    NotAnOperator: "operator",
     SyntaxError: "syntax",
     IndentationError: "syntax",
     TabError: "syntax",
@@ -120,8 +134,8 @@ def describe(error: BaseException) -> Trouble:
     stopped = isinstance(root, (Stopped, Unsupported))
     kind = root.kind if stopped else _KINDS.get(type(root), "exception")
     line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
-    line = line if type(line) is int and 0 <= line < 1 << 31 else _learner_line(error) or _learner_line(root)
-    construct = root.words if stopped or kind == "returned" else ""
+    line = line if type(line) is int and 0 <= line < 1 << 31 else line_of(error) or line_of(root)
+    construct = root.words if stopped or kind in ("returned", "operator") else ""
     if kind == "exception" and _is_here_unloaded(root):
         kind, construct = "not-loaded", str(root.name)
     elif kind == "exception" and _NO_CARD.search(_message(root)):
@@ -200,6 +214,7 @@ def _similar_name(error: BaseException) -> str:
     return next(iter(difflib.get_close_matches(error.name, names, 1, 0.75)), "")
 
 
-def _learner_line(error: BaseException) -> int | None:
+def line_of(error: BaseException) -> int | None:
+    """The learner's line that raised it; None if it is not known."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == ANSWER]
     return lines[-1] if lines else None

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 
 import torch
+from torch._library.triton import set_wrap_triton_enabled
 
 from ..wire import Report
 from ..wire.requests import Decoy, PlanCase, Scalar
@@ -42,6 +43,8 @@ def _report(index: int, case: PlanCase, function: _Function, launches: Launches,
     launches.configuration = index if case.configuration is None else case.configuration
     try:
         function = function.loaded_again() if case.alone else function
+        if case.operator:
+            return function.as_an_operator(index, case, launches)
         trace = function.trace(case, launches)
         for _ in range(1, case.times):
             before, trace = trace, function.trace(case, launches)
@@ -54,7 +57,7 @@ def _report(index: int, case: PlanCase, function: _Function, launches: Launches,
 
 def _shortened(report: Report, sent: dict[str, int]) -> Report:
     """The report, or where an earlier one had the same trace. sent: by the trace as text."""
-    if report.error:
+    if report.trace is None:
         return report
     first = sent.setdefault(json.dumps(report.trace), report.case)
     return report if first == report.case else Report(report.case, same=first)
@@ -66,7 +69,7 @@ class _AsItIs(contextlib.nullcontext):
     def __init__(self, device: torch.device):
         super().__init__(self)
         self.device = self.memory = device
-        self.calls, self.placed = contextlib.nullcontext, lambda tensor: tensor
+        self.calls, self.inside, self.placed = contextlib.nullcontext, contextlib.nullcontext, lambda tensor: tensor
 
 
 class _Function:
@@ -94,6 +97,18 @@ class _Function:
             self.given[form] = arguments
         return self._call(case, arguments, launches)
 
+    def as_an_operator(self, index: int, case: PlanCase, launches: Launches) -> Report:
+        """The report of a case that asks whether torch accepts the function as an operator."""
+        from .operators import check
+
+        launches.executes = True
+        try:
+            self._load()
+            check(self.function, self._decoys(case))
+        finally:
+            launches.executes = False
+        return Report(index)
+
     def _decoys(self, case: PlanCase) -> list:
         made, _ = decoys(case.arguments, self.world.memory)
         return [self.world.placed(each) if isinstance(each, torch.Tensor) else each for each in made]
@@ -107,11 +122,14 @@ class _Function:
             self.failure = error
             raise
 
+    def _recorder(self, inputs: list, case: PlanCase) -> Recorder:
+        return Recorder(inputs, self.world.device, self.earlier, case.computes, self.world.inside)
+
     def _call(self, case: PlanCase, arguments: list, launches: Launches) -> dict:
         inputs = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
-        recorder, result = Recorder(inputs, self.world.device, self.earlier, case.computes), None
+        recorder, result = self._recorder(inputs, case), None
         try:
-            with recorder, self.world.calls():
+            with recorder, self.world.calls(), set_wrap_triton_enabled(False):
                 launches.recorder = recorder
                 result = _asked_for(case, self.function, arguments)
                 launches.recorder = None

@@ -11,13 +11,15 @@ autograder.box.wire.answers describes a trace.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...tensors import DTYPES, bits, dtype_name, storage_of
@@ -74,11 +76,15 @@ def moves(operation: str, overload: str, args: Sequence) -> bool:
 
 
 class Recorder(TorchDispatchMode):
-    """Records tensor operations and launches between `__enter__` and `finish`."""
+    """Records tensor operations and launches between `__enter__` and `finish`.
+
+    inside: what a registered operator's function runs in.
+    """
 
     def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None, earlier: Earlier | None = None,
-                 computes: int = 0):  # fmt: skip
+                 computes: int = 0, inside: Callable = contextlib.nullcontext):  # fmt: skip
         super().__init__()
+        self.inside = inside
         self.computes = computes  # the host function may compute with tensors of at most so many elements
         self.device = device or torch.device("cpu")
         self.earlier = earlier or Earlier()
@@ -102,6 +108,13 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if registered := OPDEFS.get(operator.name()):
+            functions = registered._backend_fns  # by kind of device
+            with self, self.inside():
+                return (functions.get("cpu") or functions.get("cuda") or functions[None])(*args, **kwargs)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd"):
+            with self:  # one that calls others. torch takes these apart itself, but not inside of a registered one
+                return operator._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
         before = [self._number(t) for t in _tensors((args, kwargs))]
         result = operator(*args, **kwargs)
         self._note(operator, args, kwargs, result, before)
@@ -469,7 +482,7 @@ class Replay:
         if type(value) is list:
             return [self._decode(v) for v in value]
         if type(value) is dict and len(value) == 1:
-            (kind, content), = value.items()
+            ((kind, content),) = value.items()
             if kind == "t":
                 return self._tensor(content)
             if kind == "dtype" and content in DTYPES:

@@ -18,6 +18,7 @@ from unittest import mock
 
 import torch
 import triton
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from triton.runtime import driver
 
@@ -26,6 +27,7 @@ from workshop import backend, stand_in
 from workshop.device import KNOWN_DEVICES, Device
 from workshop.executor import front_end
 
+from ...tensors import storage_of
 from ..wire.requests import Shown
 
 CARDS = {"cuda": "NVIDIA H100", "hip": "AMD Instinct MI300X"}
@@ -60,6 +62,7 @@ class World(contextlib.ExitStack):
     def __enter__(self) -> World:
         if self.is_card:
             self.enter_context(_switch(None))
+        self.callback(_SHOWN.clear)
         self.callback(driver.set_active, driver.active)
         driver.set_active(_Driver(self.shown, self.device))
         for patch in self._patches:
@@ -72,6 +75,10 @@ class World(contextlib.ExitStack):
         """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
         return _switch("1") if self.shown.interpret else contextlib.nullcontext()
 
+    def inside(self) -> contextlib.AbstractContextManager:
+        """Around the function of a registered operator, which torch calls outside of all modes."""
+        return self._mode or contextlib.nullcontext()
+
     def placed(self, tensor: torch.Tensor) -> torch.Tensor:
         """An argument of the host function: the tensor, on this world's device."""
         return _marked(tensor, self.is_card)
@@ -80,7 +87,7 @@ class World(contextlib.ExitStack):
 # -- tensors ---------------------------------------------------------------------------------------------
 
 _CARD = torch.device("cuda", 0)
-_MARK = "_shown_on_card"
+_SHOWN: dict[int, StorageWeakRef] = {}  # the memory of tensors that are on the card: autograd may give another object
 _ANSWERS = {
     torch.Tensor.device.__get__: lambda card: _CARD if card else torch.device("cpu"),
     torch.Tensor.is_cuda.__get__: lambda card: card,
@@ -142,12 +149,14 @@ def _wanted(device) -> bool | None:
 
 
 def _marked(tensor: torch.Tensor, card: bool) -> torch.Tensor:
-    setattr(tensor, _MARK, card)
+    if card:
+        reference = StorageWeakRef(tensor.untyped_storage())  # keeps an identity from being given again
+        _SHOWN[reference.cdata] = reference
     return tensor
 
 
-def _is_on_card(tensor) -> bool:
-    return getattr(tensor, _MARK, False)
+def _is_on_card(tensor: torch.Tensor) -> bool:
+    return storage_of(tensor) in _SHOWN
 
 
 def _tensors(value) -> list[torch.Tensor]:

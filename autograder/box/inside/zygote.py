@@ -54,8 +54,8 @@ def main(descriptor: int) -> None:
         if not message:
             return
         start = from_json(Start, message)
-        dispatch.prepare_for(start.kind)
-        spare = spares.give(descriptors) if start.kind in dispatch.EARLY else None
+        dispatch.prepare_for(start.kind, start.operators, settings)
+        spare = spares.give(descriptors) if start.kind in dispatch.EARLY and not start.operators else None
         pid = spare.pid if spare else os.fork()
         if pid == 0:
             dispatch.name_endless_loops(start.seconds)

@@ -86,7 +86,9 @@ class PlanCase:
     alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
     if the function returns several. gradient: the number of the argument whose gradient is asked for; then the last
     argument is the gradient of the output. computes: the host function may compute with tensors of at most so many
-    elements. times: so often the function is called; the first trace that is not as the one before it is reported.
+    elements. operator: nothing is traced; what is asked is whether torch accepts the function as an operator, see
+    inside.operators. times: so often the function is called; the first trace that is not as the one before it is
+    reported.
     """
 
     arguments: tuple[Decoy | Scalar, ...]
@@ -98,6 +100,7 @@ class PlanCase:
     gradient: int | None = None
     computes: int = 0
     times: int = 1
+    operator: bool = False
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,11 @@ class PlanRequest:
     entry: str
     cases: tuple[PlanCase, ...]
     worlds: tuple[Shown, ...] = ()
+
+    @property
+    def operators(self) -> bool:
+        """Whether the modules may register operators: then torch loads its compiler."""
+        return any("library" in source for source in self.sources)
 
 
 @dataclass(frozen=True)
@@ -283,10 +291,7 @@ class JaxPlanRequest:
     cases: tuple[JaxCase, ...]
 
 
-Request = (
-    PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest
-    | JaxPlanRequest
-)
+Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
 _REQUESTS = {each.kind: each for each in get_args(Request)}
 
 # -- the zygote ------------------------------------------------------------------------------------------
@@ -310,13 +315,14 @@ class Start:
     """The command to fork a child for a job of this kind. The job's descriptors come with the message.
 
     seconds: charged time, without the time that the job waits for a core. cpu_seconds: CPU time of all its threads.
-    launchers: the types of the parameters of kernels that later jobs will launch on a GPU.
+    launchers: the types of the parameters of kernels that later jobs will launch on a GPU. operators: see PlanRequest.
     """
 
     kind: str
     seconds: float
     cpu_seconds: float
     launchers: tuple[tuple[str, ...], ...] = ()
+    operators: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,258 @@
+"""10_ship_it: an RMS norm with both gradients from an empty cell, and the same as an operator of torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+
+from workshop.syllabus import find
+
+from .design import Inputs, Level, Number, Values, fixed
+from .spec import Bound, Exercise, Mistake, Sums
+from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
+
+X, WEIGHT = 0, 1
+# Two roundings to the dtype: of the normalized number, and of its product with the weight. See `sums`, too.
+BOUNDS = {
+    torch.float32: Bound(2e-6, 1e-12),
+    torch.float16: Bound(1.2e-3, 1.2e-7),
+    torch.bfloat16: Bound(1e-2, 1e-12),
+}
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    return x.double() * _rstd(x, eps) * weight.double()
+
+
+def _rstd(x: torch.Tensor, eps: float) -> torch.Tensor:
+    return (x.double().square().mean(1, keepdim=True) + eps).rsqrt()
+
+
+def sums(x, weight, eps, incoming=None, gradient=None) -> Sums:
+    """Of which terms the output consists, or the gradient in an argument, and how large they are."""
+    x, weight, rstd = x.double().abs(), weight.double().abs(), _rstd(x, eps)
+    if gradient is None:
+        return Sums(x.shape[1], x * rstd * weight)
+    dy = incoming.double().abs().expand(x.shape)
+    if gradient == WEIGHT:
+        return Sums(max(x.shape), (dy * x * rstd).sum(0))
+    own = dy * weight
+    return Sums(x.shape[1], rstd * (own + x * rstd.square() * (own * x).mean(1, keepdim=True)))
+
+
+def _drawn(sizes, kind, dtype, generator):
+    x = kind.fill((sizes["rows"], sizes["columns"]), dtype, generator)
+    return x, 0.5 + torch.rand(sizes["columns"], generator=generator)
+
+
+def _some_rows_of_zeros(shape, dtype, generator):
+    x = torch.randn(shape, generator=generator)
+    x[::2] = 0
+    return x
+
+
+def _scaled(by: float):
+    return lambda shape, dtype, generator: by * torch.randn(shape, generator=generator)
+
+
+INPUTS = Inputs(
+    (MATRIX, replace(ROW, **NEAR_1), Number("eps", (Level("usual", fixed(1e-5, 1e-6)), Level("large", fixed(0.25))))),
+    (ROWS, COLUMNS),
+    tuple(BOUNDS),
+    (
+        Values("", fill=_scaled(1)),
+        Values("small numbers", fill=_scaled(2e-3)),
+        Values("large numbers", fill=_scaled(3e2)),
+        Values("some rows of zeros", fill=_some_rows_of_zeros, once=True),
+    ),
+    first=(
+        {"rows": 37, "columns": 300, "eps": 1e-5},
+        {"rows": 64, "columns": 256, "eps": 1e-5, "gradient": X},
+        {"rows": 37, "columns": 300, "eps": 1e-5, "gradient": WEIGHT, "row_stride": 0},
+        {"rows": 5, "columns": 4100, "eps": 1e-6, "gradient": X, "row_stride": 4128},
+        {"rows": 2, "columns": 20_001, "eps": 1e-6, "gradient": WEIGHT},
+    ),
+    large="rows",
+    together=_drawn,
+    gradients={X: "x", WEIGHT: "weight"},
+    incoming=("rows", "columns"),
+)
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------
+
+
+def _forward(norm: Callable, explanation: str, advice: str, slug: str = "wrong-value") -> list[Mistake]:
+    """Another function in the place of the norm, and its two gradients."""
+
+    def of(number: int | None) -> Callable:
+        def computed(x, weight, eps, incoming=None):
+            if (incoming is None) != (number is None):
+                raise ValueError("another output is judged")
+            given = [x.double().requires_grad_(number == X), weight.double().requires_grad_(number == WEIGHT)]
+            y = norm(*given, eps)
+            return y if number is None else torch.autograd.grad(y, given[number], incoming.double())[0]
+
+        return computed
+
+    return [Mistake(slug, of(number), explanation, advice) for number in (None, X, WEIGHT)]
+
+
+def _gradient(change: Callable, explanation: str, advice: str, slug: str = "wrong-value") -> Mistake:
+    """change(x, weight, dy, rstd): what is computed in the place of a gradient. dy is float64."""
+
+    def computed(x, weight, eps, incoming=None):
+        if incoming is None:
+            raise ValueError("the output is judged")
+        return change(x.double(), weight.double(), incoming.double().expand(x.shape), _rstd(x, eps))
+
+    return Mistake(slug, computed, explanation, advice)
+
+
+def _mean(values: torch.Tensor) -> torch.Tensor:
+    return values.mean(1, keepdim=True)
+
+
+def _dx(x, weight, dy, rstd) -> torch.Tensor:
+    return rstd * (dy * weight - x * rstd.square() * _mean(dy * weight * x))
+
+
+SLOPE = "dx = rstd * (dy * w - x * rstd² * mean(dy * w * x)), with the mean over the row."
+MISTAKES = (
+    *_forward(
+        lambda x, w, eps: x / (_mean(x * x).sqrt() + eps) * w,
+        "eps was added to the root, and not under it.",
+        "Add eps to the mean of the squares, then take the root.",
+    ),
+    *_forward(
+        lambda x, w, eps: x * _mean(x * x).rsqrt() * w,
+        "eps was not used.",
+        "Add eps to the mean of the squares.",
+    ),
+    *_forward(
+        lambda x, w, eps: x * ((x * x).sum(1, keepdim=True) + eps).rsqrt() * w,
+        "The squares were added, and not divided by their number.",
+        "Divide the sum of the squares by n.",
+    ),
+    *_forward(
+        lambda x, w, eps: x * (_mean(x * x) + eps).rsqrt(),
+        "The weight was not used.",
+        "Multiply column j by weight[j].",
+    ),
+    *_forward(
+        lambda x, w, eps: (x - _mean(x)) * ((x - _mean(x)).square().mean(1, keepdim=True) + eps).rsqrt() * w,
+        "The mean of the row was subtracted: that is LayerNorm.",
+        "An RMS norm takes x as it is.",
+    ),
+    *_forward(
+        lambda x, w, eps: x / (_mean(x * x) + eps) * w,
+        "x was divided by the mean of the squares, and not by its root.",
+        "Take tl.sqrt of it, or multiply by tl.rsqrt.",
+    ),
+    *_forward(
+        lambda x, w, eps: x * (_mean(x * x) + eps).rsqrt() * w[torch.arange(len(x)) % len(w)][:, None],
+        "Each row was multiplied by one number of the weight.",
+        "The weight has a number for each column: load weight_ptr + columns.",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * dy * w,
+        "rstd was taken for a constant: it follows from all x of the row, too.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * _mean(dy * x)),
+        "The sum of the row lacks the weight.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: _dx(x, torch.ones_like(w), dy, rstd),
+        "The gradient in x lacks the weight.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * (dy * w * x).sum(1, keepdim=True)),
+        "The sum of the row was not divided by n.",
+        SLOPE,
+        "not-scaled",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd * _mean(dy * w * x)),
+        "The second term has rstd² where it needs rstd³.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * (dy * w - x * _mean(dy * w * x)),
+        "The second term has rstd where it needs rstd³.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: rstd * (dy * w + x * rstd.square() * _mean(dy * w * x)),
+        "The sign of the second term is wrong.",
+        SLOPE,
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: _dx(x, w, torch.ones_like(dy), rstd),
+        "The gradient that comes in was not used.",
+        "Load dy, and use it in both terms.",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: (dy * x).sum(0),
+        "The gradient of the weight lacks rstd.",
+        "Add dy * x * rstd over the rows.",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: (dy * x * rstd * w).sum(0),
+        "The gradient of the weight was multiplied by the weight: dy * y was added.",
+        "Add dy * x * rstd over the rows.",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: (dy * x * rstd).mean(0),
+        "The gradient of the weight was divided by the number of rows.",
+        "Add over the rows, and do not divide.",
+        "not-scaled",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: (x * rstd).sum(0),
+        "The gradient that comes in was not used.",
+        "Add dy * x * rstd over the rows.",
+    ),
+    _gradient(
+        lambda x, w, dy, rstd: dy.sum(0),
+        "That is the sum of dy: x and rstd were not used.",
+        "Add dy * x * rstd over the rows.",
+    ),
+)
+
+
+def _norm(name: str, signature: str, **more) -> Exercise:
+    return Exercise(
+        lesson=find(name),
+        entry=name,
+        signature=signature,
+        inputs=INPUTS,
+        reference=rms_norm,
+        bounds=BOUNDS,
+        sums=sums,
+        mistakes=MISTAKES,
+        contiguous=True,
+        reads_per_element=2,
+        **more,
+    )
+
+
+EXERCISES = (
+    _norm(
+        "rms_norm",
+        "rms_norm(x, weight, eps) -> x / sqrt(mean of x² in the row + eps) * weight, contiguous, differentiable in x "
+        "and weight, for a matrix with any row stride",
+    ),
+    _norm(
+        "rms_norm_op",
+        "rms_norm_op(x, weight, eps) -> the same, as an operator that torch.library.opcheck and torch.compile accept",
+        operator=True,
+        rests_on="rms_norm",
+        limit_seconds=30.0,
+    ),
+)
