@@ -161,8 +161,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():
-        if storage.in_rows:  # pages hold whole elements
-            storage.unit = min(storage.unit, facts.narrowest)
+        storage.narrow(facts.narrowest)
         storage.defined = (defined or {}).get(start, storage.defined)
         if storage.defined is not None and len(storage.defined) < storage.units:
             storage.defined = storage.defined.repeat_interleave(storage.units // len(storage.defined))

@@ -75,7 +75,7 @@ class Memory:
             if start not in self.storages or not start:
                 self.storages[start] = Storage(tensor)
             storage = self.storages[start]
-        storage.unit = min(storage.unit, tensor.element_size())
+        storage.narrow(tensor.element_size())
         argument = Argument(name, tensor, storage, len(self.windows))
         self.windows.append(argument)
         self.launch.arguments[name] = argument

@@ -140,6 +140,10 @@ class Storage:
     def units(self) -> int:
         return self.nbytes // self.unit
 
+    def narrow(self, size: int) -> None:
+        """Elements of `size` bytes are touched, too."""
+        self.unit = min(self.unit, size)
+
     def typed(self, dtype: torch.dtype) -> torch.Tensor:
         """All of it as numbers of one type, flat."""
         if dtype not in self._typed:

@@ -59,6 +59,9 @@ class Pages(Storage):
     def units(self) -> int:
         return self.pool.numel()
 
+    def narrow(self, size: int) -> None:
+        """Pages hold whole elements; narrower ones are in another tensor."""
+
     def typed(self, dtype: torch.dtype) -> torch.Tensor:
         if dtype.itemsize != self.unit:
             raise TypeError(f"a pointer to {self.pool.dtype} is used as one to {dtype}")
