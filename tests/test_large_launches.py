@@ -7,7 +7,7 @@ import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import codec, front_end, launch, machine, values
+from workshop.executor import codec, front_end, launch, machine, memory, values
 from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.records import Fault
 from workshop.executor.regions import covered
@@ -185,6 +185,34 @@ def test_rounds_that_run_at_once_access_what_they_would_one_by_one(name, m, n, b
     together = found()
     monkeypatch.setattr(machine, "MOST_TOGETHER", 0)
     assert together == found()
+
+
+TILES = """def tiles(x_ptr, out_ptr, stride, m, n, B: tl.constexpr):
+    row, i = tl.program_id(0).to(tl.int64), tl.program_id(1) * B + tl.arange(0, B)
+    tl.store(out_ptr + row * n + i, tl.load(x_ptr + row * stride + i, mask=i < n, other=0.0), mask=i < END)
+"""
+
+
+@pytest.mark.parametrize("end", ["n", "n + (row // 6)"])
+def test_blocks_that_are_in_no_row_are_counted_as_one_by_one(end, monkeypatch):
+    """Programs beside one another in the grid have other rows: the distance between their blocks is not the same."""
+    m, n, block, looked = 7, 3_001, 64, []
+
+    def found() -> list:
+        x, out = Vast((m, n), (n + 3, 1), torch.float32, content), Vast((m, n), (n, 1), torch.float32)
+        try:
+            done = run(kernel(HEADER + TILES.replace("END", end)), (m, -(-n // block)), x, out, n + 3, m, n, B=block)
+        except Fault as error:
+            return [repr(error)]
+        tensors = [(each.bytes_loaded, each.bytes_stored) for each in done.arguments.values()]
+        return [covered(done.spans["out_ptr"], 0, m * n), done.masked_lanes, *tensors]
+
+    boxes = memory.Memory._box
+    monkeypatch.setattr(memory.Memory, "_box", lambda *given: looked.append(0) or boxes(*given))
+    together = found()
+    assert len(looked) <= 2 * memory.FEW_BOXES
+    monkeypatch.setattr(memory, "FEW_BOXES", 1 << 30)
+    assert found() == together and (together[0] == m * n) == (end == "n")
 
 
 def test_rounds_run_at_once_where_that_can_be(monkeypatch):
