@@ -257,6 +257,10 @@ def _selftest(options) -> int:
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
     try:
+        answered = {known.exercise for known in gallery.answers_in(folder, options.exercise)}
+        for name in options.exercise or ():
+            if name not in answered:
+                raise CallError(f"{folder} has no answers to {name!r}")
         results = selftest.run(
             folder,
             exercises=options.exercise,
