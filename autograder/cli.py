@@ -236,11 +236,14 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 
 
 def _selftest(options) -> int:
-    from . import selftest
+    from . import gallery, selftest
 
     folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
+    answered = {known.exercise for known in gallery.answers_in(folder, options.exercise)}
+    for name in set(options.exercise or ()) - answered:
+        raise CallError(f"{folder} has no answers to {name!r}")
     results = selftest.run(
         folder,
         exercises=options.exercise,

@@ -11,6 +11,7 @@ import pytest
 import torch
 from known import few
 
+from autograder import cli
 from autograder.box.wire import Evidence, Race, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
@@ -195,3 +196,8 @@ def test_a_key_without_n_keeps_the_choice_of_the_small_size():
     assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, large).slug == "poor-configurations"
     assert autotuning.about_the_choice(False, "n = 1", "n = 2", small, large) is None
     assert autotuning.about_the_choice(True, "n = 1", "n = 2", small, [4.1, 4.0]) is None
+
+
+def test_an_exercise_without_answers_is_no_success(capsys):
+    assert cli.main(["selftest", "--exercise", "vector_ad"]) == 2
+    assert "has no answers to 'vector_ad'" in capsys.readouterr().err
