@@ -42,7 +42,8 @@ def each_place(tensor: torch.Tensor, stride: Sequence[int] | None = None) -> tor
 
 def to_bytes(tensor: torch.Tensor) -> bytes:
     """The elements of a tensor in row-major order, as bytes."""
-    flat = tensor.detach().to("cpu").contiguous().reshape(-1)
+    flat = tensor.detach().to("cpu").contiguous()
+    flat = flat.as_strided((flat.numel(),), (1,))  # one element may have any stride, and is contiguous
     return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
 
 

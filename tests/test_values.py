@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from autograder import tensors
 from autograder.box.wire import Report
 from autograder.exercises import find
 from autograder.gallery import answers_in
@@ -135,3 +136,7 @@ def test_wrong_numbers_show_in_every_judgement(name):
         function = defined[exercise.entry]
         for seed, cases in enumerate(right):
             assert any(function(*case) != expected for case, expected in cases), (known.name, seed)
+
+
+def test_bytes_of_one_element_with_a_stride():
+    assert tensors.to_bytes(torch.tensor([[1.0, 2.0]])[:, ::2]) == b"\x00\x00\x80?"
