@@ -51,7 +51,7 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
         except CompilationError as error:
             cause = error
             while cause := cause.__cause__ or cause.__context__:
-                if isinstance(cause, Unsupported):
+                if isinstance(cause, (Unsupported, MemoryError)):  # no word of the compiler's
                     raise cause from None
             error.places = _Reader.places
             raise

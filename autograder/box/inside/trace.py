@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch._library.custom_ops import OPDEFS
+from torch._ops import HigherOrderOperator
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...tensors import DTYPES, bits, dtype_name, storage_of
@@ -81,6 +82,8 @@ class Recorder(TorchDispatchMode):
     inside: what a registered operator's function runs in.
     """
 
+    supports_higher_order_operators = True  # a launch by wrap_triton outside of an operator
+
     def __init__(self, inputs: list[torch.Tensor], device: torch.device | None = None, earlier: Earlier | None = None,
                  computes: int = 0, inside: Callable = contextlib.nullcontext):  # fmt: skip
         super().__init__()
@@ -108,6 +111,8 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if isinstance(operator, HigherOrderOperator):
+            return operator(*args, **kwargs)
         if registered := OPDEFS.get(operator.name()):
             functions = registered._backend_fns  # by kind of device
             with self, self.inside():
