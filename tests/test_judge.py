@@ -435,3 +435,9 @@ def test_the_box_has_none_of_our_environment(monkeypatch):
     box = Box("interpreter", confine=False)
     assert "GRADEBOOK_TOKEN" not in box._environment()
     box.close()
+
+
+def test_what_is_mapped_before_a_job_is_not_its_memory():
+    """A torch for GPUs maps some gigabytes: right autotuned answers had too little left for Triton's front end."""
+    with Judge(early=Box("interpreter", memory=600 << 20)) as judge:
+        assert judge.judge("naive_softmax", source_of("naive_softmax", "block_pointers"), 1).passed

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -308,8 +309,14 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
 
 
 def _limits(settings: Settings, policy: Policy | None = None) -> lockdown.Limits:
-    """Without a policy, address space is not limited: a driver reserves much more than it uses."""
-    reserved = settings.memory + policy.thread_bytes * (os.cpu_count() or 1) if policy else None
+    """Without a policy, address space is not limited: a driver reserves much more than it uses.
+
+    What is mapped already does not count. A torch for GPUs maps some gigabytes, also where a job does not use the GPU.
+    """
+    reserved = None
+    if policy:
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+        reserved = mapped + settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
     return lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
 
 
