@@ -137,8 +137,8 @@ def main(arguments: list[str] | None = None) -> None:
     stem = chosen.out / f"{short(facts['gpu'])}_matmul_{what}_{chosen.dtype}"
     chosen.out.mkdir(parents=True, exist_ok=True)
     with stem.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-        file.writelines(f"# {name}: {value}\n" for name, value in facts.items())
-        csv.writer(file).writerows([HEADER, *rows])
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([[*HEADER, *facts], *([*row, *facts.values()] for row in rows)])
     stem.with_suffix(".json").write_text(json.dumps({"about": facts, "entries": entries}) + "\n", encoding="utf-8")
     print("| " + " | ".join(HEADER) + " |", "|---" * len(HEADER) + "|", sep="\n")
     for row in rows:

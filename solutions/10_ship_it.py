@@ -25,7 +25,8 @@ here("10_ship_it")
 # ## Picture
 #
 # ![Forward: a kernel reads x and writes y. Backward: dy comes from the right, and a second kernel reads y and dy and writes dx](../assets/backward.svg)
-#
+
+# %% [markdown]
 # ## Idea
 #
 # An RMS norm divides each row by its length, and multiplies column j by a weight:

@@ -349,14 +349,14 @@ PASSES = {
                    ("(x, y, output,", "(Pair(x, y), output,"),
                    (KERNEL, "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    x: object\n    y: object"
                             "\n\n\n" + KERNEL)),
+    "custom_op": (("def add(x: torch.Tensor, y: torch.Tensor):",
+                   '@torch.library.custom_op("mine::add", mutates_args=())\n'
+                   "def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:"),),
 }  # fmt: skip
 LIMITS = {
     "gluon": ((KERNEL, "from triton.experimental import gluon\n\n\n@gluon.jit\ndef add_kernel"),),
     "a module": (("import torch\n", "import torch\nimport cProfile\n"),
                  ("    output = torch", "    cProfile.Profile()\n    output = torch")),
-    "custom_op": (("def add(x: torch.Tensor, y: torch.Tensor):",
-                   '@torch.library.custom_op("mine::add", mutates_args=())\n'
-                   "def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:"),),
 }  # fmt: skip
 
 

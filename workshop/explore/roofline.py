@@ -33,12 +33,13 @@ def roofline(*sizes: int) -> Picture:
 
 def recorded_products(name: str, only: tuple[str, ...] = ()) -> Picture:
     """TFLOP/s in benchmarks/recorded/h200_matmul_<name>.csv: a row for each shape; `only` these columns."""
-    lines = (RECORDED / f"h200_matmul_{name}.csv").read_text(encoding="utf-8").splitlines()
-    about = dict(line[2:].split(": ", 1) for line in lines if line.startswith("#"))
+    with (RECORDED / f"h200_matmul_{name}.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
     shapes: dict[str, dict[str, str]] = {}
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        shape = " × ".join(f"{int(row[side]):,}" for side in "mnk")
-        shapes.setdefault(shape, {})[row["provider"]] = f"{float(row['tflops']):.0f}"
+    for line in lines:
+        shape = " × ".join(f"{int(line[side]):,}" for side in "mnk")
+        shapes.setdefault(shape, {})[line["provider"]] = f"{float(line['tflops']):.0f}"
+    about = lines[0]
     providers = only or tuple(next(iter(shapes.values())))
     header, rows = ["m × n × k", *providers], [[shape, *map(speeds.get, providers)] for shape, speeds in shapes.items()]
     words = "TFLOP/s, median. " + ", ".join([about["gpu"], *(f"{each} {about[each]}" for each in ("torch", "triton"))])
