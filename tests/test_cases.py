@@ -262,3 +262,10 @@ def test_one_element_is_a_case_of_its_own():
             generator = torch.Generator().manual_seed(seed)
             drawn = [each.make(generator) for each in find(name).cases_of(generator)]
             assert any(arguments[0].values.numel() == 1 for arguments in drawn), name
+
+
+def test_rows_that_are_many_are_not_all_alike():
+    """A program that takes several rows, and keeps something of the one before, must meet another row."""
+    for seed in range(20):
+        drawn = find("fused_softmax").cases_of(torch.Generator().manual_seed(seed))
+        assert any(Tag.MANY in case.about and "row stride 0" not in case.name for case in drawn), seed
