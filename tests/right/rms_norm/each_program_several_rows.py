@@ -19,12 +19,12 @@ def backward_kernel(x, w, g, dx, parts, stride, g_row, g_col, m, n, eps, BLOCK: 
     b = tl.load(w + at, mask=at < n, other=0.0).to(tl.float32)
     total = tl.zeros((BLOCK,), tl.float32)
     for row in range(tl.program_id(0), m, tl.num_programs(0)):
-        row = row.to(tl.int64)
-        a = tl.load(x + row * stride + at, mask=at < n, other=0.0).to(tl.float32)
-        d = tl.load(g + row * g_row + at * g_col, mask=at < n, other=0.0).to(tl.float32)
+        at_row = row.to(tl.int64)
+        a = tl.load(x + at_row * stride + at, mask=at < n, other=0.0).to(tl.float32)
+        d = tl.load(g + at_row * g_row + at * g_col, mask=at < n, other=0.0).to(tl.float32)
         r = tl.rsqrt(tl.sum(a * a, axis=0) / n + eps)
         unit = a * r
-        tl.store(dx + row * n + at, r * (d * b - unit * (tl.sum(d * b * unit, axis=0) / n)), mask=at < n)
+        tl.store(dx + at_row * n + at, r * (d * b - unit * (tl.sum(d * b * unit, axis=0) / n)), mask=at < n)
         total += d * unit
     tl.store(parts + tl.program_id(0) * n + at, total, mask=at < n)
 
