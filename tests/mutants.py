@@ -239,7 +239,9 @@ def main(arguments: list[str]) -> int:
 
     accepted = same = skipped = 0
     with JudgePool(min(options.workers, len(batch)), Judge) as pool:
-        for mutant, passed in pool.each(judge_one, batch):
+        for judged, (mutant, passed) in enumerate(pool.each(judge_one, batch), 1):
+            if judged % 100 == 0:
+                print(f"{judged} of {len(batch)} judged", file=sys.stderr, flush=True)
             skipped += passed is None
             if passed and differs(mutant):
                 accepted += 1

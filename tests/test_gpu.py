@@ -12,6 +12,7 @@ from autograder.box import compute_sanitizer as sanitizer
 from autograder.exercises import find
 from autograder.exercises.softmax import ONLINE_TEMPLATE
 from autograder.exercises.vector_add import ADD_TEMPLATE
+from autograder.gallery import answers_in
 from autograder.judge import Judge, this_backend
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,12 @@ def test_the_lesson_runs_with_all_checks_green(script, tmp_path):
 def test_the_box_is_confined_on_the_gpu(judge):
     assert judge.box.confine and judge.backend in ("cuda", "hip")
     assert judge.judge("vector_add", ADD_TEMPLATE).score == 5
+
+
+@pytest.mark.parametrize("answer", answers_in(ROOT / "tests", ["rms_norm_op"]), ids=lambda each: each.name)
+def test_an_operator_is_judged_by_the_executor_too(judge, answer):
+    """Only the executor's box asks torch.library.opcheck and torch.compile."""
+    assert judge.checker.verdict_on(find("rms_norm_op"), answer.source).passed == (answer.slug is None)
 
 
 @pytest.fixture

@@ -437,6 +437,13 @@ def test_the_box_has_none_of_our_environment(monkeypatch):
     box.close()
 
 
+def test_the_executors_box_sees_no_card():
+    """Where torch sees one, a gradient in the zygote starts threads, and no job could compute one any more."""
+    box = Box("interpreter", confine=False)
+    assert box._environment()["CUDA_VISIBLE_DEVICES"] == box._environment()["HIP_VISIBLE_DEVICES"] == "-1"
+    box.close()
+
+
 def test_what_is_mapped_before_a_job_is_not_its_memory():
     """A torch for GPUs maps some gigabytes: right autotuned answers had too little left for Triton's front end."""
     with Judge(early=Box("interpreter", memory=600 << 20)) as judge:

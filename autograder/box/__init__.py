@@ -158,6 +158,8 @@ class Box:
         environment = {k: os.environ[k] for k in kept if k in os.environ}
         here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, [here, environment.get("PYTHONPATH")]))
+        if self.backend == "interpreter":  # where torch sees a card, autograd starts threads, and nobody may fork then
+            environment |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
         return environment | {
             "TRITON_INTERPRET": "1" if self.backend == "interpreter" else "0",
             "TRITON_DEFAULT_FP_FUSION": "1",
