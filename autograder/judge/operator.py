@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.requests import PlanRequest
@@ -18,6 +20,12 @@ TOLD = {
         "{entry} calls no operator that is registered with torch.",
         "The numbers are right. But torch.compile cannot see a plain function that launches a kernel as one operation.",
         'put @triton_op("my_library::rms_norm", mutates_args=()) above the function, and annotate its types.',
+    ),
+    "called": (
+        "wrong-schema",
+        "torch refuses what the operator does.",
+        "A result of an operator is fresh memory: it is no argument, and shares no memory with one or another result.",
+        "return only tensors that the operator has made.",
     ),
     "gradient": (
         "not-registered",
@@ -84,6 +92,6 @@ def finding(trials: Trials) -> Finding | None:
 
 def _told(entry: str, trouble: Trouble) -> Finding:
     slug, happened, means, advice = TOLD[trouble.construct]
-    said = trouble.message.strip().split("\n\n")[0]
+    said = re.sub(r" \(with implementation in .*?>\)", "", trouble.message.strip().split("\n\n")[0])  # a path
     happened = happened.format(entry=entry) + f" {said[:400]}" * bool(said)
     return Finding(slug, happened, means, advice, trouble.line, trouble.code)

@@ -99,7 +99,7 @@ EDITS = (
         of=CUSTOM,
     ),
     Edit(
-        "runtime-error", "returns_its_input_as_well",
+        "wrong-schema", "returns_its_input_as_well",
         {"    return y, rstds\n\n\n@norm.register_fake": "    return y, rstds, x\n\n\n@norm.register_fake",
          "float) -> tuple[torch.Tensor, torch.Tensor]:\n    m, n = x.shape\n    y =":
          "float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:\n    m, n = x.shape\n    y =",

@@ -17,8 +17,10 @@ with mock.patch.dict(os.environ, {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"}):  # the
     import torch._functorch.aot_autograd
     import torch.testing._internal.optests
 from torch._library.triton import set_wrap_triton_enabled
+from torch._subclasses import FakeTensorMode
 from torch.library import opcheck
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from .learner import NotAnOperator, line_of
 
@@ -28,16 +30,17 @@ BACKEND = "aot_eager"  # torch.compile up to the graphs of forward and backward,
 
 
 class _Called(TorchDispatchMode):
-    """Notes the registered operators that are called, with their arguments."""
+    """Notes the registered operators that are called, with their arguments and the strides of their results."""
 
     def __init__(self):
         super().__init__()
         self.operators: list[tuple] = []
 
     def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        result = operator(*args, **(kwargs or {}))
         if operator.namespace not in ("aten", "prims") and all(operator != known for known, *_ in self.operators):
-            self.operators.append((operator, _fresh(args), kwargs or {}))
-        return operator(*args, **(kwargs or {}))
+            self.operators.append((operator, _fresh(args), kwargs or {}, _strides(result)))
+        return result
 
 
 def check(function, arguments: list) -> None:
@@ -46,7 +49,7 @@ def check(function, arguments: list) -> None:
     for each in inputs:
         torch.empty(0, dtype=each.dtype).set_(each.untyped_storage()).normal_()  # a decoy is not filled to its end
         each.requires_grad_()
-    with _Called() as forward, set_wrap_triton_enabled(False):
+    with _Called() as forward, set_wrap_triton_enabled(False), _named("called"):
         result = function(*arguments)
     if not forward.operators:
         raise NotAnOperator("registered")
@@ -54,10 +57,12 @@ def check(function, arguments: list) -> None:
         incoming = torch.ones_like(result)
         gradients = torch.autograd.grad(result, inputs, incoming)
     for called, tests in ((forward, SCHEMA), (backward, SCHEMA), (forward, GRADIENT)):
-        for operator, args, kwargs in called.operators:
+        for operator, args, kwargs, strides in called.operators:
             for test in tests:
                 with _named(test, operator.name()):
                     opcheck(operator, args, kwargs, test_utils=test)
+            if tests is SCHEMA:
+                _check_strides(operator, args, kwargs, strides)
     with _named("compile"):
         torch._dynamo.reset()
         # torch.compile(function, fullgraph=True, backend=BACKEND), which would make a folder for a cache
@@ -73,11 +78,26 @@ def _named(step: str, operator: str = ""):
     """Tells an exception as one of this step."""
     try:
         yield
+    except MemoryError:
+        raise
     except Exception as error:
         first = error.__cause__ or error  # opcheck tells another exception
         failed = NotAnOperator(step, operator, f"{type(first).__name__}: {first}")
         failed.line = line_of(first)
         raise failed from None
+
+
+def _check_strides(operator, args, kwargs, strides: list) -> None:
+    """The opcheck of torch 2.11 and earlier compares the strides of tensors without numbers on a GPU only."""
+    with FakeTensorMode() as mode:
+        without_numbers = tree_map_only(torch.Tensor, mode.from_tensor, (args, kwargs))
+        found = _strides(operator(*without_numbers[0], **without_numbers[1]))
+    if found != strides:
+        raise NotAnOperator("test_faketensor", operator.name(), f"strides {found} instead of {strides}")
+
+
+def _strides(result) -> list:
+    return [each.stride() for each in tree_leaves(result) if isinstance(each, torch.Tensor)]
 
 
 def _fresh(args):
