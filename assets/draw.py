@@ -418,15 +418,16 @@ def split_decode() -> Canvas:
     return canvas
 
 
-@figure
-def backward() -> Canvas:
+def two_kernels(forward: str, backward: str, kept: str) -> Canvas:
+    """What the two kernels of an operation compute, and which tensor of the first one the second one reads."""
     canvas = Canvas(
         266,
         "Forward and backward, two kernels",
         "Forward: a kernel reads x and writes y, from left to right, and the loss L stands at the end. Backward: dy, "
-        "the gradient of y, comes from the right. A second kernel reads y and dy and writes dx, the gradient of x.",
+        f"the gradient of y, comes from the right. A second kernel reads {kept} and dy and writes dx, the gradient of "
+        "x.",
     )
-    rows = {"forward": (92, "x", "y", READ, "softmax"), "backward": (196, "dx", "dy", WRITE, "y · (dy − Σ y · dy)")}
+    rows = {"forward": (92, "x", "y", READ, forward), "backward": (196, "dx", "dy", WRITE, backward)}
     for name, (y, left, right, color, words) in rows.items():
         canvas.text(MARGIN, y + 5, name, 14, weight=600)
         canvas.labelled(130, y - 22, 70, 44, left, tint(color), color, 15, mono=True)
@@ -439,9 +440,20 @@ def backward() -> Canvas:
     canvas.arrow(276, 196, 204, 196)
     canvas.arrow(556, 196, 484, 196)
     canvas.arrow(704, 112, 636, 186)
-    canvas.arrow(566, 118, 470, 166, dash="5 4")
-    canvas.text(440, 146, "y is kept", 13, "end", fill=MUTED)
+    side = -1 if kept == "x" else 1  # of the middle, at 380
+    canvas.arrow(380 + side * 186, 118, 380 + side * 90, 166, dash="5 4")
+    canvas.text(380 + side * 60, 146, f"{kept} is kept", 13, "start" if kept == "x" else "end", fill=MUTED)
     return canvas
+
+
+@figure
+def backward() -> Canvas:
+    return two_kernels("softmax", "y · (dy − Σ y · dy)", "y")
+
+
+@figure
+def norm_backward() -> Canvas:
+    return two_kernels("x · r · w", "r · (dy · w − x · r² · mean)", "x")
 
 
 @figure

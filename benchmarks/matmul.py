@@ -46,7 +46,7 @@ def functions(only: list[str] | None) -> dict[str, Callable]:
         "torch": torch.matmul,
         OURS: lesson(best),
         "group 1": lesson(best, group=1),
-        **{f"{stages} stages": lesson(best._replace(stages=stages)) for stages in (1, 2, 3)},
+        **{f"{stages} stage{'s' * (stages > 1)}": lesson(best._replace(stages=stages)) for stages in (1, 2, 3)},
         "tiles of 128": lesson(Tile(128, 128, 64, 3, 8)),
         "tiles of 64": lesson(Tile(64, 64, 64, 4, 4)),
         "columns clamped": lesson(best, clamped=True),

@@ -405,7 +405,7 @@ speed
 # %%
 explore.recorded_products(
     "squares_bfloat16",
-    ("torch", "lesson 9", "group 1", "1 stages", "2 stages", "3 stages", "tiles of 128", "tiles of 64", "columns clamped"),
+    ("torch", "lesson 9", "group 1", "1 stage", "2 stages", "3 stages", "tiles of 128", "tiles of 64", "columns clamped"),
 )
 
 # %% [markdown]

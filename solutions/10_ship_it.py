@@ -24,7 +24,7 @@ here("10_ship_it")
 # %% [markdown]
 # ## Picture
 #
-# ![Forward: a kernel reads x and writes y. Backward: dy comes from the right, and a second kernel reads y and dy and writes dx](../assets/backward.svg)
+# ![Forward: a kernel reads x and writes y. Backward: dy comes from the right, and a second kernel reads x and dy and writes dx](../assets/norm_backward.svg)
 
 # %% [markdown]
 # ## Idea

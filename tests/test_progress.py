@@ -63,6 +63,12 @@ def test_the_view_lists_every_exercise():
     assert text.index("bug_hunt") < text.index("bytes_moved")
 
 
+def test_the_view_unfolds_the_lesson_at_hand_alone():
+    here("01_vector_add")._ipython_display_()
+    assert progress()._repr_html_().count("<details open><summary>01_vector_add") == 1
+    assert progress()._repr_html_().count("<details open>") == 1
+
+
 @pytest.mark.parametrize(
     "content",
     [

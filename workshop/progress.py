@@ -128,17 +128,26 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        rows = "".join(self._row(lesson) for lesson in SYLLABUS.values())
-        head = "".join(f"<th style='text-align:left'>{label}</th>" for label in ("", "notebook", "exercise", "points"))
+        lessons = "".join(map(self._lesson, LESSONS))
         sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
         about = "".join(f"<p>{html.escape(words)}</p>" for words in self._about())
-        return f"<p><b>{html.escape(self.headline())}</b></p><table><tr>{head}</tr>{rows}</table>{about}{sharing}"
+        return f"<p><b>{html.escape(self.headline())}</b></p>{lessons}{about}{sharing}"
+
+    def _lesson(self, notebook: str) -> str:
+        """A lesson's points, and its exercises below, folded unless the lesson is the one at hand."""
+        earned, points = self.of_lesson(notebook)
+        rows = "".join(self._row(lesson) for lesson in SYLLABUS.values() if lesson.notebook == notebook)
+        unfolded = " open" * any(strip.notebook == notebook for strip in _shown)
+        return (
+            f"<details{unfolded}><summary>{notebook}: {_number(earned)} of {points}{' ✓' * (earned >= points)}"
+            f"</summary><table>{rows}</table></details>"
+        )
 
     def _row(self, lesson: Lesson) -> str:
         state = self.state(lesson.name)
         earned = f"{_number(self.entry(lesson.name).score)} / {lesson.points}"
         label = f"{lesson.name} (stretch)" if lesson.stretch else lesson.name
-        cells = (f"<span title='{state}'>{MARKS[state]}</span>", lesson.notebook, label, earned)
+        cells = (f"<span title='{state}'>{MARKS[state]}</span>", label, earned)
         return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 

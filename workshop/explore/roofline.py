@@ -37,11 +37,13 @@ def recorded_products(name: str, only: tuple[str, ...] = ()) -> Picture:
         lines = list(csv.DictReader(file))
     shapes: dict[str, dict[str, str]] = {}
     for line in lines:
-        shape = " × ".join(f"{int(line[side]):,}" for side in "mnk")
+        sides = [f"{int(line[side]):,}" for side in "mnk"]
+        shape = sides[0] if len(set(sides)) == 1 else " × ".join(sides)
         shapes.setdefault(shape, {})[line["provider"]] = f"{float(line['tflops']):.0f}"
     about = lines[0]
     providers = only or tuple(next(iter(shapes.values())))
-    header, rows = ["m × n × k", *providers], [[shape, *map(speeds.get, providers)] for shape, speeds in shapes.items()]
+    header = ["m × n × k" if any("×" in shape for shape in shapes) else "m = n = k", *providers]
+    rows = [[shape, *map(speeds.get, providers)] for shape, speeds in shapes.items()]
     words = "TFLOP/s, median. " + ", ".join([about["gpu"], *(f"{each} {about[each]}" for each in ("torch", "triton"))])
     words += f", {about['date']}"
     return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
