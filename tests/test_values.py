@@ -138,5 +138,18 @@ def test_wrong_numbers_show_in_every_judgement(name):
             assert any(function(*case) != expected for case, expected in cases), (known.name, seed)
 
 
+@pytest.mark.parametrize(
+    "name, formula",
+    [
+        ("swizzle", "workshop.explore.l2_tiles import tile_of"),
+        ("occupancy", "workshop.occupancy import occupancy"),
+        ("occupancy_launch", "workshop.occupancy import num_programs"),
+    ],
+)
+def test_the_course_does_not_answer_its_own_exercise(judge, name, formula):
+    found = judge.judge(name, f"from {formula} as formula\ndef {find(name).entry}(*given): return formula(*given)")
+    assert not found.passed and found.diagnosis != "grader-error"
+
+
 def test_bytes_of_one_element_with_a_stride():
     assert tensors.to_bytes(torch.tensor([[1.0, 2.0]])[:, ::2]) == b"\x00\x00\x80?"

@@ -23,6 +23,7 @@ import tempfile
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from unittest import mock
 
 import torch
@@ -75,12 +76,15 @@ def of_a_vendor(x_ptr):
 """
 
 
+FORMULAS = "workshop.occupancy", "workshop.explore.l2_tiles"  # they compute what an exercise asks for
+
+
 @dataclass(frozen=True)
 class Policy:
     """What a job of one kind may access when it is confined.
 
     strict_on_gpu: use the strict stage on a GPU too, after the driver has started.
-    formulas: the job may call the formulas of workshop.occupancy.
+    formulas: the job may call the functions of FORMULAS.
     read: files that the job may read in addition to those that Python and a compiler need.
     thread_bytes: bytes of address space that the job may reserve for each core of the machine.
     """
@@ -329,14 +333,16 @@ def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:
 
 
 def _hide_formulas() -> None:
-    """Empties the formulas of workshop.occupancy.
+    """Empties the functions of FORMULAS.
 
     It is not enough to hide their names: a module that imported them keeps them, and a search of the heap finds them.
     """
-    for formula in (workshop.occupancy, workshop.num_programs):
-        formula.__code__ = _hidden.__code__
+    for name in FORMULAS:
+        for formula in vars(sys.modules[name]).values():
+            if isinstance(formula, FunctionType) and formula.__module__ == name:
+                formula.__code__ = _hidden.__code__
+        sys.modules[name] = None
     workshop.occupancy = workshop.num_programs = _hidden  # whoever calls them is told why
-    sys.modules["workshop.occupancy"] = None
 
 
 def _hidden(*_, **__):
