@@ -1,4 +1,4 @@
-"""System call numbers of x86_64 and aarch64, and the groups that the box allows or denies: the table is syscalls.toml."""
+"""Numbers of system calls on x86_64 and aarch64, and what the box allows or denies: the tables are in syscalls.toml."""
 
 import tomllib
 from pathlib import Path
