@@ -26,6 +26,7 @@ def pytest_collection():
         return (yield)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
 def pytest_collection_modifyitems(items):
     """With --dist loadgroup, one worker runs the tests of a module that share a fixture: it is made once."""
     for item in items:
