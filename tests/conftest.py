@@ -26,15 +26,6 @@ def pytest_collection():
         return (yield)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
-def pytest_collection_modifyitems(items):
-    """With --dist loadgroup, one worker runs the tests of a module that share a fixture: it is made once."""
-    for item in items:
-        made = (item._fixtureinfo.name2fixturedefs.get(name, ()) for name in item.fixturenames)
-        if any(each[-1].scope == "module" for each in made if each):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
-
-
 @pytest.fixture(scope="session")
 def judge():
     """One judge, with its box, for all the tests of a worker. Only with seed=None it draws other inputs in each run."""
