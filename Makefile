@@ -29,10 +29,11 @@ wheelhouse:  ## fill wheelhouse/ with every package, to install where there is n
 jax:  ## add JAX on a machine with a GPU (JAX_PACKAGE='jax[...]' chooses the build)
 	$(INSTALL) lab jax
 
-# Three workers, because each waits often. They start many Pythons, which want the course's bytecode.
+# Three workers, because each waits often. They start many Pythons, which want the course's bytecode. A worker runs a
+# whole file, so that what its tests share is made once. The browsers' files take longest, and come first.
 test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 -m "not gpu"
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not gpu"
 
 test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: two, two answers an exercise)
 	@$(INSTALL) lab dev

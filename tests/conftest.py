@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from chromium import browser, screenshots  # noqa: F401
+from forking import Forks
 
 # A validator that jsonschema does not need here takes a second to import.
 sys.modules.setdefault("rfc3987_syntax", None)
@@ -40,6 +41,13 @@ def judge():
 
     with Repeated(confine=not lockdown.missing()) as judge:
         yield judge
+
+
+@pytest.fixture(scope="session")
+def forks():
+    """Runs scripts without the time of their largest imports."""
+    with Forks() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,7 @@ HONEST = [
     },
     {"case": 0, "error": {"kind": "not-allowed", "construct": "gluon", "line": 7}},
     {"case": 0, "error": {"kind": "compile", "message": "x is not defined", "instead": "y", "line": 7}},
-    {"case": 0, "value": {"torch_read": 3.0, "fused": [1, 2, None, "x"]}},
+    {"case": 0, "has_value": True, "value": {"torch_read": 3.0, "fused": [1, 2, None, "x"]}},
     {"case": 1, "same": 0},
     {"error": {"kind": "syntax", "line": 1}},
     {"done": True},

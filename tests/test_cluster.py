@@ -155,8 +155,8 @@ def test_workers_that_would_judge_differently_are_refused():
     for other in (Place("bbbb", "interpreter"), Place("aaaa", "cuda")):
         with pytest.raises(CourseError, match="judge differently"):
             module._common({"a": ours, "b": other}, "tcp://x")
-    with pytest.raises(CourseError, match="the worker b cannot judge: no torch"):
-        module._common({"a": ours, "b": Place("", "", "no torch")}, "tcp://x")
+    with pytest.raises(CourseError, match="the worker b cannot judge: ImportError: no torch"):
+        module._all_well({"a": ours, "b": ImportError("no torch")})
     with pytest.raises(RuntimeError, match="another version of the judge"):
         module.judge_there("other", Worker, [], [])
 

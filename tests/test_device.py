@@ -29,28 +29,12 @@ RENDER = Node("/dev/dri/renderD128", False, 105, "render")
 MI300X = dict(gpus=("AMD 0000:03:00.0",), drivers=("amdgpu",), torch_build="ROCm 7.0")
 
 
-def run(code: str, **environment) -> subprocess.CompletedProcess:
-    kept = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    return subprocess.run(
-        [sys.executable, "-c", code], env=kept | environment, capture_output=True, text=True, check=False
-    )
-
-
 def states(machine: Machine) -> dict[str, str]:
     return {finding.what: finding.state for finding in doctor(machine)}
 
 
 def advice(machine: Machine) -> str:
     return "\n".join(finding.todo for finding in doctor(machine) if finding.state != "ok")
-
-
-def test_import_is_light_and_triton_is_as_on_a_gpu():
-    heavy = "{'matplotlib', 'pandas', 'ipywidgets', 'jax', 'IPython'}"
-    code = f"import os, sys, workshop; print({heavy} & set(sys.modules))\n"
-    code += "import triton; print(os.environ.get('TRITON_INTERPRET'), workshop.DEVICE)"
-    heavy, *chosen = run(code).stdout.split()
-    assert heavy == "set()"
-    assert torch.accelerator.is_available() or chosen == ["None", "cpu"]
 
 
 LAUNCH = """
@@ -61,48 +45,52 @@ print(x.tolist()[-1], workshop.device().backend)
 """
 
 
+def test_import_is_light_and_triton_is_as_on_a_gpu():
+    heavy = "{'matplotlib', 'pandas', 'ipywidgets', 'jax', 'IPython'}"
+    code = f"import os, sys, workshop; print({heavy} & set(sys.modules))\n"
+    code += "import triton; print(os.environ.get('TRITON_INTERPRET'), workshop.DEVICE)" + LAUNCH
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["PYTHONPATH"] = os.path.dirname(__file__)
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    heavy, *said = answer.stdout.split()
+    assert heavy == "set()" and not answer.stderr
+    assert torch.accelerator.is_available() or said == ["None", "cpu", "18.0", "interpreter"]
+
+
 @pytest.mark.skipif(torch.accelerator.is_available(), reason="needs a machine without a GPU")
-@pytest.mark.parametrize("imports", ["import workshop, triton", "import triton, workshop"])
-@pytest.mark.parametrize("switch", [{}, {"TRITON_INTERPRET": "0"}])
-def test_kernels_run_without_a_gpu_in_any_order_of_imports(imports, switch):
-    answer = run(imports + LAUNCH, PYTHONPATH=os.path.dirname(__file__), **switch)
-    assert answer.stdout.split() == ["18.0", "interpreter"] and not answer.stderr
-
-
-def test_the_wish_to_run_without_the_gpu_is_remembered():
-    code = "import os, workshop; print(os.environ['TRITON_INTERPRET'])" + LAUNCH
-    answer = run(code, TRITON_INTERPRET="1", PYTHONPATH=os.path.dirname(__file__))
+def test_kernels_run_without_a_gpu_in_any_order_of_imports_and_a_value_that_was_set_is_kept(forks):
+    code = "import os, triton, workshop; print(os.environ['TRITON_INTERPRET'])" + LAUNCH
+    answer = forks.run(code, TRITON_INTERPRET="0")
     assert answer.stdout.split() == ["0", "18.0", "interpreter"] and not answer.stderr
 
 
-def test_tritons_own_interpreter_is_not_taken_for_this_courses():
-    answer = run("import triton, workshop", TRITON_INTERPRET="1")
+def test_the_wish_to_run_without_the_gpu_is_remembered(forks):
+    code = "import os, workshop; print(os.environ['TRITON_INTERPRET'])" + LAUNCH
+    answer = forks.run(code, TRITON_INTERPRET="1")
+    assert answer.stdout.split() == ["0", "18.0", "interpreter"] and not answer.stderr
+
+
+def test_tritons_own_interpreter_is_not_taken_for_this_courses(forks):
+    answer = forks.run("import triton, workshop", TRITON_INTERPRET="1")
     assert answer.returncode == 0
     assert "Triton's own interpreter" in answer.stderr and "Restart the kernel" in answer.stderr
 
 
-def test_where_tritons_library_does_not_load_kernels_run():
+def test_where_tritons_library_does_not_load_kernels_run(forks):
     code = "import sys; sys.modules['triton._C.libtriton'] = None; import workshop" + LAUNCH
     code += "print(workshop.count_bytes(lambda: probes_xray.scaled_copy[(1,)](x, x, 8, BLOCK_SIZE=8)).bytes_moved)\n"
     code += "from workshop.machine import probe; print(probe().compiler)"
-    answer = run(code, PYTHONPATH=os.path.dirname(__file__), TRITON_INTERPRET="1")
+    answer = forks.run(code, TRITON_INTERPRET="1")
     assert answer.stdout.split() == ["18.0", "interpreter", "64", "False"]
 
 
-def test_a_value_that_the_user_set_is_kept():
-    assert (
-        run("import os, workshop; print(os.environ['TRITON_INTERPRET'])", TRITON_INTERPRET="0").stdout
-        == "0\n"
-    )
-
-
-def test_without_triton_the_doctor_still_answers_and_the_rest_says_why():
+def test_without_triton_the_doctor_still_answers_and_the_rest_says_why(forks):
     code = (
         "import sys; sys.modules['triton'] = None\n"
         "from workshop import doctor\nprint(doctor().usable)\n"
         "try:\n    from workshop import DEVICE\nexcept ImportError as error:\n    print(error)"
     )
-    usable, reason = run(code).stdout.strip().splitlines()
+    usable, reason = forks.run(code).stdout.strip().splitlines()
     assert usable == "False"
     assert "workshop doctor" in reason
 

@@ -70,7 +70,7 @@ def test_attendees_get_no_answers(lab):
     assert search_image.search(lab) == []
 
 
-def test_the_search_finds_answers_in_any_kind_of_text(lab):
+def test_the_search_finds_answers_in_any_kind_of_text(tmp_path):
     scale = next((ROOT / "tests/right/bug_hunt").glob("*.py")).read_text()
     cell = {"cell_type": "code", "source": scale.splitlines(keepends=True)}
     hidden = {
@@ -79,12 +79,12 @@ def test_the_search_finds_answers_in_any_kind_of_text(lab):
         "workshop/deep/.cache": "# another comment\n" + scale.replace("\n", "\n\n"),
     }
     for name, text in hidden.items():
-        (lab / "course" / name).parent.mkdir(exist_ok=True)
-        (lab / "course" / name).write_text(text)
-    (lab / "course/submissions.zip").write_bytes(b"PK")
-    (lab / "course/workshop/__pycache__").mkdir()
-    (lab / "course/workshop/__pycache__/gone.cpython-312.pyc").write_bytes(b"")
-    found = {line.partition(":")[0].removeprefix("course/") for line in search_image.search(lab)}
+        (tmp_path / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "course" / name).write_text(text)
+    (tmp_path / "course/submissions.zip").write_bytes(b"PK")
+    (tmp_path / "course/workshop/__pycache__").mkdir()
+    (tmp_path / "course/workshop/__pycache__/gone.cpython-312.pyc").write_bytes(b"")
+    found = {line.partition(":")[0].removeprefix("course/") for line in search_image.search(tmp_path)}
     assert found == {*hidden, "submissions.zip", "workshop/__pycache__/gone.cpython-312.pyc"}
 
 

@@ -198,11 +198,10 @@ def answer(exercise: str, *changes: tuple[str, str]) -> str:
     return source
 
 
-def test_a_right_answer_passes_and_its_verdict_does_not_depend_on_the_draw(judge):
-    for seed in range(3):
-        verdict = judge.judge("leaky_dropout", answer("leaky_dropout"), seed)
-        assert verdict.passed, verdict.to_text()
-        assert len(verdict.cases) == len(find("leaky_dropout").cases)
+def test_a_right_answer_passes_with_another_draw_than_that_of_the_promises(judge):
+    verdict = judge.judge("leaky_dropout", answer("leaky_dropout"), seed=2)
+    assert verdict.passed, verdict.to_text()
+    assert len(verdict.cases) == len(find("leaky_dropout").cases)
 
 
 def test_the_value_beside_a_gradient_is_judged(judge):
@@ -242,10 +241,11 @@ def test_a_kernel_whose_result_is_not_used_earns_nothing(judge):
     assert judge.judge("leaky_dropout", source).diagnosis == "no-triton-kernel"
 
 
-@pytest.mark.parametrize("module", ["exercises.dropout", "judge.jax", "diagnosis"])
-def test_the_references_are_out_of_reach(judge, module):
+def test_the_references_are_out_of_reach(judge):
     source = answer("leaky_dropout") + (
-        f"\n\ntry:\n    import autograder.{module}\nexcept ImportError:\n    pass\nelse:\n"
+        "\n\nimport importlib\n\nfor module in ('exercises.dropout', 'judge.jax', 'diagnosis'):\n"
+        "    try:\n        importlib.import_module(f'autograder.{module}')\n"
+        "    except ImportError:\n        continue\n"
         "    def leaky_dropout(x, p, seed):\n        raise AssertionError('the references can be read')\n"
     )
     verdict = judge.judge("leaky_dropout", source)

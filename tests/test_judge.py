@@ -283,13 +283,13 @@ def test_a_deep_default_is_refused_in_words(tmp_path, capsys):
     [
         b"{",
         b"[1]",
-        b'{"case": -1, "value": 1}',
-        b'{"case": 1e400, "value": 1}',
+        b'{"case": -1, "has_value": true, "value": 1}',
+        b'{"case": 1e400, "has_value": true, "value": 1}',
         b'{"case": 0}',
-        b'{"case": true, "value": 1}',
+        b'{"case": true, "has_value": true, "value": 1}',
         b'{"case": 0, "result": {"shape": "x"}, "evidence": {}}',
         b'{"case": 0, "error": {"kind": "' + b"x" * 100 + b'"}}',
-        b'{"case": 0, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
+        b'{"case": 0, "has_value": true, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         b'{"case": 0, "trace": {"steps": [], "more": ' + b"[" * 100 + b"]" * 100 + b"}}",
         b'{"case": 0, "trace": {"steps": [{"op": ' + b"9" * 4000 + b"}]}}",
         b"\xff\xfe",
@@ -304,10 +304,10 @@ def test_malformed_reports_are_refused(status):
 
 
 def test_a_report_is_charged_to_its_case():
-    reports = parse(b'{"case": 0, "value": 1}\n{"case": 0, "value": 2}\n{"done": true}')
-    outcome = Outcome(reports, b"")
+    one, two = (Report(0, has_value=True, value=number) for number in (1, 2))
+    outcome = Outcome([one, two, Report(None, done=True)], b"")
     assert outcome.by_case(1)[0].value == 1  # the first word counts
-    died = Outcome(parse(b'{"case": 0, "value": 1}'), b"", exit=-11)
+    died = Outcome([one], b"", exit=-11)
     assert died.by_case(3) == {0: died.reports[0], 1: died}
 
 

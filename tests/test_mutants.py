@@ -3,20 +3,19 @@
 import ast
 
 import pytest
-from mutants import Mutant, differs, mutants, solution, wrongly_accepted
+from mutants import Mutant, differs, mutants, solution
 
 from autograder.exercises import EXERCISES
 
 SEED = 1  # the same mutants and the same inputs in every run
-OF_EACH = 2  # mutants of each exercise
 GRID = ("(triton.cdiv(n_elements, 1024),)", "(triton.cdiv(n_elements, 1024) + 1,)")
 SUM = ("output = x + y", "output = x - y")
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_no_mutant_is_accepted_that_computes_something_else(judge, exercise):
-    found = [mutant.change for mutant in mutants(exercise, OF_EACH, SEED) if wrongly_accepted(judge, mutant, SEED)]
-    assert found == []
+    [mutant] = mutants(exercise, 1, SEED)
+    assert not judge.judge(exercise, mutant.source).passed or not differs(mutant, draws=1), mutant.change
 
 
 @pytest.mark.parametrize("exercise", EXERCISES)

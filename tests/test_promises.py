@@ -4,8 +4,6 @@ import ast
 import contextlib
 import io
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -55,39 +53,6 @@ def test_the_starter_earns_nothing(judge, name):
     assert empty_cell or unchanged in verdict.message
 
 
-FORKS = """
-import gc, os, sys
-gc.disable()
-import matplotlib.pyplot, numpy, pandas, torch  # which take longest to import; nothing of the course, and no Triton
-gc.freeze()
-gc.enable()
-
-for script in map(str.strip, sys.stdin):
-    if not (child := os.fork()):
-        os.chdir(os.path.dirname(script))
-        sys.path[0], sys.argv[:] = os.getcwd(), [script]
-        for descriptor, name in enumerate(("out", "err"), 1):
-            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), descriptor)
-        sys.stdin = open(os.devnull)
-        break
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-else:
-    sys.exit()
-import runpy
-runpy.run_path(script, run_name="__main__")
-"""
-
-
-@pytest.fixture(scope="module")
-def forks():
-    """A process that runs scripts, each in a fork, as Python would run it that has imported the large packages."""
-    with subprocess.Popen(
-        [sys.executable, "-c", FORKS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        yield process
-        process.stdin.close()
-
-
 @pytest.mark.parametrize("lesson", SCRIPTS if "LESSONS" in os.environ else list(SCRIPTS)[::3])
 def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path, forks):
     """Unfilled, as a learner's Run All does it: no exception, whatever the checks say.
@@ -98,11 +63,10 @@ def test_the_starter_notebook_runs_top_to_bottom(lesson, tmp_path, forks):
     code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     script = tmp_path / f"{lesson}.py"
     script.write_text(code)
-    print(script, file=forks.stdin, flush=True)
-    assert forks.stdout.readline().strip() == "0", (tmp_path / "err").read_text()[-2000:]
-    said = (tmp_path / "out").read_text()
-    assert "NOT YET" in said or lesson.startswith("00"), said
-    assert "PASS" not in said
+    done = forks.run(script, folder=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "NOT YET" in done.stdout or lesson.startswith("00"), done.stdout
+    assert "PASS" not in done.stdout
 
 
 def bound(tree: ast.AST) -> set[str]:

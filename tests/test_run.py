@@ -4,8 +4,8 @@ import contextlib
 import csv
 import errno
 import importlib
-import itertools
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -420,53 +420,56 @@ def test_rows_that_come_fast_share_a_transaction_and_a_bad_one_keeps_no_other_ba
         assert {s.score for a in gradebook.assignments for s in a.submissions} == {8}
 
 
-GRADES_SLOWLY = """
-import sys, time
-sys.path.insert(0, {tests!r})
-from classroom import StrawJudge
-from autograder import cli
-import autograder.classroom.grading.grade as module
-
 class Slow(StrawJudge):
+    """Takes 0.3 seconds for an exercise, and says when it begins."""
+
+    def __init__(self, begun):
+        self.begun = begun
+
     def judge(self, exercise, source):
-        print("judging", flush=True)
+        self.begun.send(exercise)
         time.sleep(0.3)
         return super().judge(exercise, source)
 
-module.Here.prove = lambda *_: None
-module.Judge = lambda confine: Slow()
-sys.exit(cli.main(["grade", "--workers", "1", "--course", {course!r}]))
-"""
+
+def grade_slowly(course: Course, temporary: Path, begun) -> None:
+    """What a child does: the command, with all that it says in a file."""
+    tempfile.tempdir = str(temporary)
+    sys.stdout = sys.stderr = (temporary.parent / "said").open("w", buffering=1)
+    module = importlib.import_module("autograder.classroom.grading.grade")
+    module.Here.prove, module.Judge = (lambda *_: None), (lambda confine: Slow(begun))
+    sys.exit(cli.main(["grade", "--workers", "1", "--course", str(course.root)]))
 
 
 @pytest.fixture
 def slow_grader(course, tmp_path):
-    """A grading process that takes 0.3 seconds for an exercise, in a temporary folder of its own."""
+    """A grading process at work, in a temporary folder of its own, and the file with what it says.
+
+    It is forked: a new one would import torch and nbgrader first.
+    """
     for n in range(40):
         notebook = filled(ADD, **RIGHT)
         for name in RIGHT:  # the same answer is judged once
             cell_of(notebook, name)["source"] += f"  # {n}"
         submit(course, f"s{n}", notebook)
-    code = GRADES_SLOWLY.format(tests=str(Path(__file__).parent), course=str(course.root))
     (tmp_path / "tmp").mkdir()
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    said = iter(process.stdout.readline, "")
-    judged = itertools.islice((line for line in said if line == "judging\n"), 5)  # between the rows of who is graded
-    assert len(list(judged)) == 5
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=grade_slowly, args=(course, tmp_path / "tmp", there))
+    process.start()
+    for _ in range(5):  # between the rows of who is graded
+        assert here.poll(60) and here.recv()
     yield process, tmp_path / "tmp"
     process.kill()
-    process.communicate()
+    process.join()
 
 
 def test_control_c_is_one_line_and_leaves_nothing(slow_grader, course):
     process, temporary = slow_grader
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors and "the same command goes on from here" in errors.splitlines()[-1]
+    os.kill(process.pid, signal.SIGINT)
+    process.join(60)
+    said = (temporary.parent / "said").read_text()
+    assert process.exitcode == 130
+    assert "Traceback" not in said and "the same command goes on from here" in said.splitlines()[-1]
     assert list(temporary.glob(f"{PREFIX}*")) == []
     report = regrade(course)
     assert any(row.kept for row in report.rows) and len(report.rows) == 40
@@ -546,7 +549,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(slow_grader, course, monk
         assert left.exists()  # its grader lives
         assert Path(tempfile.gettempdir()).parent == temporary
     process.kill()
-    process.wait()
+    process.join()
     with scratch_folder():
         assert not left.exists()
     assert list(temporary.iterdir()) == []

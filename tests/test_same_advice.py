@@ -69,7 +69,7 @@ def test_all_say_the_same(judge, monkeypatch, answer):
 
 def test_advice_names_functions_that_triton_has():
     """Also in the table of what torch has: a name that is wrong there would send a learner from error to error."""
-    texts = [attempt for *_, attempt in advice.ADVICE] + list(advice._ELSEWHERE.values())
+    texts = [attempt for *_, attempt in advice.ADVICE] + list(advice.ELSEWHERE.values())
     names = {name for text in texts for name in re.findall(r"\btl\.(\w+)\(", text)}
     assert names and {name for name in names if not hasattr(tl, name)} == set()
 
@@ -81,4 +81,4 @@ def test_what_torch_or_cuda_has_is_translated(name):
         (f"'tensor' object has no attribute '{name}'", ""),
         ("Unsupported function referenced: <built-in method>", f"torch.{name}"),
     ):
-        assert advice.refused(message, construct)[2] == f"write {advice._ELSEWHERE[name]}."
+        assert advice.refused(message, construct)[2] == f"write {advice.ELSEWHERE[name]}."

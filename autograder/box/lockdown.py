@@ -180,16 +180,11 @@ _VARIABLES = {"PATH", "LANG", "LANGUAGE", "TZ", "TMPDIR", "LD_LIBRARY_PATH"}
 _VARIABLE_PREFIXES = ("LC_", "PYTHON", "OMP_", "MKL_", "TRITON_", "CUDA_", "HIP_", "HSA_", "ROCR_", "JAX_")
 
 
-def clean_environment() -> dict[str, str]:
-    """The environment variables that a confined process needs: no home, no tokens, no user names."""
-    kept = {k: v for k, v in os.environ.items() if k in _VARIABLES or k.startswith(_VARIABLE_PREFIXES)}
-    return {**kept, "HOME": "/nonexistent"}
-
-
 def _clean_environment() -> None:
-    kept = clean_environment()
+    """Leave the variables that a confined process needs: no home, no tokens, no user names."""
+    kept = {k: v for k, v in os.environ.items() if k in _VARIABLES or k.startswith(_VARIABLE_PREFIXES)}
     os.environ.clear()
-    os.environ.update(kept)
+    os.environ.update(kept, HOME="/nonexistent")
 
 
 _PRIVATE_UIDS = range(1_900_000_000, 2_100_000_000)  # a range that distributions and systemd leave unused
@@ -219,15 +214,20 @@ def _become_nobody(uid: int | None, write: Sequence[str]) -> bool:
 
 def _change_user(uid: int, write: Sequence[str]) -> bool:
     """False if root does not have the capability to change the user. Then it is like an ordinary user."""
-    devices = [os.stat(path) for path in write if stat.S_ISCHR(os.stat(path).st_mode)]
     try:
         _give_to(uid, write)
-        os.setgroups(sorted({device.st_gid for device in devices} - {0}))  # /dev/kfd belongs to a group
+        os.setgroups(_groups_of_devices(write))
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
     except PermissionError:
         return False
     return True
+
+
+def _groups_of_devices(paths: Sequence[str]) -> list[int]:
+    """The groups that may open these devices, such as that of /dev/kfd."""
+    found = map(os.stat, paths)
+    return sorted({each.st_gid for each in found if stat.S_ISCHR(each.st_mode)} - {0})
 
 
 def _give_to(uid: int, write: Sequence[str]) -> None:
@@ -422,18 +422,6 @@ def gpu_paths() -> tuple[list[str], list[str]]:
     return (["/sys", "/proc"] if nodes else []), nodes
 
 
-def _open_root() -> None:
-    os.close(os.open("/", os.O_RDONLY))
-
-
-def _open_socket() -> None:
-    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
-
-
-def _signal_parent() -> None:
-    os.kill(os.getppid(), 0)
-
-
 def _fork() -> None:
     child = os.fork()
     if child == 0:
@@ -442,9 +430,9 @@ def _fork() -> None:
 
 
 _PROBES: dict[str, tuple[Callable[[], None], Sequence[str]]] = {
-    "open a directory it was not given": (_open_root, STAGES),
-    "create a UDP socket": (_open_socket, STAGES),
-    "signal its parent": (_signal_parent, STAGES),
+    "open a directory it was not given": (lambda: os.close(os.open("/", os.O_RDONLY)), STAGES),
+    "create a UDP socket": (lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(), STAGES),
+    "signal its parent": (lambda: os.kill(os.getppid(), 0), STAGES),
     "fork": (_fork, ["strict"]),
 }
 
@@ -536,8 +524,8 @@ def _outer_prefix(read: tuple[str, ...], write: tuple[str, ...]) -> tuple[str, .
 def _private_user(write: Sequence[str]) -> list[str]:
     uid = private_uid()
     _give_to(uid, write)
-    groups = {os.stat(path).st_gid for path in write if stat.S_ISCHR(os.stat(path).st_mode)} - {0}
-    membership = f"--groups={','.join(map(str, sorted(groups)))}" if groups else "--clear-groups"
+    groups = _groups_of_devices(write)
+    membership = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
     return [f"--reuid={uid}", f"--regid={uid}", membership]
 
 
@@ -567,16 +555,3 @@ def _outer_works(prefix: Sequence[str]) -> bool:
         except (OSError, subprocess.TimeoutExpired):
             return False
     return done.returncode == 0
-
-
-def describe() -> str:
-    """What confines a learner's code on this machine, in one line."""
-    lacking = missing()
-    if lacking:
-        return f"nothing confines a submission here: {'; '.join(lacking)}"
-    abi = landlock_abi()
-    layers = ["seccomp", "resource limits"]
-    layers += [f"Landlock {abi}"] if abi else []
-    layers += ["a private user"] if os.geteuid() == 0 else []
-    layers += ["bubblewrap around them"] if _outer_prefix((), ()) else []
-    return ", ".join(layers) + ("" if abi else "; without Landlock only seccomp keeps files closed")

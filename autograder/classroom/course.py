@@ -20,26 +20,13 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
-from . import duedates
+from . import duedates, templates
 from .submission import is_check
 
 COURSE_ID = "triton-workshop"
 LESSONS = Path(__file__).resolve().parents[2] / "notebooks"
 HELD = "held"  # a step beside autograded/: what regrading would change
-CONFIG = '''\
-"""Plain nbgrader commands and formgrader on this course directory.
-
-Verdicts come from the judge; no cell of a student is executed.
-"""
-
-from autograder.classroom.course import configure
-
-c = get_config()  # noqa: F821
-configure(c)
-
-# Another database than gradebook.db beside this file:
-# c.CourseDirectory.db_url = "postgresql+psycopg://user:password@host/gradebook"
-'''
+NEW = "nbgrader_config.py", duedates.FILE  # in templates/: what a new course has beside its lessons
 
 
 def configure(c: Config) -> None:
@@ -115,15 +102,12 @@ class Course:
         return cls(root, url or f"sqlite:///{root / 'gradebook.db'}", config)
 
     def create(self) -> None:
-        """Make what a new course has: the lessons of solutions/, and nbgrader's configuration."""
+        """Make what a new course has: the lessons of solutions/, nbgrader's configuration, and an empty course.toml."""
         if not any(self.root.glob("release/*/*.ipynb")):
             self.write_lessons()
-        config = self.root / "nbgrader_config.py"
-        if not config.exists():
-            write_atomically(config, CONFIG.encode())
-        rules = self.root / duedates.FILE
-        if not rules.exists():
-            write_atomically(rules, duedates.TEMPLATE.encode())
+        for name in NEW:
+            if not (self.root / name).exists():
+                write_atomically(self.root / name, Path(templates.__file__).with_name(name).read_bytes())
 
     def write_lessons(self) -> list[str]:
         """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names.

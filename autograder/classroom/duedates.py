@@ -13,29 +13,6 @@ from pathlib import Path
 from ..text import visible
 
 FILE = "course.toml"
-TEMPLATE = """\
-# When assignments are due, what being late costs, and what counts. Remove the # in front of what you need.
-# `autograder grade` and `autograder run` apply it, also to what is graded already.
-
-# Only these count in the totals. Without this line: the assignments that anybody handed in.
-# assigned = ["00_setup", "01_vector_add"]
-
-# For each assignment that says nothing else:
-# grace = "15 min"          # so long after the due date nothing is late
-# penalty = "10% a day"     # of the assignment's points, for each day begun; also "2 points an hour",
-#                           # "20%" (once), "all" (nothing is left) and "none"
-
-# [assignments.01_vector_add]
-# due = 2026-10-03T23:59:00           # by this computer's clock; with +02:00 at the end, in that time zone
-# weight = 10                         # counts as 10 points in the total. Without it: as its own points
-
-# [extensions.ann]                    # a student's id, as in grades.csv
-# 01_vector_add = "3 d"               # or a date
-
-# [handed_in.bob]                     # where your download does not say when: Canvas' does not, and Moodle's only
-#                                     # with its grading worksheet as --roster
-# 01_vector_add = 2026-10-04T10:00:00
-"""
 _UNITS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(min|h|d|w)[a-z]*")
 _PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%|points?)(?: (?:an?|per) (hour|day|week))?")

@@ -98,7 +98,8 @@ def _remembered(backend: str, confined: bool, kind: str) -> Path:
 def _code() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for file in sorted([*package.rglob("*.py"), *package.parent.joinpath("workshop").rglob("*.py")]):
+    rooms = package, package.parent / "workshop"
+    for file in sorted(each for room in rooms for ending in ("py", "toml") for each in room.rglob(f"*.{ending}")):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

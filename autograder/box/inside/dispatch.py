@@ -28,7 +28,6 @@ from unittest import mock
 
 import torch
 import triton
-from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime import driver
 
@@ -155,10 +154,6 @@ def _execute(kernel, args: tuple, constants: dict, target: str) -> bool:
     return True
 
 
-def _warm_up_kernel():
-    return load(WARM_UP, "<warm-up>")["warm_up"]
-
-
 def _build_driver(settings: Settings) -> None:
     """Compiles and loads the modules that Triton needs for the GPU's driver. A confined child cannot do this.
 
@@ -175,8 +170,9 @@ def warm_compiler(settings: Settings) -> None:
     """The first compilation in a process takes a second. Children that are forked later need not wait for it."""
     target = front_end.TARGETS.get(settings.backend)
     if target:
+        signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
         with contextlib.suppress(Exception):
-            _compile_for(target)
+            triton.compile(ASTSource(load(WARM_UP, "<warm-up>")["warm_up"], signature, {(2,): 16}), target=target)
 
 
 def launchers_of(settings: Settings) -> str:
@@ -187,11 +183,6 @@ def launchers_of(settings: Settings) -> str:
 def build_launchers(kinds: tuple[tuple[str, ...], ...], settings: Settings) -> None:
     """Builds, while a child runs, what later children will copy."""
     launchers.build(kinds, launchers_of(settings))
-
-
-def _compile_for(target: GPUTarget) -> None:
-    signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
-    triton.compile(ASTSource(_warm_up_kernel(), signature, {(2,): 16}), target=target)
 
 
 def prepare_for(kind: str, operators: bool, settings: Settings) -> None:
@@ -250,24 +241,18 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
     elif not early:
         silence()
     if scratch:
-        _use_folder(scratch)
+        # Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one.
+        os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
+        tempfile.tempdir = None
         launchers.copy(launchers_of(settings), scratch)
     report = Reporter(status)
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
     report(Report(None, done=True))
 
 
-def _use_folder(scratch: str) -> None:
-    """Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one."""
-    os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
-    tempfile.tempdir = None
-
-
 def _runner(kind: str):
-    if kind == "jax-plan":
-        from . import jax_plan
-
-        return jax_plan.run
+    if kind == "jax-plan":  # `prepare_for` has imported it: only some jobs need JAX
+        return sys.modules[f"{__package__}.jax_plan"].run
     kinds = {"plan": plan, "replay": replay, "large": large, "compile": compiler, "tune": tune, "value": value}
     return kinds[kind].run
 

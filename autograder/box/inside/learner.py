@@ -23,11 +23,12 @@ from workshop.refusal import innermost, refusal
 
 from ...answer import from_history
 from ...versions import FUNCTIONS
+from .. import wire
 from ..wire import Trouble
 from .earlier import KeptTensor
 from .job import ANSWER
 from .launches import BadOption, UnknownOption
-from .reports import fault_record
+from .reports import of_executor
 from .trace import HostArithmetic, NotReplayable, WrongDevice
 from .worlds import NotShown
 
@@ -150,7 +151,7 @@ def describe(error: BaseException) -> Trouble:
         code=_code(line),
         construct=construct[:400],
         kernel=str(getattr(error, "kernel", ""))[:100],
-        fault=fault_record(root) if kind == "fault" else None,
+        fault=of_executor(wire.Fault, root) if kind == "fault" else None,
     )
 
 

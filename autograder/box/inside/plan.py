@@ -107,7 +107,7 @@ class _Function:
             check(self.function, self._decoys(case))
         finally:
             launches.executes = False
-        return Report(index)
+        return Report(index, has_value=True)
 
     def _decoys(self, case: PlanCase) -> list:
         made, _ = decoys(case.arguments, self.world.memory)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import linecache
 import os
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import torch
 
 from workshop import advice
 
 from ...tensors import dtype_name, storage_of
-from ..wire import Fault, Race, Report, Result, Steps, Trouble, Undefined, encode
+from ..wire import Race, Report, Result, Steps, Trouble, Undefined, encode
 
 MAX_REPORT = 20_000  # bytes
 MAX_TRACE = 4_000_000  # with its programs
@@ -48,26 +48,11 @@ def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
     )
 
 
-def fault_record(fault) -> Fault:
-    """The executor's fault as a record."""
-    return Fault(
-        kind=fault.kind,
-        kernel=fault.kernel[:100],
-        program=tuple(fault.program),
-        block=tuple(fault.block),
-        lane=fault.lane,
-        lanes=fault.lanes,
-        argument=(fault.argument or "")[:100],
-        shape=tuple(fault.shape),
-        stride=tuple(fault.stride),
-        element=fault.element,
-        index=fault.index or (),
-        place=fault.place,
-        distance=fault.distance,
-        line=fault.line or 0,
-        code=fault.code[:400],
-        steps=fault.steps,
-    )
+def of_executor(kind: type, found, **more):
+    """A record of the wire of what the executor found: what is not known is left out, and long texts are cut."""
+    known = {field.name: getattr(found, field.name) for field in fields(kind) if field.name not in more}
+    cut = {name: value[: 400 if name == "code" else 100] for name, value in known.items() if isinstance(value, str)}
+    return kind(**{name: value for name, value in (known | cut | more).items() if value is not None})
 
 
 def race_records(launches) -> list[Race]:
@@ -91,16 +76,15 @@ def _race(launch, race) -> Race:
     width, height, _ = launch.grid
     writes = launch.arguments[race.argument].writes
     first, second = (-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in (race.first, race.second))
-    return Race(
-        argument=race.argument[:100],
+    return of_executor(
+        Race,
+        race,
         line=race.line or 0,
-        code=race.code[:400],
         programs=(first, second),
         elements=int((writes > 1).sum()),
         share=float((writes > 1).sum() / max(writes.size, 1)),
         same_value=race.same_value is not False and race.kind == "write-write",
         writers=int(writes.max(initial=0)),
-        kind=race.kind,
     )
 
 
@@ -118,8 +102,4 @@ def steps_records(launch) -> list[Steps]:
 
 def undefined_records(launch) -> list[Undefined]:
     """What a launch used although nothing had defined it."""
-    found = []
-    for each in launch.undefined:
-        names = each.kind, each.kernel[:100], (each.argument or "")[:100]
-        found.append(Undefined(*names, each.program or (), each.line or 0, each.code[:400]))
-    return found
+    return [of_executor(Undefined, each) for each in launch.undefined]

@@ -8,7 +8,6 @@ known shapes and raises ProtocolError for everything else.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -59,6 +58,7 @@ Line = Annotated[int, codec.integer(0, 1 << 31)]
 Code = Annotated[str, codec.text(400)]
 Size = Annotated[int, codec.integer(0, 1 << 40)]
 Flag = Annotated[bool, codec.flag]
+Case = Annotated[int, codec.integer(0, 4096)]
 Integer = Annotated[int, codec.integer(-(1 << 62), 1 << 62)]
 Integers = Annotated[tuple[Integer, ...], codec.items(16)]
 Names = Annotated[tuple[Name, ...], codec.items(16)]
@@ -150,10 +150,10 @@ class Undefined:
 
     kind: Kind
     kernel: Name
-    argument: Name
-    program: Integers
-    line: Line
-    code: Code
+    argument: Name = ""
+    program: Integers = ()
+    line: Line = 0
+    code: Code = ""
 
 
 @dataclass(frozen=True)
@@ -217,35 +217,21 @@ class Report:
     trace this one has, too.
     """
 
-    case: int | None
-    done: bool = False
-    trace: Trace | None = None
-    same: int | None = None
-    programs: dict[str, str] = field(default_factory=dict)
+    case: Case | None = None
+    done: Flag = False
+    trace: Annotated[Trace, _trace] | None = None
+    same: Case | None = None
+    programs: Annotated[dict, _programs] = field(default_factory=dict)
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
-    has_value: bool = False
-    value: object = None
+    has_value: Flag = False
+    value: Annotated[object, _plain] = None
 
 
 def encode(report: Report) -> bytes:
     """A report as a line for `parse`, without the newline."""
-    if report.done:
-        message: dict = {"done": True}
-    elif report.error:
-        message = {"error": report.error}
-    elif report.same is not None:
-        message = {"same": report.same}
-    elif report.trace is not None:
-        message = {"trace": report.trace, "programs": report.programs}
-    elif report.result:
-        message = {"result": report.result, "evidence": report.evidence}
-    else:
-        message = {"value": report.value}
-    if report.case is not None:
-        message["case"] = report.case
-    return codec.to_json(message).encode()
+    return codec.to_json(report).encode()
 
 
 def parse(status: bytes) -> list[Report]:
@@ -256,41 +242,28 @@ def parse(status: bytes) -> list[Report]:
     if len(lines) > MAX_LINES:
         raise ProtocolError("the report has too many lines")
     try:
-        return [_report(json.loads(line)) for line in lines if line]
+        return [_of_one_kind(codec.from_json(Report, line)) for line in lines if line]
     except ProtocolError:
         raise
     except (ValueError, TypeError, KeyError, RecursionError, MemoryError, OverflowError) as error:
         raise ProtocolError(f"the report is malformed ({type(error).__name__})") from None
 
 
-def _report(message) -> Report:
-    message = _dict(message)
-    if message.get("done") is True:
-        return Report(None, done=True)
-    case = message.get("case")
-    case = None if case is None else codec.integer(0, 4096)(case)
-    if "error" in message:
-        return Report(case, error=codec.record(Trouble, message["error"]))
-    if case is None:
+def _of_one_kind(report: Report) -> Report:
+    said = (report.trace, report.same, report.result, report.error, report.done or None, report.has_value or None)
+    if sum(each is not None for each in said) != 1:
+        raise ProtocolError("a report of an unknown kind")
+    if report.case is None and not (report.done or report.error):
         raise ProtocolError("a report without a case")
-    if "same" in message:
-        return Report(case, same=codec.integer(0, case)(message["same"]))
-    if "trace" in message:
-        programs = _programs(_dict(message.get("programs", {})))
-        return Report(case, trace=_trace(_dict(message["trace"])), programs=programs)
-    if "result" in message:
-        result, evidence = codec.record(Result, message["result"]), codec.record(Evidence, message["evidence"])
-        return Report(case, result=result, evidence=evidence)
-    if "value" in message:
-        return Report(case, has_value=True, value=_plain(message["value"]))
-    raise ProtocolError("a report of an unknown kind")
+    if report.same is not None and report.same > report.case:
+        raise ProtocolError("a report about a later case")
+    return report
 
 
 def _trace(trace: dict) -> Trace:
     """Checks that the steps are objects. The box checks their fields when it replays them."""
-    if "steps" in trace:
-        for step in codec.items(MAX_STEPS)(trace["steps"]):
-            _dict(step)
+    for step in codec.items(MAX_STEPS)(_dict(trace).get("steps", [])):
+        _dict(step)
     _shallow(trace, MAX_NESTING)
     return trace
 
@@ -301,7 +274,7 @@ def digest_of(program: str) -> str:
 
 def _programs(programs: dict) -> dict[str, str]:
     """Texts by their digests, so that nobody can give a program the name of another one."""
-    if len(programs) > MAX_PROGRAMS:
+    if len(_dict(programs)) > MAX_PROGRAMS:
         raise ProtocolError("too many programs")
     for name, text in programs.items():
         if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:

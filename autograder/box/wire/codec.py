@@ -18,15 +18,14 @@ from ...text import visible
 
 
 def to_json(value: Any) -> str:
-    """The JSON of a record, or of plain values that contain records. A field with default None is omitted if None."""
+    """The JSON of a record, or of plain values that contain records. A field that has its default is left out."""
     return json.dumps(value, default=_given)
 
 
 def _given(record) -> dict:
     if not is_dataclass(record):
         raise TypeError(f"Object of type {type(record).__name__} is not JSON serializable")
-    given = ((field, getattr(record, field.name)) for field in fields(record))
-    return {field.name: value for field, value in given if value is not None or field.default is not None}
+    return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) != field.default}
 
 
 def from_json(kind: type, text: str | bytes):

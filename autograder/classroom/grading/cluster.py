@@ -14,7 +14,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...judge import Judge, this_backend
 from ...judge.jax import JaxMissing
@@ -28,13 +28,11 @@ DEATHS = 2  # workers that may die of a submission before it is failed
 START_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class Place:
-    """What a worker says about itself. `problem` says why it cannot judge."""
+class Place(NamedTuple):
+    """What a worker says about itself."""
 
     version: str
     backend: str
-    problem: str = ""
 
 
 class Cluster:
@@ -58,7 +56,7 @@ class Cluster:
                 self._client = unless_ready.enter_context(client)
             except (OSError, ValueError, TypeError) as error:
                 raise CourseError(f"{self._address}: no Dask scheduler answers: {visible(error, 200)}") from None
-            places = self._client.run(place)
+            places = _all_well(self._client.run(place, on_error="return"))
             if not places:
                 raise CourseError(f"{self._address}: has no workers; start some: dask worker {self._address}")
             self.version, self.backend = _common(places, self._address)
@@ -76,9 +74,7 @@ class Cluster:
     def prove(self, exercises: set[str]) -> None:
         """CourseError before the first submission where a worker misjudges known answers."""
         if self._prove:
-            for address, problem in self._client.run(prove, self._new_judge, sorted(exercises)).items():
-                if problem:
-                    raise CourseError(f"the worker {address} cannot judge: {visible(problem, 300)}")
+            _all_well(self._client.run(prove, self._new_judge, sorted(exercises), on_error="return"))
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. No more are on their way than the workers have threads.
@@ -118,16 +114,22 @@ class Cluster:
         return sum(int(w["resources"].get("GPU", 0)) if self._resources else w["nthreads"] for w in workers)
 
 
-def _common(places: dict[str, Place], address: str) -> tuple[str, str]:
-    """(version, backend) of all workers. CourseError where a grade would depend on the worker."""
-    for worker, there in places.items():
-        if there.problem:
-            raise CourseError(f"the worker {worker} cannot judge: {there.problem}")
-    if len({(there.version, there.backend) for there in places.values()}) > 1:
+def _all_well(answers: dict[str, object]) -> dict:
+    """What workers answered, by address. CourseError for an exception among it."""
+    for worker, answer in answers.items():
+        if isinstance(answer, BaseException):
+            problem = visible(f"{type(answer).__name__}: {answer}", 300)
+            raise CourseError(f"the worker {worker} cannot judge: {problem}")
+    return answers
+
+
+def _common(places: dict[str, Place], address: str) -> Place:
+    """What all workers say. CourseError where a grade would depend on the worker."""
+    first, *others = dict.fromkeys(places.values())
+    if others:
         listed = ", ".join(f"{worker} ({there.backend}, {there.version[:8]})" for worker, there in places.items())
         raise CourseError(f"{address}: its workers judge differently: {visible(listed, 500)}; use one kind of machine")
-    there = next(iter(places.values()))
-    return there.version, there.backend
+    return first
 
 
 def _row(pending: Pending, future) -> Row:
@@ -171,22 +173,15 @@ atexit.register(lambda: [stop() for stop in _stop_all])
 
 def place() -> Place:
     """What this worker would judge with."""
-    try:
-        return Place(judge_version(), this_backend())
-    except Exception as error:
-        return Place("", "", visible(f"{type(error).__name__}: {error}", 300))
+    return Place(judge_version(), this_backend())
 
 
-def prove(new_judge: NewJudge, exercises: list[str]) -> str:
-    """Why known answers get wrong verdicts here; "" if they do not."""
-    try:
-        with new_judge() as judge:
-            for exercise in exercises:
-                with contextlib.suppress(JaxMissing):
-                    judge.prove(exercise)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return ""
+def prove(new_judge: NewJudge, exercises: list[str]) -> None:
+    """Raises where known answers get wrong verdicts here."""
+    with new_judge() as judge:
+        for exercise in exercises:
+            with contextlib.suppress(JaxMissing):
+                judge.prove(exercise)
 
 
 def judge_there(

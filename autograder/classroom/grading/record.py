@@ -61,7 +61,8 @@ def judge_version() -> str:
 
     package = Path(__file__).parents[2]
     files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
-    files += Path(workshop.__file__).parent.rglob("*.py")
+    beside = Path(workshop.__file__).parent
+    files += [*beside.rglob("*.py"), beside / "advice.toml"]
     card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     return hash_of([_hash_files(files), stack(), card])
 

@@ -28,10 +28,7 @@ from ..submission import exercise_of, grade_id, is_check
 
 STUDENT = "submission"
 ROOT = Path(__file__).resolve().parents[3]
-_PACKED = (
-    "autograder/**/*.py", "autograder/panel.html", "autograder/panel.css", "workshop/**/*.py", "workshop/*.css",
-    "workshop/*.toml", "workshop/hints/*.md",
-)  # fmt: skip
+_PACKAGES = ("autograder", "workshop")
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
 _SETUP = """\
 #!/usr/bin/env bash
@@ -71,8 +68,8 @@ def build_zip(course: Course, assignment: str, path: Path | None = None, confine
 
 
 def _files() -> Iterator[Path]:
-    for pattern in _PACKED:
-        yield from sorted(ROOT.glob(pattern))
+    for package in _PACKAGES:
+        yield from sorted(f for f in (ROOT / package).rglob("*") if f.is_file() and f.parent.name != "__pycache__")
     yield from (ROOT / name for name in _BESIDE if (ROOT / name).is_file())
 
 
