@@ -21,10 +21,14 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from unittest import mock
 
+import filelock  # noqa: F401  torch's compiler and JAX load it, and numpy.random
+import numpy.random  # noqa: F401
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
@@ -191,14 +195,31 @@ def _compile_for(target: GPUTarget) -> None:
 
 
 def prepare_for(kind: str, operators: bool, settings: Settings) -> None:
-    """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
-    if operators and f"{__package__}.operators" not in sys.modules:
-        from .operators import warm_up
+    """Loads what only some jobs need, before the first of them."""
+    for load_modules in _further(kind, operators):
+        if load_modules not in _loaded_by:
+            before = set(sys.modules)
+            load_modules(settings)
+            _loaded_by[load_modules] = set(sys.modules) - before
 
-        if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
-            warm_up()
-    if kind == "jax-plan":
-        from . import jax_plan  # noqa: F401
+
+def _further(kind: str, operators: bool) -> list[Callable]:
+    return [_load_operators] * operators + [_load_jax] * (kind == "jax-plan")
+
+
+def _load_operators(settings: Settings) -> None:
+    from .operators import warm_up
+
+    if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
+        warm_up()
+
+
+def _load_jax(settings: Settings) -> None:
+    """JAX starts threads only with its backend."""
+    from . import jax_plan  # noqa: F401
+
+
+_loaded_by: dict[Callable, set[str]] = {}  # the modules that only some jobs need
 
 
 # -- the child -------------------------------------------------------------------------------------------
@@ -249,8 +270,32 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         _use_folder(scratch)
         launchers.copy(launchers_of(settings), scratch)
     report = Reporter(status)
+    _hide_modules(_further(request.kind, getattr(request, "operators", False)))
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
     report(Report(None, done=True))
+
+
+def _hide_modules(wanted: list[Callable]) -> None:
+    """Hides what was loaded for jobs of other kinds, where this process could not load it: its box may be a new one."""
+    with contextlib.suppress(OSError), open(os.__file__), open(torch.__file__):
+        return
+    hidden = set().union(*(names for loader, names in _loaded_by.items() if loader not in wanted))
+    for name in hidden:
+        module, (package, _, own) = sys.modules.pop(name, None), name.rpartition(".")
+        if package in sys.modules and vars(sys.modules[package]).get(own) is module:
+            delattr(sys.modules[package], own)
+    sys.meta_path.insert(0, _Hidden(hidden))
+
+
+class _Hidden(MetaPathFinder):
+    """Refuses to load modules a second time, which torch cannot bear."""
+
+    def __init__(self, names: set[str]):
+        self.names = names
+
+    def find_spec(self, name, path, target=None):
+        if name in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _use_folder(scratch: str) -> None:
