@@ -155,14 +155,15 @@ class Backend:
 
 
 @pytest.mark.parametrize("name", ["first_kernel", "vector_add", "bug_hunt", "fused_softmax"])
-def test_each_case_is_called_in_each_world_and_often_in_the_first(name):
+def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world(name):
     trials = Trials(Backend, find(name), "", seed=1)
     trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
     calls = consistency._calls(trials)
     assert len(calls) < 256
-    for world in range(1, len(consistency.WORLDS)):
-        there = {call.number for call in calls if call.world == world}
-        assert len(there) == min(len(trials.traces), consistency.ELSEWHERE) and there <= set(trials.traces)
+    assert {call.world for call in calls} == set(range(len(consistency.WORLDS)))
+    for device in ("cpu", "cuda", "hip"):
+        there = [call.number for call in calls if call.world and consistency.WORLDS[call.world].device == device]
+        assert sorted(there) == list(trials.traces)
     small = {n for n, drawn in enumerate(trials.cases) if drawn.expected.numel() <= consistency.SMALL}
     often = [call.number for call in calls if call.world == 0]
     assert all(often.count(n) > 1 for n in small)

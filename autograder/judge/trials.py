@@ -20,6 +20,7 @@ from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, s
 
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
+MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Drawn:
     poison: str = "nan"
     configuration: int | None = None  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
+    variants: bool = False  # whether its plan has the programs with other values of autotuned constants
 
     @property
     def tensors(self) -> list[Strided]:
@@ -52,7 +54,8 @@ class Drawn:
 
     def planned(self, configuration: int | None = None, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
-        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
+        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes,
+                 "variants": self.variants}  # fmt: skip
         return PlanCase(self.described(), configuration, source, **asked, **where)
 
 
@@ -68,9 +71,12 @@ class Trials:
         self.traces: dict[int, dict] = {}
         self.elsewhere: list[dict] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
+        self.known: dict[tuple[str, ...], dict] = {}  # what plans found, by sources: one may not speak for another
         self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
+        for varied in sorted(filter(_is_varied, self.cases), key=lambda drawn: drawn.expected.numel())[-1:]:
+            varied.variants = True
 
     def drawn(self, case: Case, number: int) -> Drawn:
         """Another case, with arguments. number: another one for each case."""
@@ -119,7 +125,10 @@ class Trials:
 
     def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
         """As `plan`, for any request of this kind with so many cases."""
-        outcome = self.judge.run(self.exercise, request)
+        known = self.known.setdefault(request.sources, {})
+        outcome = self.judge.run(self.exercise, replace(request, known=known))
+        for report in outcome.reports:
+            known |= report.found or {}
         plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
@@ -272,6 +281,10 @@ class Trials:
         return Observation(
             self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen
         )
+
+
+def _is_varied(drawn: Drawn) -> bool:
+    return drawn.expected is not None and 1 < drawn.expected.numel() <= MAX_VARIED
 
 
 def _values(arguments: tuple) -> list:

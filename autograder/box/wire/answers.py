@@ -18,6 +18,7 @@ MAX_STATUS = 32 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
 MAX_PROGRAMS = 256  # of one case
+MAX_FOUND = 4096
 MAX_PROGRAM = 2 << 20  # characters
 MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
@@ -44,7 +45,8 @@ class ProtocolError(Exception):
 #       "unused": [[kind, line, name], ...], see workshop.executor.unused, for the judge to look at, too; where an
 #       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
-#       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
+#       "others": [[name of a constant, digest of the program with another value of it, or null], ...], where the case
+#       asks for them}
 #
 # A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
 # {"device": true}, {"memory_format": name}, {"text": short string}, {"descriptor": [tensor, shape, strides, block,
@@ -214,7 +216,8 @@ class Report:
     """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
 
     programs: those that the trace names and no earlier trace of the job did, by digest. same: the earlier case whose
-    trace this one has, too.
+    trace this one has, too. found: behind all cases of a plan, what Triton's front end made of kernels, for a later
+    plan of the same sources; see inside.programs. The judge only carries it.
     """
 
     case: int | None
@@ -222,6 +225,7 @@ class Report:
     trace: Trace | None = None
     same: int | None = None
     programs: dict[str, str] = field(default_factory=dict)
+    found: dict[str, dict] | None = None
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -233,6 +237,8 @@ def encode(report: Report) -> bytes:
     """A report as a line for `parse`, without the newline."""
     if report.done:
         message: dict = {"done": True}
+    elif report.found is not None:
+        message = {"found": report.found}
     elif report.error:
         message = {"error": report.error}
     elif report.same is not None:
@@ -267,6 +273,8 @@ def _report(message) -> Report:
     message = _dict(message)
     if message.get("done") is True:
         return Report(None, done=True)
+    if "found" in message:
+        return Report(None, found=_found(_dict(message["found"])))
     case = message.get("case")
     case = None if case is None else codec.integer(0, 4096)(case)
     if "error" in message:
@@ -307,6 +315,13 @@ def _programs(programs: dict) -> dict[str, str]:
         if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:
             raise ProtocolError("a program that is not what it is called")
     return programs
+
+
+def _found(found: dict) -> dict:
+    if len(found) > MAX_FOUND:
+        raise ProtocolError("too much was found")
+    _shallow(found, MAX_NESTING)
+    return found
 
 
 def _shallow(value, room: int):
