@@ -381,15 +381,12 @@ def test_a_limit_of_ours_is_told_as_ours(judge, what):
 
 
 def test_modules_for_another_answer_change_no_verdict(judge):
-    """torch's compiler, which an operator needs, loads cProfile and sympy."""
+    """torch's compiler, which an operator needs, loads cProfile."""
     judge = without_a_gpu(judge)
-    assert judge.judge("vector_add", edited(PASSES["custom_op"]), 1).passed
-    for module in ("cProfile", "sympy", "torch._dynamo"):
-        limited = RIGHT.replace("import torch\n", f"import torch\nimport {module}\n")
-        limited = limited.replace("    output = torch", f"    {module}\n    output = torch")
-        assert judge.judge("vector_add", limited, 1).diagnosis == "not-allowed", module
-    assert judge.judge("vector_add", RIGHT, 1).passed
-    assert judge.judge("vector_add", edited(PASSES["custom_op"]), 2).passed
+    for seed in (1, 2):
+        assert judge.judge("vector_add", edited(PASSES["custom_op"]), seed).passed
+        assert judge.judge("vector_add", edited(LIMITS["a module"]), seed).diagnosis == "not-allowed"
+        assert judge.judge("vector_add", RIGHT, seed).passed
 
 
 def test_each_configuration_is_compiled():

@@ -184,8 +184,8 @@ def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
     is_matrix = not others and len(shape) == 2
     if is_matrix:
         rows, columns = shape
-        shapes = [(rows * k, columns // k) for k in (2, 3, 4) if columns % k == 0] + [(columns, rows)]
-        forms += [(each, dtype, 0) for each in shapes] + [(shape, dtype, 3)]
+        fewer = [(rows * k, columns // k) for k in (2, 3) if columns % k == 0][:1]
+        forms += [(each, dtype, 0) for each in (*fewer, (columns, rows))] + [(shape, dtype, 3)]
     made = []
     for form, dtype, more in forms:
         size, kind = " × ".join(map(str, form)), dtype_name(dtype) if dtype else ""

@@ -8,7 +8,7 @@ tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
 jax-plan    trace a function of JAX arrays
 
-`prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
+`prepare` and `load_further` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
 
 from __future__ import annotations
@@ -21,14 +21,10 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from unittest import mock
 
-import filelock  # noqa: F401  torch's compiler and JAX load it, and numpy.random
-import numpy.random  # noqa: F401
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
@@ -36,7 +32,7 @@ from triton.compiler import ASTSource
 from triton.runtime import driver
 
 import workshop
-from workshop import explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
+from workshop import collector, explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
 from workshop.executor import codec, front_end, launch
 from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
@@ -128,6 +124,8 @@ def prepare(settings: Settings) -> None:
         _build_driver(settings)
     _warm_up_executor()
     with trace.Recorder([torch.ones(1)]):
+        with torch.utils._python_dispatch._disable_current_modes():  # imports something
+            pass
         torch.randn(4, 4).softmax(-1).double().sum().item()
     try:
         raise ValueError
@@ -194,32 +192,20 @@ def _compile_for(target: GPUTarget) -> None:
     triton.compile(ASTSource(_warm_up_kernel(), signature, {(2,): 16}), target=target)
 
 
-def prepare_for(kind: str, operators: bool, settings: Settings) -> None:
-    """Loads what only some jobs need, before the first of them."""
-    for load_modules in _further(kind, operators):
-        if load_modules not in _loaded_by:
-            before = set(sys.modules)
-            load_modules(settings)
-            _loaded_by[load_modules] = set(sys.modules) - before
+def further_modules(kind: str, operators: bool) -> str:
+    """What a job needs that others do not; "" if nothing."""
+    return "operators" if operators else "jax" if kind == "jax-plan" else ""
 
 
-def _further(kind: str, operators: bool) -> list[Callable]:
-    return [_load_operators] * operators + [_load_jax] * (kind == "jax-plan")
+def load_further(modules: str, settings: Settings) -> None:
+    """Loads what only some jobs need, in a zygote for them. JAX starts threads only with its backend."""
+    if modules == "operators":
+        from .operators import warm_up
 
-
-def _load_operators(settings: Settings) -> None:
-    from .operators import warm_up
-
-    if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
-        warm_up()
-
-
-def _load_jax(settings: Settings) -> None:
-    """JAX starts threads only with its backend."""
-    from . import jax_plan  # noqa: F401
-
-
-_loaded_by: dict[Callable, set[str]] = {}  # the modules that only some jobs need
+        if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
+            warm_up()
+    else:
+        from . import jax_plan  # noqa: F401
 
 
 # -- the child -------------------------------------------------------------------------------------------
@@ -270,32 +256,8 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         _use_folder(scratch)
         launchers.copy(launchers_of(settings), scratch)
     report = Reporter(status)
-    _hide_modules(_further(request.kind, getattr(request, "operators", False)))
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
     report(Report(None, done=True))
-
-
-def _hide_modules(wanted: list[Callable]) -> None:
-    """Hides what was loaded for jobs of other kinds, where this process could not load it: its box may be a new one."""
-    with contextlib.suppress(OSError), open(os.__file__), open(torch.__file__):
-        return
-    hidden = set().union(*(names for loader, names in _loaded_by.items() if loader not in wanted))
-    for name in hidden:
-        module, (package, _, own) = sys.modules.pop(name, None), name.rpartition(".")
-        if package in sys.modules and vars(sys.modules[package]).get(own) is module:
-            delattr(sys.modules[package], own)
-    sys.meta_path.insert(0, _Hidden(hidden))
-
-
-class _Hidden(MetaPathFinder):
-    """Refuses to load modules a second time, which torch cannot bear."""
-
-    def __init__(self, names: set[str]):
-        self.names = names
-
-    def find_spec(self, name, path, target=None):
-        if name in self.names:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 def _use_folder(scratch: str) -> None:

@@ -31,8 +31,7 @@ class Programs:
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
         self._known = known or {}
-        self._found = dict(self._known)  # what `of` gives, by a digest of its arguments
-        self._alike: dict[str, bool] = {}  # by kernel: whether both vendors get the same program
+        self._found = dict(self._known)  # by a digest of its arguments, what `of` gives; by kernel, if vendors differ
 
     def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
         """The digests of a launch's programs: "program", and "hip" where AMD's is another one. And what is "unused".
@@ -51,13 +50,13 @@ class Programs:
         found = {"program": self._digest(program), "unused": [list(each) for each in unused(program, labels)]}
         del found["unused"][MAX_UNUSED:]
         for target in self.targets[1:]:
-            if self._alike.get(kernel.cache_key):
+            if self._found.get(kernel.cache_key, {}).get("alike"):
                 continue
             try:
                 other = self._digest(launch.lowered(kernel, special, options, target))
             except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
                 continue
-            self._alike.setdefault(kernel.cache_key, other == found["program"])
+            self._found.setdefault(kernel.cache_key, {"alike": other == found["program"]})
             if other != found["program"]:
                 found[target] = other
         return found
