@@ -54,8 +54,7 @@ class _Call:
         return f"after {self.calls_before} other calls" if self.world == 0 else f"shown as {WORLDS[self.world]}"
 
     def request(self) -> PlanCase:
-        configuration = self.number if self.drawn.configuration is None else self.drawn.configuration
-        return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone, times=self.times)
+        return self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
 
 
 def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:

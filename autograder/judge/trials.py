@@ -31,7 +31,7 @@ class Drawn:
     arguments: tuple
     expected: torch.Tensor | None
     poison: str = "nan"
-    configuration: int | None = None  # of autotuned kernels, see PlanCase
+    configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
     variants: bool = False  # whether its plan has the programs with other values of autotuned constants
 
@@ -52,11 +52,11 @@ class Drawn:
             for a in self.arguments
         )
 
-    def planned(self, configuration: int | None = None, source: int = 0, **where) -> PlanCase:
+    def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
         asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes,
                  "variants": self.variants}  # fmt: skip
-        return PlanCase(self.described(), configuration, source, **asked, **where)
+        return PlanCase(self.described(), self.configuration, source, **asked, **where)
 
 
 class Trials:
@@ -75,7 +75,10 @@ class Trials:
         self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
-        for varied in sorted(filter(_is_varied, self.cases), key=lambda drawn: drawn.expected.numel())[-1:]:
+        by_size = sorted(self.cases, key=lambda drawn: -drawn.expected.numel())
+        for number, drawn in enumerate(by_size):
+            drawn.configuration = number  # so the large cases have different ones
+        for varied in [drawn for drawn in by_size if 1 < drawn.expected.numel() <= MAX_VARIED][:1]:
             varied.variants = True
 
     def drawn(self, case: Case, number: int) -> Drawn:
@@ -120,15 +123,15 @@ class Trials:
         of: for each case, the number of the source that it calls.
         """
         numbers = of or [0] * len(cases)
-        described = tuple(d.planned(d.configuration, n) for d, n in zip(cases, numbers, strict=True))
+        described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
         return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described), len(cases))
 
     def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
         """As `plan`, for any request of this kind with so many cases."""
-        known = self.known.setdefault(request.sources, {})
+        known = self.known.get(request.sources, {})
         outcome = self.judge.run(self.exercise, replace(request, known=known))
         for report in outcome.reports:
-            known |= report.found or {}
+            self.known[request.sources] = known = known | (report.found or {})
         plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
@@ -281,10 +284,6 @@ class Trials:
         return Observation(
             self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen
         )
-
-
-def _is_varied(drawn: Drawn) -> bool:
-    return drawn.expected is not None and 1 < drawn.expected.numel() <= MAX_VARIED
 
 
 def _values(arguments: tuple) -> list:

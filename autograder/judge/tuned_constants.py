@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 from ..box.wire import Report
 from ..verdict import Finding
@@ -70,8 +71,7 @@ def _with(trace: dict, number: int, program: str | None) -> dict:
 def _is_number_of_programs(trials: Trials, drawn: Drawn, trace: dict) -> bool:
     """Whether the configurations have different grids, and one program alone gives the right result too."""
     count = min(max(len(launch["tuned"]["space"]) for launch in tuned_launches(trace)), MAX_CONFIGURATIONS)
-    # planning takes one configuration after the other
-    plans = trials.plan([trials.source], [drawn] * count)
+    plans = trials.plan([trials.source], [replace(drawn, configuration=number) for number in range(count)])
     traces = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
     if len({repr([launch["grid"] for launch in tuned_launches(each)]) for each in traces}) < 2:
         return False

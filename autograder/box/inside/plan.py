@@ -41,8 +41,7 @@ def run(job: Job) -> None:
 def _report(index: int, case: PlanCase, function: _Function, launches: Launches, interpreted: bool) -> Report:
     seed = torch.default_generator.manual_seed if interpreted else torch.manual_seed  # slow: it asks for GPUs
     seed(index)
-    launches.configuration = index if case.configuration is None else case.configuration
-    launches.variants = case.variants
+    launches.configuration, launches.variants = case.configuration, case.variants
     try:
         function = function.loaded_again() if case.alone else function
         if case.operator:

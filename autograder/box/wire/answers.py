@@ -320,7 +320,8 @@ def _programs(programs: dict) -> dict[str, str]:
 def _found(found: dict) -> dict:
     if len(found) > MAX_FOUND:
         raise ProtocolError("too much was found")
-    _shallow(found, MAX_NESTING)
+    for each in found.values():
+        _shallow(_dict(each), MAX_NESTING)
     return found
 
 

@@ -80,7 +80,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class PlanCase:
-    """configuration: of autotuned kernels, by its number; None takes one after the other, case by case.
+    """configuration: of autotuned kernels, by its number; behind the last one, the first one comes again.
 
     source: the number of the module whose function is called. world: the number of the machine that it is shown.
     alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
@@ -92,7 +92,7 @@ class PlanCase:
     """
 
     arguments: tuple[Decoy | Scalar, ...]
-    configuration: int | None = None
+    configuration: int = 0
     source: int = 0
     world: int = 0
     alone: bool = False
