@@ -16,7 +16,7 @@ from autograder.box.wire.answers import digest_of
 from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis import refused
 from autograder.exercises import find
-from autograder.judge import Judge, compiling
+from autograder.judge import compiling
 from autograder.judge.trials import Trials
 
 TESTS = Path(__file__).parent
@@ -375,10 +375,18 @@ def test_what_the_compiler_takes_passes(judge, what):
 
 
 @pytest.mark.parametrize("what", LIMITS)
-def test_a_limit_of_ours_is_told_as_ours(what):
-    with Judge(backend="interpreter") as judge:  # its box has loaded nothing for another answer
-        verdict = judge.judge("vector_add", edited(LIMITS[what]), 1)
+def test_a_limit_of_ours_is_told_as_ours(judge, what):
+    verdict = without_a_gpu(judge).judge("vector_add", edited(LIMITS[what]), 1)
     assert verdict.diagnosis == "not-allowed", verdict.to_text()
+
+
+def test_modules_for_another_answer_change_no_verdict(judge):
+    """torch's compiler, which an operator needs, loads cProfile."""
+    judge = without_a_gpu(judge)
+    for seed in (1, 2):
+        assert judge.judge("vector_add", edited(PASSES["custom_op"]), seed).passed
+        assert judge.judge("vector_add", edited(LIMITS["a module"]), seed).diagnosis == "not-allowed"
+        assert judge.judge("vector_add", RIGHT, seed).passed
 
 
 def test_each_configuration_is_compiled():

@@ -10,7 +10,9 @@ import torch
 from triton.runtime import driver
 
 import workshop
+from autograder.box import Box, Outcome
 from autograder.box.inside.worlds import NotShown, World
+from autograder.box.wire import Report
 from autograder.box.wire.requests import Shown
 from autograder.exercises import find
 from autograder.judge import consistency
@@ -155,14 +157,15 @@ class Backend:
 
 
 @pytest.mark.parametrize("name", ["first_kernel", "vector_add", "bug_hunt", "fused_softmax"])
-def test_each_case_is_called_in_each_world_and_often_in_the_first(name):
+def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world(name):
     trials = Trials(Backend, find(name), "", seed=1)
     trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
     calls = consistency._calls(trials)
     assert len(calls) < 256
-    for world in range(1, len(consistency.WORLDS)):
-        there = {call.number for call in calls if call.world == world}
-        assert len(there) == min(len(trials.traces), consistency.ELSEWHERE) and there <= set(trials.traces)
+    assert {call.world for call in calls} == set(range(len(consistency.WORLDS)))
+    for device in ("cpu", "cuda", "hip"):
+        there = [call.number for call in calls if call.world and consistency.WORLDS[call.world].device == device]
+        assert sorted(there) == list(trials.traces)
     small = {n for n, drawn in enumerate(trials.cases) if drawn.expected.numel() <= consistency.SMALL}
     often = [call.number for call in calls if call.world == 0]
     assert all(often.count(n) > 1 for n in small)
@@ -175,3 +178,33 @@ def test_forms_that_no_case_has_are_called_too():
     sizes = {each.tensors[0].values.numel() for each in made}
     assert len(sizes) == 1 and len({each.tensors[0].values.shape for each in made}) > 2
     assert len({each.tensors[0].values.dtype for each in made}) > 1 and first.values.ndim == 2
+    forms = [(x.values.shape, x.values.dtype, x.stride[0] > x.values.shape[1]) for x in (d.tensors[0] for d in made)]
+    assert all(sum(a != b for a, b in zip(form, forms[0])) == 1 for form in forms[1:])
+
+
+class Told(Backend):
+    """A judge whose box has found something in each plan."""
+
+    def __init__(self):
+        self.known = []
+
+    def run(self, exercise, request):
+        self.known.append(sorted(request.known))
+        return Outcome([Report(None, found={f"key {len(self.known)}": {}})], b"")
+
+
+def test_what_a_plan_found_is_told_to_later_plans_of_the_same_sources_only():
+    """A learner's code may have written it: it must not speak for a kernel of the solution with one blank filled."""
+    judge = Told()
+    trials = Trials(judge, find("first_kernel"), "answer", seed=1)
+    for source in ("answer", "solution with a blank", "answer", "answer"):
+        trials.plan([source], trials.cases)
+    assert judge.known == [[], [], ["key 1"], ["key 1", "key 3"]]
+
+
+def test_a_later_plan_reads_no_kernel_again(here, monkeypatch):
+    asked, run = [], Box.run
+    monkeypatch.setattr(Box, "run", lambda box, request, *more: asked.append(request) or run(box, request, *more))
+    assert here.judge("vector_add", PLAIN + "\n# not judged before", seed=1).passed
+    *_, first, second = (request for request in asked if request.kind == "plan")
+    assert not first.known and len(second.known) > 3

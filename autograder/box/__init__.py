@@ -33,7 +33,7 @@ START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
 PIPE_BYTES = 1 << 20
-LOOK = 0.02  # seconds between two looks at what a running job has reported
+LOOK = 0.1  # seconds between two looks at what a running job has reported
 
 
 class BoxError(Exception):
@@ -200,7 +200,7 @@ class Box:
         """
         self._wait_until_ready()
         job = _memory(encode_job(request, tensors))
-        output = _memory(bytes(output_size), size=output_size, writable=True)
+        output = _memory(size=output_size, writable=True)
         reading, writing = _wide_pipe()
         operators = getattr(request, "operators", False)
         try:
@@ -298,8 +298,8 @@ def _wide_pipe() -> tuple[int, int]:
     return reading, writing
 
 
-def _memory(data: bytes, size: int | None = None, writable: bool = False) -> int:
-    """Anonymous memory of sealed size. Its content is sealed too, unless it is `writable`."""
+def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) -> int:
+    """Anonymous memory of sealed size, zeros behind the data. Its content is sealed too, unless it is `writable`."""
     descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, max(len(data) if size is None else size, 1))
     written = 0

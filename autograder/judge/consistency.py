@@ -8,6 +8,7 @@ replayed like a case, and must give the right result, too.
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,12 +28,10 @@ WORLDS = (
     Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 37), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
     Shown("hip", 132, interpret=True), Shown("cuda", 37), Shown("hip", 2), Shown("cpu", 132),
 )  # fmt: skip
-ROUNDS = 3  # of the long run: so often a form comes again, with others before it
-AT_LAST = 150  # calls of one form, behind them
-ELSEWHERE = 12  # cases in each other world
+ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, and the second uses it
+AT_LAST = 150  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
 SMALL = 1 << 16  # elements; larger tensors are not in the long run
-MOST_FORMS = 12  # that are made from the first case
 MOST_REPLAYED, MOST_GRIDS = 48, 8  # calls that launch other work, and those that differ in the grid alone
 
 
@@ -55,8 +54,7 @@ class _Call:
         return f"after {self.calls_before} other calls" if self.world == 0 else f"shown as {WORLDS[self.world]}"
 
     def request(self) -> PlanCase:
-        configuration = self.number if self.drawn.configuration is None else self.drawn.configuration
-        return self.drawn.planned(configuration or 0, world=self.world, alone=self.alone, times=self.times)
+        return self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
 
 
 def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:
@@ -154,11 +152,14 @@ def _at(call: _Call) -> Drawn:
 
 
 def _calls(trials: Trials) -> list[_Call]:
-    """The long run, with forms that no case has, and then all cases in each other world."""
+    """The long run, with forms that no case has, and then each case once on each kind of device."""
     cases = [(drawn, number) for number, drawn in enumerate(trials.cases) if number in trials.traces]
-    shuffle = random.Random(trials.seed)
-    few = min(len(cases), ELSEWHERE)  # other ones in each world
-    elsewhere = [_Call(drawn, n, world) for world in range(1, len(WORLDS)) for drawn, n in shuffle.sample(cases, few)]
+    shuffle, elsewhere = random.Random(trials.seed), []
+    for device in dict.fromkeys(shown.device for shown in WORLDS):
+        worlds = [number for number, shown in enumerate(WORLDS) if number and shown.device == device]
+        mixed = zip(shuffle.sample(cases, len(cases)), itertools.cycle(worlds))
+        elsewhere += [_Call(drawn, number, world) for (drawn, number), world in mixed]
+    elsewhere.sort(key=lambda call: call.world)
     made = [trials.drawn(case, 700 + i) for i, case in enumerate(other_forms(trials.exercise, trials.cases))]
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
     long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
@@ -168,29 +169,30 @@ def _calls(trials: Trials) -> list[_Call]:
 
 
 def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
-    """The first ordinary case in other dtypes, in other shapes with as many elements, and with other strides."""
+    """The first ordinary case; in other dtypes; in other shapes with as many elements; and with other strides.
+
+    Each differs from the first in one of these: what is kept for a form and forgets one of them shows.
+    """
     base = next((each for each in cases if each.tensors and _ordinary(each)), None)
     if base is None:
         return []
     shapes = {tuple(a.values.shape) for a in base.tensors}
     (shape, *others) = shapes
-    forms: list[tuple[int, ...]] = [shape]
-    if not others and len(shape) == 2:
+    dtype, *dtypes = list(exercise.bounds) if exercise.inputs else [None]  # where all tensors have one dtype
+    forms = [(shape, dtype, 0), *((shape, each, 0) for each in dtypes)]
+    is_matrix = not others and len(shape) == 2
+    if is_matrix:
         rows, columns = shape
-        forms += [(rows * k, columns // k) for k in (2, 3, 4) if columns % k == 0] + [(columns, rows)]
-    floating = list(exercise.bounds) if exercise.inputs else [None]  # where all tensors have one dtype
-    wider = (0, 3) if not others and len(shape) == 2 else (0,)
+        fewer = [(rows * k, columns // k) for k in (2, 3) if columns % k == 0][:1]
+        forms += [(each, dtype, 0) for each in (*fewer, (columns, rows))] + [(shape, dtype, 3)]
     made = []
-    for more in wider:
-        for form in forms:
-            for dtype in floating:
-                size, kind = " × ".join(map(str, form)), dtype_name(dtype) if dtype else ""
-                name = ", ".join(filter(None, [size, kind, f"row stride + {more}" * (more > 0)]))
-                half = {Tag.HALF} if dtype and dtype.itemsize == 2 else set()
-                about = base.case.about | {Tag.AGAIN} | half
-                make = _changed(base.case, form if len(forms) > 1 else None, dtype, more)
-                made.append(replace(base.case, name=name, make=make, about=about))
-    return made[:MOST_FORMS]
+    for form, dtype, more in forms:
+        size, kind = " × ".join(map(str, form)), dtype_name(dtype) if dtype else ""
+        name = ", ".join(filter(None, [size, kind, f"row stride + {more}" * (more > 0)]))
+        half = {Tag.HALF} if dtype and dtype.itemsize == 2 else set()
+        make = _changed(base.case, form if is_matrix else None, dtype, more)
+        made.append(replace(base.case, name=name, make=make, about=base.case.about | {Tag.AGAIN} | half))
+    return made
 
 
 def _ordinary(each: Drawn) -> bool:

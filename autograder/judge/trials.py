@@ -20,6 +20,7 @@ from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, s
 
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
+MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
 @dataclass
@@ -30,8 +31,9 @@ class Drawn:
     arguments: tuple
     expected: torch.Tensor | None
     poison: str = "nan"
-    configuration: int | None = None  # of autotuned kernels, see PlanCase
+    configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
+    variants: bool = False  # whether its plan has the programs with other values of autotuned constants
 
     @property
     def tensors(self) -> list[Strided]:
@@ -50,10 +52,11 @@ class Drawn:
             for a in self.arguments
         )
 
-    def planned(self, configuration: int | None = None, source: int = 0, **where) -> PlanCase:
+    def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
-        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
-        return PlanCase(self.described(), configuration, source, **asked, **where)
+        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes,
+                 "variants": self.variants}  # fmt: skip
+        return PlanCase(self.described(), self.configuration, source, **asked, **where)
 
 
 class Trials:
@@ -68,9 +71,15 @@ class Trials:
         self.traces: dict[int, dict] = {}
         self.elsewhere: list[dict] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
+        self.known: dict[tuple[str, ...], dict] = {}  # what plans found, by sources: one may not speak for another
         self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
+        by_size = sorted(self.cases, key=lambda drawn: -drawn.expected.numel())
+        for number, drawn in enumerate(by_size):
+            drawn.configuration = number  # so the large cases have different ones
+        for varied in [drawn for drawn in by_size if 1 < drawn.expected.numel() <= MAX_VARIED][:1]:
+            varied.variants = True
 
     def drawn(self, case: Case, number: int) -> Drawn:
         """Another case, with arguments. number: another one for each case."""
@@ -114,12 +123,15 @@ class Trials:
         of: for each case, the number of the source that it calls.
         """
         numbers = of or [0] * len(cases)
-        described = tuple(d.planned(d.configuration, n) for d, n in zip(cases, numbers, strict=True))
+        described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
         return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described), len(cases))
 
     def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
         """As `plan`, for any request of this kind with so many cases."""
-        outcome = self.judge.run(self.exercise, request)
+        known = self.known.get(request.sources, {})
+        outcome = self.judge.run(self.exercise, replace(request, known=known))
+        for report in outcome.reports:
+            self.known[request.sources] = known = known | (report.found or {})
         plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 from ..box.wire import Report
 from ..verdict import Finding
 from .launched import MAX_CONFIGURATIONS, tuned_launches
 from .trials import Drawn, Trials
 
-MAX_ELEMENTS = 10_000  # of the case that is replayed again
 MAX_OTHERS = 32  # programs of one launch
 
 
@@ -20,8 +20,7 @@ def about_the_constants(trials: Trials) -> Finding | None:
     programs read and write, or other places, or the replay fails. A constant may also be the number of programs in the
     launch grid, for a kernel that is right with any number of them.
     """
-    sizes = {i: trials.cases[i].expected.numel() for i in trials.traces}
-    index = max((i for i, size in sizes.items() if 1 < size <= MAX_ELEMENTS), key=sizes.get, default=None)
+    index = next((i for i in trials.traces if trials.cases[i].variants), None)
     if index is None or trials.on_gpu:
         return None
     drawn, trace = trials.cases[index], trials.traces[index]
@@ -72,8 +71,7 @@ def _with(trace: dict, number: int, program: str | None) -> dict:
 def _is_number_of_programs(trials: Trials, drawn: Drawn, trace: dict) -> bool:
     """Whether the configurations have different grids, and one program alone gives the right result too."""
     count = min(max(len(launch["tuned"]["space"]) for launch in tuned_launches(trace)), MAX_CONFIGURATIONS)
-    # planning takes one configuration after the other
-    plans = trials.plan([trials.source], [drawn] * count)
+    plans = trials.plan([trials.source], [replace(drawn, configuration=number) for number in range(count)])
     traces = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
     if len({repr([launch["grid"] for launch in tuned_launches(each)]) for each in traces}) < 2:
         return False

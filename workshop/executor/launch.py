@@ -234,8 +234,7 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
 
     The front end reads a kernel once for all that a launch promises of its arguments: they are no part of its text.
     """
-    file = kernel.fn.__code__.co_filename
-    key = (kernel.cache_key, file, *special.key, repr(sorted(options.items(), key=repr)), target)
+    key = (*key_of(kernel, special, options), target)
     if key not in _lowered:
         while len(_lowered) >= 512:
             del _lowered[next(iter(_lowered))]
@@ -248,6 +247,12 @@ def lowered(kernel, special: Specialisation, options: dict, target: str = "cuda"
             _lowered[key] = front_end.lower(kernel, special.signature, special.constants, places, more, target)
     check_globals(kernel)
     return _lowered[key]
+
+
+def key_of(kernel, special: Specialisation, options: dict) -> tuple[str, ...]:
+    """What the program of a launch follows from, but for the target."""
+    file = kernel.fn.__code__.co_filename
+    return kernel.cache_key, file, *special.key, repr(sorted(options.items(), key=repr))
 
 
 _PLACE = "place"  # the promise that says which argument this is

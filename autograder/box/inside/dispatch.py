@@ -8,7 +8,7 @@ tune    compare the times of the launches of several traces, on a GPU
 value   call a function of plain values
 jax-plan    trace a function of JAX arrays
 
-`prepare` and `prepare_for` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
+`prepare` and `load_further` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from triton.compiler import ASTSource
 from triton.runtime import driver
 
 import workshop
-from workshop import explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
+from workshop import collector, explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
 from workshop.executor import codec, front_end, launch
 from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
@@ -127,6 +127,8 @@ def prepare(settings: Settings) -> None:
         _build_driver(settings)
     _warm_up_executor()
     with trace.Recorder([torch.ones(1)]):
+        with torch.utils._python_dispatch._disable_current_modes():  # imports something
+            pass
         torch.randn(4, 4).softmax(-1).double().sum().item()
     try:
         raise ValueError
@@ -185,14 +187,19 @@ def build_launchers(kinds: tuple[tuple[str, ...], ...], settings: Settings) -> N
     launchers.build(kinds, launchers_of(settings))
 
 
-def prepare_for(kind: str, operators: bool, settings: Settings) -> None:
-    """Loads what only some jobs need, before the first of them. JAX starts threads only with its backend."""
-    if operators and f"{__package__}.operators" not in sys.modules:
+def further_modules(kind: str, operators: bool) -> str:
+    """What a job needs that others do not; "" if nothing."""
+    return "operators" if operators else "jax" if kind == "jax-plan" else ""
+
+
+def load_further(modules: str, settings: Settings) -> None:
+    """Loads what only some jobs need, in a zygote for them. JAX starts threads only with its backend."""
+    if modules == "operators":
         from .operators import warm_up
 
         if settings.backend == "interpreter":  # on a GPU, the executor's box has asked
             warm_up()
-    if kind == "jax-plan":
+    else:
         from . import jax_plan  # noqa: F401
 
 

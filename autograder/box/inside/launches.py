@@ -29,7 +29,6 @@ from .trace import Recorder
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
 MAX_THREADS = 1024  # of one program, on NVIDIA's and on AMD's GPUs
 WARP_SIZES = {"cuda": {"NVIDIA": 32}, "hip": {"AMD": 64}, "interpreter": {"NVIDIA": 32, "AMD": 64}}
-MAX_CONFIGURATIONS = 32  # of an autotuner that are read by the front end
 MAX_VARIANTS = 4  # other values of one constant of a space
 
 
@@ -75,17 +74,19 @@ def check_options(options: dict, backend: str) -> None:
 
 
 class Launches:
-    """Records launches. `configuration` chooses one of the configurations of an autotuned kernel."""
+    """Records launches. `configuration` chooses one of the configurations of an autotuned kernel.
 
-    def __init__(self, backend: str):
+    variants: the programs for other values of its constants are read, too.
+    """
+
+    def __init__(self, backend: str, known: dict | None = None):
         self.vendor = backend  # whose limits hold for launch options
-        self.programs = Programs(backend)
+        self.programs = Programs(backend, known)
         self.recorder: Recorder | None = None
         self.executes = False  # launches run, and are not recorded
-        self.configuration = 0
+        self.configuration, self.variants = 0, False
         self.tuned: dict | None = None  # of the launch that an autotuner is making
         self.space: list = []  # its configurations
-        self.others: dict[tuple, list] = {}
 
     def install(self):
         launches = self
@@ -143,30 +144,21 @@ class Launches:
         try:
             special = launch.specialise(kernel, bound)
             programs = self.programs.of(kernel, special, options)
-            tuned = self.tuned and self.tuned | {"others": self._known_others(kernel, bound, options, special)}
+            others = self._others(kernel, bound, options) if self.variants else []
+            tuned = self.tuned and self.tuned | {"others": others}
         except Exception as error:
             error.kernel = name
             raise
         self.recorder.launch(name, shape, bound, special.arguments, options, programs, tuned)
 
-    def _known_others(self, kernel, bound: dict, options: dict, special: launch.Specialisation) -> list:
-        """What `_others` gives, found once for all launches that are alike."""
-        key = kernel.cache_key, special.key, repr(options), repr(self.tuned)
-        if key not in self.others:
-            self.others[key] = self._others(kernel, bound, options)
-        return self.others[key]
-
     def _others(self, kernel, bound: dict, options: dict) -> list:
-        """Reads the kernel in each configuration. Returns programs with another value of one constant of the space.
+        """The programs with another value of one constant of the space, as [name of the constant, digest].
 
-        As [name of the constant, digest]. A value with which the kernel cannot be read has no digest.
+        A value with which the kernel cannot be read has no digest.
         """
         values: dict[str, list] = {}
-        for config in self.space[:MAX_CONFIGURATIONS]:
+        for config in self.space:
             chosen = config.all_kwargs()
-            own = {k: int(v) for k, v in chosen.items() if k in OPTIONS and k not in bound and isinstance(v, int)}
-            with_own = launch.specialise(kernel, bound | {k: v for k, v in chosen.items() if k in bound})
-            self.programs.of(kernel, with_own, options | own)
             for name in chosen.keys() & bound.keys():
                 values.setdefault(name, []).append(chosen[name])
         found = []

@@ -8,10 +8,15 @@ Runs in a child of the zygote, beside the learner's code.
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 
 from ...tensors import DTYPES, bits, each_place, is_poison, poison, span
 from ..wire.requests import Decoy, Scalar
+
+FEW = 1 << 12
+_numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
 def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[torch.Tensor]]:
@@ -26,8 +31,9 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
             continue
         size = span(argument.shape, argument.stride)
         base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
-        few = min(size, 1 << 12)  # the rest holds anything: drawing millions takes long, and nothing looks at them
-        base[:few] = torch.randn(few, device=device)
+        few = min(size, FEW)  # the rest holds anything: to fill millions takes long, and nothing looks at them
+        start = next(_starts) % FEW
+        base[:few] = _numbers[start : start + few]
         tensor = torch.as_strided(base, argument.shape, argument.stride)
         made.append(tensor)
         tensors.append(tensor)

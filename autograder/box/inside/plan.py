@@ -24,7 +24,7 @@ from .worlds import World
 
 
 def run(job: Job) -> None:
-    launches = Launches(job.backend)
+    launches = Launches(job.backend, job.request.known)
     launches.install()
     sent: dict[str, int] = {}
     for number, shown in enumerate(job.request.worlds or (None,)):
@@ -35,12 +35,13 @@ def run(job: Job) -> None:
                 if case.world == number:
                     report = _report(index, case, functions[case.source], launches, job.interpreted)
                     job.report(_shortened(report, sent))
+    job.report(Report(None, found=launches.programs.news()))
 
 
 def _report(index: int, case: PlanCase, function: _Function, launches: Launches, interpreted: bool) -> Report:
     seed = torch.default_generator.manual_seed if interpreted else torch.manual_seed  # slow: it asks for GPUs
     seed(index)
-    launches.configuration = index if case.configuration is None else case.configuration
+    launches.configuration, launches.variants = case.configuration, case.variants
     try:
         function = function.loaded_again() if case.alone else function
         if case.operator:

@@ -20,54 +20,63 @@ MAX_UNUSED = 8  # of a program
 
 
 class Programs:
-    """Reads kernels with Triton's front end, in a planning process. `texts`: what came of it, by digest."""
+    """Reads kernels with Triton's front end, in a planning process. `texts`: what came of it, by digest.
 
-    def __init__(self, backend: str):
+    known: what an earlier process with the same modules found.
+    """
+
+    def __init__(self, backend: str, known: dict[str, dict] | None = None):
         # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
         self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": ["cuda", "hip"]}[backend]
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
-        self._digests: dict[int, tuple[Program, str]] = {}  # by id; keeps the program, so that its id stays its own
-        self._found: dict[int, list] = {}  # by id: what is unused
-        self._alike: dict[str, bool] = {}  # by kernel: whether both vendors get the same program
+        self._known = known or {}
+        self._found = dict(self._known)  # by a digest of its arguments, what `of` gives; by kernel, if vendors differ
 
     def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
         """The digests of a launch's programs: "program", and "hip" where AMD's is another one. And what is "unused".
 
         Raises what Triton's front end raises.
         """
+        key = digest_of(repr(launch.key_of(kernel, special, options)))
+        if key not in self._found:
+            self._found[key] = self._read(kernel, special, options)
+        launch.check_globals(kernel)
+        return self._found[key]
+
+    def _read(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
         program = launch.lowered(kernel, special, options, self.targets[0])
-        found = {"program": self._digest(program), "unused": self._unused(program, special)}
+        labels = [label for label, *_ in special.arguments]
+        found = {"program": self._digest(program), "unused": [list(each) for each in unused(program, labels)]}
+        del found["unused"][MAX_UNUSED:]
         for target in self.targets[1:]:
-            if self._alike.get(kernel.cache_key):
+            if self._found.get(kernel.cache_key, {}).get("alike"):
                 continue
             try:
                 other = self._digest(launch.lowered(kernel, special, options, target))
             except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
                 continue
-            self._alike.setdefault(kernel.cache_key, other == found["program"])
+            self._found.setdefault(kernel.cache_key, {"alike": other == found["program"]})
             if other != found["program"]:
                 found[target] = other
         return found
 
-    def _unused(self, program: Program, special: launch.Specialisation) -> list:
-        if id(program) not in self._found:
-            labels = [label for label, *_ in special.arguments]
-            self._found[id(program)] = [list(each) for each in unused(program, labels)][:MAX_UNUSED]
-        return self._found[id(program)]
-
     def _digest(self, program: Program) -> str:
-        if id(program) not in self._digests:
-            text = json.dumps(codec.to_data(program), separators=(",", ":"))
-            self._digests[id(program)] = program, digest_of(text)
-            self.texts[self._digests[id(program)][1]] = text
-        return self._digests[id(program)][1]
+        text = json.dumps(codec.to_data(program), separators=(",", ":"))
+        digest = digest_of(text)
+        self.texts[digest] = text
+        return digest
 
     def unsent(self, trace: dict) -> dict[str, str]:
         """Those that a trace names and no earlier one named, by digest."""
         names = {name for name in _named(trace) if name in self.texts and name not in self.sent}
         self.sent |= names
         return {name: self.texts[name] for name in names}
+
+    def news(self) -> dict[str, dict]:
+        """What was found, for a later process. The judge has all its programs."""
+        sent = {key: each for key, each in self._found.items() if set(_named({"steps": [each]})) <= self.sent}
+        return {key: each for key, each in sent.items() if key not in self._known}
 
 
 def _named(trace: dict) -> list[str]:

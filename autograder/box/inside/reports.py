@@ -29,7 +29,7 @@ class Reporter:
 
     def __call__(self, report: Report) -> None:
         line = encode(report)
-        if len(line) > (MAX_REPORT if report.trace is None else MAX_TRACE):
+        if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
             line = encode(Report(report.case, error=Trouble("report-too-large")))
         view = memoryview(line + b"\n")
         while view:

@@ -12,6 +12,7 @@ autograder.box.wire.answers describes a trace.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -62,6 +63,12 @@ class NotReplayable(Exception):
     """A step of the trace cannot be replayed. The message is for the learner."""
 
 
+@functools.cache
+def _calls_others(operator) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd")
+
+
+@functools.cache
 def operation_name(operator) -> str:
     return operator.name().removeprefix("aten::").split(".")[0]
 
@@ -117,12 +124,14 @@ class Recorder(TorchDispatchMode):
             functions = registered._backend_fns  # by kind of device
             with self, self.inside():
                 return (functions.get("cpu") or functions.get("cuda") or functions[None])(*args, **kwargs)
-        if torch._C._dispatch_has_kernel_for_dispatch_key(operator.name(), "CompositeImplicitAutograd"):
-            with self:  # one that calls others. torch takes these apart itself, but not inside of a registered one
+        if _calls_others(operator):
+            with self:  # torch takes these apart itself, but not inside of a registered one
                 return operator._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
-        before = [self._number(t) for t in _tensors((args, kwargs))]
+        inputs = _tensors((args, kwargs))
+        for tensor in inputs:
+            self._number(tensor)
         result = operator(*args, **kwargs)
-        self._note(operator, args, kwargs, result, before)
+        self._note(operator, args, kwargs, inputs, result)
         return result
 
     def check_devices(self, kernel: str, arguments: dict):
@@ -160,9 +169,8 @@ class Recorder(TorchDispatchMode):
         if tensor.device.type != self.device.type:
             raise WrongDevice(f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}")
 
-    def _note(self, operator, args, kwargs, result, before):
+    def _note(self, operator, args, kwargs, inputs: list[torch.Tensor], result):
         name = operation_name(operator)
-        inputs = _tensors((args, kwargs))
         outputs = _tensors(result)
         if not outputs:
             return

@@ -17,6 +17,7 @@ MAX_STATUS = 32 << 20
 MAX_LINES = 512
 MAX_STEPS = 4096
 MAX_PROGRAMS = 256  # of one case
+MAX_FOUND = 4096
 MAX_PROGRAM = 2 << 20  # characters
 MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
@@ -43,7 +44,8 @@ class ProtocolError(Exception):
 #       "unused": [[kind, line, name], ...], see workshop.executor.unused, for the judge to look at, too; where an
 #       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
-#       "others": [[name of a constant, digest of the program with another value of it, or null], ...]}
+#       "others": [[name of a constant, digest of the program with another value of it, or null], ...], where the case
+#       asks for them}
 #
 # A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
 # {"device": true}, {"memory_format": name}, {"text": short string}, {"descriptor": [tensor, shape, strides, block,
@@ -214,7 +216,8 @@ class Report:
     """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
 
     programs: those that the trace names and no earlier trace of the job did, by digest. same: the earlier case whose
-    trace this one has, too.
+    trace this one has, too. found: behind all cases of a plan, what Triton's front end made of kernels, for a later
+    plan of the same sources; see inside.programs. The judge only carries it.
     """
 
     case: Case | None = None
@@ -222,6 +225,7 @@ class Report:
     trace: Annotated[Trace, _trace] | None = None
     same: Case | None = None
     programs: Annotated[dict, _programs] = field(default_factory=dict)
+    found: Annotated[dict, _found] | None = None
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -250,11 +254,13 @@ def parse(status: bytes) -> list[Report]:
 
 
 def _of_one_kind(report: Report) -> Report:
-    said = (report.trace, report.same, report.result, report.error, report.done or None, report.has_value or None)
+    said = [report.trace, report.same, report.result, report.error, report.found]
+    said += [report.done or None, report.has_value or None]
     if sum(each is not None for each in said) != 1:
         raise ProtocolError("a report of an unknown kind")
-    if report.case is None and not (report.done or report.error):
-        raise ProtocolError("a report without a case")
+    of_all_cases = report.done or report.found is not None
+    if (report.case is None) != of_all_cases and not report.error:
+        raise ProtocolError("a report with or without a case")
     if report.same is not None and report.same > report.case:
         raise ProtocolError("a report about a later case")
     return report
@@ -280,6 +286,14 @@ def _programs(programs: dict) -> dict[str, str]:
         if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:
             raise ProtocolError("a program that is not what it is called")
     return programs
+
+
+def _found(found: dict) -> dict:
+    if len(_dict(found)) > MAX_FOUND:
+        raise ProtocolError("too much was found")
+    for each in found.values():
+        _shallow(_dict(each), MAX_NESTING)
+    return found
 
 
 def _shallow(value, room: int):

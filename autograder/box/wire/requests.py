@@ -80,7 +80,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class PlanCase:
-    """configuration: of autotuned kernels, by its number; None takes one after the other, case by case.
+    """configuration: of autotuned kernels, by its number; behind the last one, the first one comes again.
 
     source: the number of the module whose function is called. world: the number of the machine that it is shown.
     alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
@@ -88,11 +88,11 @@ class PlanCase:
     argument is the gradient of the output. computes: the host function may compute with tensors of at most so many
     elements. operator: nothing is traced; what is asked is whether torch accepts the function as an operator, see
     inside.operators. times: so often the function is called; the first trace that is not as the one before it is
-    reported.
+    reported. variants: of autotuned kernels, the programs with other values of their constants are asked for, too.
     """
 
     arguments: tuple[Decoy | Scalar, ...]
-    configuration: int | None = None
+    configuration: int = 0
     source: int = 0
     world: int = 0
     alone: bool = False
@@ -101,13 +101,15 @@ class PlanCase:
     computes: int = 0
     times: int = 1
     operator: bool = False
+    variants: bool = False
 
 
 @dataclass(frozen=True)
 class PlanRequest:
     """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case.
 
-    worlds: what the function is shown; none for this machine as it is.
+    worlds: what the function is shown; none for this machine as it is. known: what earlier jobs with the same sources
+    found in kernels, see Report.
     """
 
     kind: ClassVar[str] = "plan"
@@ -115,6 +117,7 @@ class PlanRequest:
     entry: str
     cases: tuple[PlanCase, ...]
     worlds: tuple[Shown, ...] = ()
+    known: dict[str, dict] = field(default_factory=dict)
 
     @property
     def operators(self) -> bool:
