@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from . import arithmetic
@@ -32,6 +33,7 @@ from .values import (
     Affine,
     Doubtful,
     Later,
+    Number,
     Rect,
     TooLarge,
     View,
@@ -41,9 +43,12 @@ from .values import (
     later,
     merged,
     now,
+    number,
     of,
     plain,
-    quotient,
+    taken,
+    tensor,
+    uniform,
     whole,
     without_doubt,
 )  # fmt: skip
@@ -115,16 +120,16 @@ class Machine:
         self.postpones = memory.only_addresses
         self.env: dict[Value, object] = {}
         self.outside = None  # of rounds at once: the values around the loop, the programs of the rounds, its own
-        self.ids: tuple[torch.Tensor, ...] = ()
+        self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
 
     def start(self, arguments: list, batch: torch.Tensor) -> Steps:
         """Run the programs with these numbers (in memory.programs). Each step ends where a program waits for others."""
         self.memory.batch = batch
-        rest, ids = self.memory.programs[batch.long()], []
+        rest, ids = number(self.memory.programs[batch.long()]), []
         for size in self.grid:
-            ids.append((rest % size).to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32))
-            rest = quotient(rest, size)
+            ids.append(rest % size if size > 1 else 0)
+            rest = rest // size
         self.ids = tuple(ids)
         self.env, self.outside = {}, None
         return self.function(self.program.kernel, arguments, None)
@@ -137,7 +142,8 @@ class Machine:
         if found is None:
             constants = self.facts.constants
             if value.constant and value not in constants:
-                constants[value] = constant(value.constant[0], value.constant[1:], value.type)
+                made = constant(value.constant[0], value.constant[1:], value.type)
+                constants[value] = uniform(value.type, made)
             found = constants[value] if value in constants else self._around(value, self.outside)
             self.env[value] = found
         return found
@@ -163,11 +169,11 @@ class Machine:
     def get(self, value: Value) -> torch.Tensor:
         return plain(self.known(value))
 
-    def number(self, value: Value) -> torch.Tensor:
-        """A number for each program, (programs,) or (1,)."""
-        return self.get(value).reshape(-1)
+    def number(self, value: Value) -> Number:
+        found = self.known(value)
+        return found.base if isinstance(found, Affine) else number(plain(found))
 
-    def numbers(self, given: list[Value]) -> list[torch.Tensor]:
+    def numbers(self, given: list[Value]) -> list[Number]:
         return [self.number(value) for value in given]
 
     def whole(self, value: Value) -> torch.Tensor:
@@ -296,40 +302,44 @@ class Machine:
         two = (yield from self.block(other, [], no))[1]
         return [merged(choice, a, b) for a, b in zip(one, two)]
 
-    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor, on) -> Steps:
-        """One round of a loop for the programs that go on. Returns what all carry from here."""
-        if on is None and bool(go.all()):
-            return (yield from self.block(body, given, None))[1]
+    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on) -> Steps:
+        """One round of a loop for the programs that `go` on; None: all of `on`. Returns what all carry from here."""
+        if go is None or on is None and bool(go.all()):
+            return (yield from self.block(body, given, on))[1]
         new = (yield from self.block(body, given, go))[1]
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
     def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
+        dtype = torch_dtype(low.type)
         index, high, step = self.numbers([low, high, step])
         carried = [self.kept(v) for v in initial]
-        self._fail(NeverEnds, "The step of this loop is 0", step == 0)
+        self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
-        while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
-            first = before is None
-            before, carried = carried, (yield from self._round(body, [index, *carried], carried, go, on))
+        while True:
+            go = _before(index, high, step)
+            if not isinstance(go, bool):
+                go = _both(torch.from_numpy(go), on)
+            if go is False or go is not True and not go.any():
+                return carried
+            first, given = before is None, [Affine(index, (), (), dtype), *carried]
+            before, carried = carried, (yield from self._round(body, given, carried, None if go is True else go, on))
             index = index + step
             self.where = where
             if self.postpones and first:
-                found = yield from self._at_once(body, (index, high, step), before, carried, on)
+                found = yield from self._at_once(body, (index, high, step), given, carried, on)
                 if found is not None:
                     return found
-        return carried
 
     def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
         """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
         memory, count = self.memory, self.memory.batch.numel()
-        index, _, step = bounds
-        rounds = left(*bounds, on, count)
+        rounds = left(*map(tensor, bounds), on, count)
         most, first, everybody = int(rounds.max()), 0, torch.arange(count)
         if most < 3 or count > MOST_TOGETHER:
             return None
         outside, batch, ids, seen = (self.env, self.outside), memory.batch, self.ids, memory.noted()
         weight = memory.weight
-        pairs = [(index - step, index), *zip(before, carried)]
+        pairs = [*zip(before, [Affine(bounds[0], (), (), before[0].dtype), *carried])]
 
         def guess(number, programs):
             return [continued(old, new, number, programs) for old, new in pairs]
@@ -342,7 +352,7 @@ class Machine:
                 if any(each is None for each in given):
                     return None
                 self.env, self.outside = {}, (outside[0], programs, outside[1])
-                self.ids = tuple(of(each, programs) for each in ids)
+                self.ids = tuple(taken(each, programs) for each in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
                 if not all(map(agrees, guess(number + 1, programs)[1:], new)):
@@ -410,7 +420,7 @@ class Machine:
         batch, ids = self.memory.batch, self.ids
         whose = torch.arange(batch.numel()) if programs > 1 else batch[:1]
         self.memory.batch = whose.repeat_interleave(each)
-        self.ids = tuple(i.repeat_interleave(each) if i.numel() > 1 else i for i in ids)
+        self.ids = tuple(i if isinstance(i, int) else i.repeat(each) for i in ids)
         own = None if on is None or programs == 1 else on.expand(programs).repeat_interleave(each)
         found = (yield from self.block(body, flat, own))[1]
         self.memory.batch, self.ids = batch, ids
@@ -442,10 +452,10 @@ class Machine:
     # --- what a program is -------------------------------------------------------------------------------
 
     def do_get_program_id(self, operation: Operation, on, axis):
-        return self.ids[axis]
+        return Affine(self.ids[axis], (), (), torch.int32)
 
     def do_get_num_programs(self, operation: Operation, on, axis):
-        return torch.tensor([self.grid[axis]], dtype=torch.int32)
+        return Affine(self.grid[axis], (), (), torch.int32)
 
     def do_poison(self, operation: Operation, on, type):
         return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
@@ -457,7 +467,7 @@ class Machine:
         address, shape, dtype = self.known(pointer), pointer.type.shape, torch_dtype(pointer.type.scalar.element)
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
-            address = Affine(address.reshape(-1), (), (), torch.int64)
+            address = Affine(number(address), (), (), torch.int64)
         if mask is not None:
             mask = self.known(mask)
             if isinstance(mask, Doubtful):
@@ -590,7 +600,7 @@ class Machine:
         """
         view, rows = self.known(pointer), None if rows is None else self.whole(rows)
         if indices is not None:
-            first = [] if rows is None else [torch.zeros(1, dtype=torch.int64)]
+            first = [] if rows is None else [0]
             view = replace(view, offsets=first + self.numbers(indices))
         dtype = torch_dtype(pointer.type.element.scalar)
         axes = range(len(view.block)) if checked is None else checked
@@ -616,7 +626,7 @@ class Machine:
 
     def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
         size = torch_dtype(descriptor.type.element).itemsize
-        apart = self.number(indices[-1]).long() * size % GRANULE != 0
+        apart = tensor(self.number(indices[-1]) * size % GRANULE) != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
         access = self._view_access("load", descriptor, on, indices=indices)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
@@ -649,7 +659,7 @@ class Machine:
         self.memory.synchronise(on)
 
     def do_assume(self, operation: Operation, on, condition):
-        self._fail(FalsePromise, "tl.assume", ~self.number(condition), on)
+        self._fail(FalsePromise, "tl.assume", ~self.get(condition), on)
 
     def do_assert(self, operation: Operation, on, condition, message):
         self._fail(DeviceAssert, message, ~self.get(condition), on)
@@ -726,20 +736,27 @@ def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int)
     if x.ndim == 1:
         return x % numbers[0] != 0 if promise == "tt.divisibility" else None
     bad = torch.zeros(x.shape, dtype=torch.bool)
-    for axis, number in enumerate(numbers, start=1):
-        if number <= 1:
+    for axis, promised in enumerate(numbers, start=1):
+        if promised <= 1:
             continue
         length = x.shape[axis]
         if promise == "tt.divisibility":
             first = torch.ones(x.shape, dtype=torch.bool)
             if axis == x.ndim - 1 or len(numbers) == 1:
                 first.narrow(axis, 1, length - 1).copy_(x.diff(dim=axis) != size)
-            bad |= first & (x % number != 0)
+            bad |= first & (x % promised != 0)
         else:
-            number = min(number, length)
-            wrong = x.unfold(axis, number, number).diff(dim=-1) != (size if promise == "tt.contiguity" else 0)
+            together = min(promised, length)
+            wrong = x.unfold(axis, together, together).diff(dim=-1) != (size if promise == "tt.contiguity" else 0)
             bad |= column(wrong.reshape(len(x), -1).any(dim=1), x.ndim - 1)
     return bad
+
+
+def _before(index: Number, high: Number, step: Number) -> bool | np.ndarray:
+    """For which programs a loop has another round."""
+    if isinstance(step, int):
+        return index < high if step > 0 else index > high
+    return np.where(step > 0, index < high, index > high)
 
 
 def _both(choice: torch.Tensor, on) -> torch.Tensor:

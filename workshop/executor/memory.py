@@ -10,12 +10,13 @@ import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, outside, runs
-from .values import Affine, Rect, TooLarge, of, plain, quotient, row_major
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, evenly, outside, runs
+from .values import Affine, Number, Rect, TooLarge, of, plain, quotient, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
@@ -145,20 +146,27 @@ class Memory:
         steps = access.address.broadcast(shape).parts
         if any(step % size or step < 0 for step in steps):
             return None
-        live = access.live(count)
-        base = access.address.base.expand(count)[live]
-        limits = torch.empty((live.numel(), len(shape)), dtype=torch.int64)
-        for axis, whole in enumerate(shape):
-            given = mask.parts[axis] if mask else None
-            limits[:, axis] = whole if given is None else given.expand(count)[live]
-        some = (limits > 0).all(dim=1)
-        if mask is not None and not some.all():
+        base, whole = access.address.base, mask.parts if mask else (None,) * len(shape)
+        limits = [n if part is None else part for part, n in zip(whole, shape)]
+        if access.on is None and all(isinstance(n, int) for n in limits):
+            if 0 in limits:
+                return []
+            step = evenly(base)
+            if step is not None:
+                box = self._box(access, 0, count, base, step, tuple(limits), steps)
+                return None if box is None or access.kind != "load" and not box.distinct else [box]
+        live = access.live(count).numpy()
+        base = np.broadcast_to(base, count)[live]
+        limits = np.stack([np.broadcast_to(n, count)[live] for n in limits], 1) if shape else live[:, None] * 0 + 1
+        if mask is not None and not (some := (limits > 0).all(1)).all():
             live, base, limits = live[some], base[some], limits[some]
         found = []
-        for begin, end in runs(live, base, limits) if live.numel() else ():
+        for begin, end in runs(live, base, limits) if len(live) else ():
             if self.only_addresses and len(found) == FEW_BOXES:
-                return self._blocks(access, live, base, limits, steps)
-            box = self._box(access, live[begin:end], base[begin:end], tuple(limits[begin].tolist()), steps)
+                return self._blocks(access, live, base, limits[:, : len(shape)], steps)
+            step = int(base[begin + 1] - base[begin]) if end - begin > 1 else 0
+            counts = tuple(limits[begin, : len(shape)].tolist())
+            box = self._box(access, int(live[begin]), end - begin, base[begin:end], step, counts, steps)
             if box is None or access.kind != "load" and not box.distinct:
                 return None
             found.append(box)
@@ -170,37 +178,37 @@ class Memory:
     def _blocks(self, access: Access, live, base, limits, steps) -> list[Region] | None:
         """Blocks that are no rows of boxes, where only addresses are wanted; None if lanes one by one may say more."""
         size, argument = access.dtype.itemsize, self._argument(int(base[0]))
-        keys = (limits * torch.tensor(row_major([n + 1 for n in access.shape]))).sum(dim=1)
+        keys = (limits * row_major([n + 1 for n in access.shape])).sum(1)
         found, bad = [], []
-        for key in keys.unique():
-            of_it = (keys == key).nonzero().reshape(-1)
+        for key in np.unique(keys):
+            of_it = (keys == key).nonzero()[0]
             counts, starts = tuple(limits[of_it[0]].tolist()), base[of_it]
-            apart = argument and outside(argument, starts - argument.address, counts, steps, size)
+            apart = None if argument is None else outside(argument, starts - argument.address, counts, steps, size)
             if apart is None:
                 return None
-            bad += of_it[apart.nonzero()[:1, 0]].tolist()
-            start = quotient(starts - argument.address + argument.offset, size)
+            bad += of_it[apart][:1].tolist()
+            start = torch.from_numpy((starts - argument.address + argument.offset) // size)
             found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
         if bad:
-            self._lanes(access, live[[min(bad)]])  # says which lane it is, and raises Fault
+            self._lanes(access, torch.from_numpy(live[[min(bad)]]))  # says which lane it is, and raises Fault
             return None
         return found
 
-    def _box(self, access: Access, live, base, counts, steps) -> Box | None:
+    def _box(self, access: Access, first: int, count: int, base: Number, step: int, counts, steps) -> Box | None:
         """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
-        size = access.dtype.itemsize
-        step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
+        size, begin = access.dtype.itemsize, base if isinstance(base, int) else int(base[0])
+        argument = self._argument(begin)
         if step % size or step < 0 or argument is None:
             return None
-        bad = outside(argument, base - argument.address, counts, steps, size)
-        if bad is None:
+        bad = outside(argument, begin - argument.address, (count, *counts), (step, *steps), size)
+        if bad:
+            offsets = np.arange(count) * step + begin - argument.address
+            worst = first + int(outside(argument, offsets, counts, steps, size).argmax())
+            self._lanes(access, torch.tensor([worst]))  # says which lane it is, and raises Fault
+        if bad is not False:
             return None
-        if bad.any():
-            self._lanes(access, live[bad.nonzero()[0]])  # says which lane it is, and raises Fault
-            return None
-        start = (int(base[0]) - argument.address + argument.offset) // size
-        steps = (step // size, *(s // size for s in steps))
-        return Box(access, argument, int(live[0]), live.numel(), counts, start, steps)
+        start = (begin - argument.address + argument.offset) // size
+        return Box(access, argument, first, count, counts, start, (step // size, *(s // size for s in steps)))
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
