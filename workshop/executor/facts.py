@@ -16,8 +16,8 @@ class Facts:
     program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     largest: elements of the largest block. holders: loops, conditions, calls and functions with an access inside.
-    steps, constants: what a Machine has prepared of the blocks, and the values that are the same in every program and
-    launch, as they are kept.
+    steps, fixed, constants: what a Machine has prepared of the blocks, the values that are the same in every program
+    and launch, and these as they are kept.
     """
 
     def __init__(self, program: Program):
@@ -38,6 +38,7 @@ class Facts:
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
+        self.fixed: set[Value] = set()
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
 

@@ -61,17 +61,36 @@ PROMISES = {"tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contig
 Steps = Generator[None, None, object]
 
 
+class Env(dict):
+    """The values of the programs that run, as they are kept; see `values`.
+
+    constants: those of facts. outside: of rounds at once: the Env around the loop, and the programs of the rounds.
+    """
+
+    def __init__(self, constants: dict[Value, object], outside: tuple[Env, torch.Tensor] | None = None):
+        self.constants, self.outside = constants, outside
+
+    def __missing__(self, value: Value):
+        if value.constant and value not in self.constants:
+            made = constant(value.constant[0], value.constant[1:], value.type)
+            self.constants[value] = uniform(value.type, made)
+        self[value] = self.constants[value] if value in self.constants else of(self.outside[0][value], self.outside[1])
+        return self[value]
+
+
 class Step:
     """An operation of a block, with what is known before it runs.
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. blocks:
-    whether one of these is a block. rule: of values.SYMBOLIC. result: its only one.
+    whether one of these is a block. fixed: whether all of them are constants. rule: of values.SYMBOLIC. result: its
+    only one.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "rule", "result", "does")
+    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "fixed", "rule",
+                 "result", "does")  # fmt: skip
 
-    def __init__(self, operation: Operation):
+    def __init__(self, operation: Operation, fixed: set[Value]):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -82,6 +101,10 @@ class Step:
         self.blocks = any(each.type.shape for each in values(arguments))
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
+        pure = not (self.control or self.method or self.ends) and self.result is not None
+        self.fixed = pure and all(each.constant or each in fixed for each in values(arguments))
+        if self.fixed:
+            fixed.add(self.result)
 
     def symbolic(self, given: list):
         """The result without writing it out; None if that cannot be."""
@@ -91,10 +114,12 @@ class Step:
         """The result on values that are written out. What follows from undefined lanes is undefined, too."""
         if self.does is None:
             self.does = _function(self.operation)
+        tensors = []
         for each in given:
-            if isinstance(each, Doubtful):
+            if type(each) is Doubtful:
                 return self._doubtful(given)
-        return self.does(*[each if type(each) is torch.Tensor else plain(each) for each in given])
+            tensors.append(each if type(each) is torch.Tensor else plain(each))
+        return self.does(*tensors)
 
     def _doubtful(self, given: list):
         operation, name = self.operation, self.operation.name
@@ -118,8 +143,7 @@ class Machine:
         self.facts = about(program)
         self.written = memory.written = written
         self.postpones = memory.only_addresses
-        self.env: dict[Value, object] = {}
-        self.outside = None  # of rounds at once: the values around the loop, the programs of the rounds, its own
+        self.env = Env(self.facts.constants)
         self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
 
@@ -131,35 +155,14 @@ class Machine:
             ids.append(rest % size if size > 1 else 0)
             rest = rest // size
         self.ids = tuple(ids)
-        self.env, self.outside = {}, None
+        self.env = Env(self.facts.constants)
         return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
 
-    def kept(self, value: Value):
-        """The value as it is kept: see `values`."""
-        found = self.env.get(value)
-        if found is None:
-            constants = self.facts.constants
-            if value.constant and value not in constants:
-                made = constant(value.constant[0], value.constant[1:], value.type)
-                constants[value] = uniform(value.type, made)
-            found = constants[value] if value in constants else self._around(value, self.outside)
-            self.env[value] = found
-        return found
-
-    def _is_constant(self, step: Step) -> bool:
-        """Whether the result is the same whenever it runs: nothing but constants goes into it."""
-        return all(each in self.facts.constants for each, is_value in step.given if is_value)
-
-    def _around(self, value: Value, outside):
-        """A value of the programs around a loop, for each of the rounds that run at once."""
-        env, programs, further = outside
-        return of(env[value] if value in env else self._around(value, further), programs)
-
     def known(self, value: Value):
         """The value as it is kept, computed if that was left for later."""
-        found = self.kept(value)
+        found = self.env[value]
         if isinstance(found, Later):
             if self.memory.batch.numel() * value.type.elements > MOST_LANES:
                 raise TooLarge
@@ -215,30 +218,34 @@ class Machine:
 
     def block(self, block: Block, arguments: list, on) -> Steps:
         """Runs the operations. Returns the last one and the values that it hands on."""
-        env, kept, facts = self.env, self.kept, self.facts
+        env, facts = self.env, self.facts
+        constants = facts.constants
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
-            facts.steps[block] = [Step(operation) for operation in block.operations]
+            facts.steps[block] = [Step(operation, facts.fixed) for operation in block.operations]
         for step in facts.steps[block]:
-            operation = step.operation
+            operation, result = step.operation, step.result
             if step.where is not None:
                 self.where = step.where
             if step.ends:
-                return operation, [kept(value) for value in values(operation.args)]
+                return operation, [env[value] for value in values(operation.args)]
             if step.control is not None:
                 found = yield from self._control(step, on)
-            elif step.method is not None:
+                env.update(zip(operation.results, found))
+                continue
+            if step.method is not None:
                 if self.postpones and step.says:
                     continue
                 found = step.method(self, operation, on, *operation.args)
-            elif step.result in facts.constants:
+            elif step.fixed and result in constants:
                 continue
             else:
-                found = self.pure(step, [kept(each) if is_value else each for each, is_value in step.given])
-                if step.result is not None and not isinstance(found, Later) and self._is_constant(step):
-                    facts.constants[step.result] = found
-            if step.result is not None and step.control is None:
-                env[step.result] = found
+                given = [env[each] if is_value else each for each, is_value in step.given]
+                found = self.pure(step, given) if self.postpones else step.compute(given)
+                if step.fixed and not isinstance(found, Later):
+                    constants[result] = found
+            if result is not None:
+                env[result] = found
             elif operation.results:
                 env.update(zip(operation.results, found))
         return None, []
@@ -254,11 +261,11 @@ class Machine:
             return [UNKNOWN] * len(operation.results)
 
     def pure(self, step: Step, given: list):
-        """An operation whose results depend on its operands alone."""
+        """An operation whose results depend on its operands alone, where only addresses are wanted."""
         found = step.symbolic(given)
         if found is not None:
             return found
-        if not self.postpones or not (step.blocks or any(isinstance(each, Later) for each in given)):
+        if not (step.blocks or any(isinstance(each, Later) for each in given)):
             return step.computed(given)
         if step.result is not None:
             return later(given, lambda *given: step.compute(given))
@@ -286,7 +293,7 @@ class Machine:
 
     def do_call(self, operation: Operation, on, function: Function, given) -> Steps:
         where = self.where
-        found = yield from self.function(function, [self.kept(v) for v in given], on)
+        found = yield from self.function(function, [self.env[v] for v in given], on)
         self.where = where
         return found
 
@@ -312,7 +319,7 @@ class Machine:
     def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
         dtype = torch_dtype(low.type)
         index, high, step = self.numbers([low, high, step])
-        carried = [self.kept(v) for v in initial]
+        carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
         body, where, before = operation.regions[0].blocks[0], self.where, None
         while True:
@@ -337,8 +344,7 @@ class Machine:
         most, first, everybody = int(rounds.max()), 0, torch.arange(count)
         if most < 3 or count > MOST_TOGETHER:
             return None
-        outside, batch, ids, seen = (self.env, self.outside), memory.batch, self.ids, memory.noted()
-        weight = memory.weight
+        env, batch, ids, weight, seen = self.env, memory.batch, self.ids, memory.weight, memory.noted()
         pairs = [*zip(before, [Affine(bounds[0], (), (), before[0].dtype), *carried])]
 
         def guess(number, programs):
@@ -351,7 +357,7 @@ class Machine:
                 given = guess(number, programs)
                 if any(each is None for each in given):
                     return None
-                self.env, self.outside = {}, (outside[0], programs, outside[1])
+                self.env = Env(self.facts.constants, (env, programs))
                 self.ids = tuple(taken(each, programs) for each in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
@@ -363,11 +369,11 @@ class Machine:
             memory.forget(seen)
             return None
         finally:
-            (self.env, self.outside), memory.batch, memory.weight, self.ids = outside, batch, weight, ids
+            self.env, memory.batch, memory.weight, self.ids = env, batch, weight, ids
         return guess(rounds, everybody)[1:]
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
-        carried = [self.kept(v) for v in initial]
+        carried = [self.env[v] for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
         where = self.where
@@ -387,7 +393,7 @@ class Machine:
 
     def _do_combine(self, operation: Operation, on, operands, *more) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
-        given = [self.kept(v) for v in operands]
+        given = [self.env[v] for v in operands]
 
         def combined(*given) -> Steps:
             parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
@@ -482,7 +488,7 @@ class Machine:
 
     def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
         access = self._access("load", pointer, mask, on)
-        return self._loaded(access, None if other is None else self.kept(other), mask is not None)
+        return self._loaded(access, None if other is None else self.env[other], mask is not None)
 
     def _loaded(self, access: Access, other, switched_off: bool):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
@@ -513,7 +519,7 @@ class Machine:
         self.do_masked_store(operation, on, pointer, value, None)
 
     def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._stored(self._access("store", pointer, mask, on), self.kept(value), value)
+        self._stored(self._access("store", pointer, mask, on), self.env[value], value)
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -622,7 +628,7 @@ class Machine:
         return self._view_loaded(operation, self._view_access("load", pointer, on, checked), fills)
 
     def do_tensor_pointer_store(self, operation: Operation, on, pointer, value, checked, *_):
-        self._stored(self._view_access("store", pointer, on, checked), self.kept(value))
+        self._stored(self._view_access("store", pointer, on, checked), self.env[value])
 
     def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
         size = torch_dtype(descriptor.type.element).itemsize
@@ -646,7 +652,7 @@ class Machine:
         self._stored(wide, torch.where(plain(access.mask), number, torch.zeros((), dtype=number.dtype)))
 
     def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
-        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))
+        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.env[value])
 
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)

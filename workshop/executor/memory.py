@@ -310,14 +310,14 @@ class Memory:
             marks = self._marks(region) if self.marks else None
             self._find_races("store", region, values, marks)
         if self.watch.counts or self.watch.races:
-            self._note_writers(region, self.batch[region.programs], marks)
+            self._note_writers(region, region.whose(self.batch), marks)
             if self.watch.races and not region.distinct:
                 self._several_lanes(region, values)
         if storage.defined is not None:
             region.note(storage.defined, True)
         region.write(values)
         self.changes += 1
-        self.launch.storing[self.batch[region.programs]] = True
+        self.launch.storing[region.whose(self.batch)] = True
 
     def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.
@@ -383,7 +383,7 @@ class Memory:
     # --- races --------------------------------------------------------------------------------------------
 
     def _note_readers(self, region: Region) -> None:
-        storage, who = region.storage, self.batch[region.programs]
+        storage, who = region.storage, region.whose(self.batch)
         readers = region.noted(storage.reader)
         if self.clock:
             region.note(storage.read_at, torch.tensor(self.clock))
@@ -404,10 +404,14 @@ class Memory:
 
         values: what a store writes. marks: of its lanes; for a load they are made here.
         """
-        storage, who = region.storage, self.batch[region.programs]
-        clash = torch.zeros((), dtype=torch.bool)
-        if storage.written:
-            found, before = region.noted(storage.writer), region.noted(storage.mark)
+        storage = region.storage
+        found = region.noted(storage.writer) if storage.written else None
+        written, read = found is not None and bool((found != NOBODY).any()), kind == "store" and storage.read
+        if not written and not read:
+            return
+        who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
+        if written:
+            before = region.noted(storage.mark) if self.marks else None
             authors = _authors(found)
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
             if clash.any():
@@ -424,7 +428,7 @@ class Memory:
                 mine = mine & ~same
             what = "write-write" if kind == "store" else "write-read"
             self._add_races(what, region, clash | mine, authors, who, same)
-        if kind == "store" and storage.read:
+        if read:
             self._races_with_readers(region, clash, who)
 
     def _races_with_readers(self, region: Region, clash, who) -> None:
@@ -441,13 +445,13 @@ class Memory:
         _, place, times = region.at.unique(return_inverse=True, return_counts=True)
         if times.numel() == region.at.numel():
             return
-        values, who = values.expand(region.at.shape), self.batch[region.programs]
+        values, who = values.expand(region.at.shape), region.whose(self.batch)
         last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
         same = _same_bits(values[last], values)
         self._add_races("write-write", region, (who[last] != who) | ~same, who, who[last], same)
 
     def _note_atomic(self, region: Lanes) -> None:
-        storage, who = region.storage, self.batch[region.programs]
+        storage, who = region.storage, region.whose(self.batch)
         author, marks = _atomic(who), self._marks(region) if self.marks else None
         self._find_races("atomic", region, marks=marks)
         if storage.written:
@@ -476,7 +480,7 @@ class Memory:
 
     def _by_another_lane(self, region: Region, before, marks) -> torch.Tensor:
         """Which elements, written by the same program, were written by another lane since its last barrier."""
-        recent = before >> _CLOCK >= self.barrier[self.batch[region.programs].long()]
+        recent = before >> _CLOCK >= self.barrier[region.whose(self.batch).long()]
         return recent if marks is None else recent & ((before ^ marks) & _WHO != 0)
 
     def _ordered(self, authors, before, who) -> torch.Tensor:
@@ -525,10 +529,11 @@ def _once(region: Region) -> Region:
 
 def _add_one(region: Region, counts: torch.Tensor) -> None:
     """Count each lane's element once more."""
-    one = region.part(1, region.counts) if isinstance(region, Box) else region
     if region.distinct:
         region.get(counts, region.scale).add_(1)
-    elif one.distinct and region.steps[0] == 0:  # every program the same elements
+        return
+    one = region.part(1, region.counts) if isinstance(region, Box) else region
+    if one.distinct and region.steps[0] == 0:  # every program the same elements
         one.get(counts, region.scale).add_(region.count)
     else:
         at = region.at.expand(region.shape).reshape(-1)

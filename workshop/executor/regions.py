@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -97,6 +97,10 @@ class Region:
     def note(self, array: torch.Tensor, values) -> None:
         self.set(array, values, self.scale)
 
+    def whose(self, batch: torch.Tensor) -> torch.Tensor:
+        """The numbers of the programs among all that run, by those in the batch."""
+        return batch[self.programs]
+
     def number(self, numbers: torch.Tensor, place: tuple[int, ...]) -> int:
         """That of one lane, of `programs`, `lane` or `at`."""
         return int(numbers.expand(self.shape)[place])
@@ -128,6 +132,9 @@ class Box(Region):
     def programs(self) -> torch.Tensor:
         return column(torch.arange(self.first, self.first + self.count), len(self.counts))
 
+    def whose(self, batch):
+        return column(batch[self.first : self.first + self.count], len(self.counts))
+
     @property
     def lane(self) -> torch.Tensor:
         return lattice(0, row_major(self.access.shape), self.counts)
@@ -149,7 +156,7 @@ class Box(Region):
 
     def part(self, count: int, counts: tuple[int, ...]) -> Box:
         """The first `count` programs, and the first elements of their axes."""
-        return replace(self, count=count, counts=counts)
+        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
 
     def get(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
         return flat.as_strided(self.shape, [step * scale for step in self.steps], self.start * scale)

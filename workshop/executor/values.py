@@ -39,9 +39,9 @@ def tensor(x: Number) -> torch.Tensor:
 def wrapped(x: Number, bits: int) -> Number:
     """The number that so many bits hold, with a sign."""
     half = 1 << bits - 1
-    if isinstance(x, int):
-        return x if -half <= x < half else (x + half & 2 * half - 1) - half
-    return x if bits == 64 else (x + half & 2 * half - 1) - half
+    if -half <= x < half if isinstance(x, int) else bits == 64:
+        return x
+    return (x + half & 2 * half - 1) - half
 
 
 def taken(x: Number, programs: torch.Tensor) -> Number:
@@ -82,6 +82,9 @@ def quotient(x: torch.Tensor, by: int) -> torch.Tensor:
 def row_major(shape) -> tuple[int, ...]:
     """The steps that number the elements of a block."""
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+_FAR = 1 << 63
 
 
 class Kept:
@@ -145,7 +148,9 @@ class Affine(Symbolic):
         """Itself, or, where its bits do not hold it, the number that wraps around."""
         base, bits = self.base, 8 * self.dtype.itemsize
         if bits == 64 or self.is_uniform:
-            self.base, self.parts = wrapped(base, bits), tuple(wrapped(step, 64) for step in self.parts)
+            self.base = wrapped(base, bits)
+            if not all(-_FAR < step < _FAR for step in self.parts):
+                self.parts = tuple(wrapped(step, 64) for step in self.parts)
             return self
         low, high = (base, base) if isinstance(base, int) else (int(base.min()), int(base.max()))
         for size, step in zip(self.shape, self.parts):
