@@ -7,6 +7,7 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,14 +16,15 @@ import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, evenly, outside, runs
-from .values import Affine, Number, Rect, TooLarge, of, plain, quotient, row_major
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
+from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
-FEW_BOXES = 8
+FEW_BOXES = 8  # where only addresses are wanted
+MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -107,9 +109,7 @@ class Memory:
 
     def regions(self, access: Access) -> list[Region]:
         """The lanes of an access, checked. Raises Fault before anything is touched."""
-        found = None
-        if isinstance(access.address, Affine) and (access.mask is None or isinstance(access.mask, Rect)):
-            found = self._boxes(access)
+        found = self._by_corners(access)
         if found is None:
             found = self._lanes(access)
         self._count(access, found)
@@ -138,77 +138,81 @@ class Memory:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
 
-    def _boxes(self, access: Access) -> list[Region] | None:
-        """The access as boxes; None if it is none, or if lanes one by one are faster."""
-        if self.in_pages and not self.only_addresses:
+    def _by_corners(self, access: Access) -> list[Region] | None:
+        """The lanes of evenly spaced addresses, checked by the corners of each program's block; None if others."""
+        address, mask, size = access.address, access.mask, access.dtype.itemsize
+        if not isinstance(address, Affine) or not isinstance(mask, Rect | None):
             return None
-        size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
-        steps = access.address.broadcast(shape).parts
+        steps = address.broadcast(access.shape).parts
         if any(step % size or step < 0 for step in steps):
             return None
-        base, whole = access.address.base, mask.parts if mask else (None,) * len(shape)
-        limits = [n if part is None else part for part, n in zip(whole, shape)]
-        if access.on is None and all(isinstance(n, int) for n in limits):
-            if 0 in limits:
+        live, base = None, address.base
+        parts = mask.parts if mask else (None,) * len(access.shape)
+        limits = [n if part is None else part for part, n in zip(parts, access.shape)]
+        if any(isinstance(n, int) and not n for n in limits):
+            return []
+        if access.on is not None or not all(isinstance(n, int) or n.all() for n in limits):
+            live = np.broadcast_to(True if access.on is None else access.on.numpy(), self.batch.numel())
+            for n in limits:
+                live = live & (n > 0)
+            live = live.nonzero()[0]
+            if not len(live):
                 return []
-            step = evenly(base)
-            if step is not None:
-                box = self._box(access, 0, count, base, step, tuple(limits), steps)
-                return None if box is None or access.kind != "load" and not box.distinct else [box]
-        live = access.live(count).numpy()
-        base = np.broadcast_to(base, count)[live]
-        limits = np.stack([np.broadcast_to(n, count)[live] for n in limits], 1) if shape else live[:, None] * 0 + 1
-        if mask is not None and not (some := (limits > 0).all(1)).all():
-            live, base, limits = live[some], base[some], limits[some]
-        found = []
-        for begin, end in runs(live, base, limits) if len(live) else ():
-            if self.only_addresses and len(found) == FEW_BOXES:
-                return self._blocks(access, live, base, limits[:, : len(shape)], steps)
-            step = int(base[begin + 1] - base[begin]) if end - begin > 1 else 0
-            counts = tuple(limits[begin, : len(shape)].tolist())
-            box = self._box(access, int(live[begin]), end - begin, base[begin:end], step, counts, steps)
-            if box is None or access.kind != "load" and not box.distinct:
-                return None
+            base, *limits = (n if isinstance(n, int) else n[live] for n in (base, *limits))
+        argument = self._argument(base if isinstance(base, int) else int(base[0]))
+        if argument is None:
+            return None
+        offset = base - argument.address
+        bad = outside(argument, offset, limits, steps, size)
+        if bad is None:
+            return None
+        if np.any(bad):
+            first = int(np.argmax(bad))
+            self._lanes(access, torch.tensor([first if live is None else live[first]]))  # says which lane; raises Fault
+            return None  # each program may have a tensor of its own
+        start = (offset + argument.offset) // size
+        return self._placed(access, argument, live, start, limits, tuple(step // size for step in steps))
+
+    def _placed(self, access: Access, argument: Argument, live, start: Number, limits: list, steps) -> list[Region]:
+        """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
+        count, loads = self.batch.numel(), access.kind == "load"
+        if live is None and not self.in_pages and all(isinstance(n, int) for n in limits):
+            step = evenly(start)
+            if step is not None and step >= 0:
+                first = start if isinstance(start, int) else int(start[0])
+                box = Box(access, argument, 0, count, tuple(limits), first, (step, *steps))
+                if loads or self.only_addresses or box.distinct:
+                    return [box]
+        live = np.arange(count) if live is None else live
+        starts = np.broadcast_to(start, len(live))
+        counts = np.empty((len(live), len(limits)), np.int64)
+        for axis, n in enumerate(limits):
+            counts[:, axis] = n
+        found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
+        for begin, end in runs(live, starts, counts) if self.only_addresses or not self.in_pages else ():
+            step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
+            shape = tuple(counts[begin].tolist())
+            box = Box(access, argument, int(live[begin]), end - begin, shape, int(starts[begin]), (step, *steps))
             found.append(box)
-            if len(found) > 64 and sum(each.lanes for each in found) < WORTH_A_BOX * len(found):
-                return None
-        few = len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found)
-        return None if few else found
-
-    def _blocks(self, access: Access, live, base, limits, steps) -> list[Region] | None:
-        """Blocks that are no rows of boxes, where only addresses are wanted; None if lanes one by one may say more."""
-        size, argument = access.dtype.itemsize, self._argument(int(base[0]))
-        keys = (limits * row_major([n + 1 for n in access.shape])).sum(1)
-        found, bad = [], []
-        for key in np.unique(keys):
-            of_it = (keys == key).nonzero()[0]
-            counts, starts = tuple(limits[of_it[0]].tolist()), base[of_it]
-            apart = None if argument is None else outside(argument, starts - argument.address, counts, steps, size)
-            if apart is None:
-                return None
-            bad += of_it[apart][:1].tolist()
-            start = torch.from_numpy((starts - argument.address + argument.offset) // size)
-            found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
-        if bad:
-            self._lanes(access, torch.from_numpy(live[[min(bad)]]))  # says which lane it is, and raises Fault
-            return None
-        return found
-
-    def _box(self, access: Access, first: int, count: int, base: Number, step: int, counts, steps) -> Box | None:
-        """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
-        size, begin = access.dtype.itemsize, base if isinstance(base, int) else int(base[0])
-        argument = self._argument(begin)
-        if step % size or step < 0 or argument is None:
-            return None
-        bad = outside(argument, begin - argument.address, (count, *counts), (step, *steps), size)
-        if bad:
-            offsets = np.arange(count) * step + begin - argument.address
-            worst = first + int(outside(argument, offsets, counts, steps, size).argmax())
-            self._lanes(access, torch.tensor([worst]))  # says which lane it is, and raises Fault
-        if bad is not False:
-            return None
-        start = (begin - argument.address + argument.offset) // size
-        return Box(access, argument, first, count, counts, start, (step // size, *(s // size for s in steps)))
+            if step < 0 or not (loads or self.only_addresses or box.distinct) or len(found) > most:
+                found = []
+                break
+        worth = self.only_addresses or len(found) <= 4 or sum(b.lanes for b in found) >= WORTH_A_BOX * len(found)
+        if found and worth:
+            return found
+        if self.only_addresses:
+            keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
+            for key in np.unique(keys):
+                alike = starts[keys == key]
+                shape = tuple(counts[(keys == key).argmax()].tolist())
+                found.append(Blocks(access, argument, shape, torch.from_numpy(alike), steps))
+            return found
+        whole, live = (len(live), *access.shape), torch.from_numpy(live)
+        at = lattice(starts.copy(), steps, access.shape).expand(whole).reshape(-1)
+        mask = Rect(tuple(limits), access.shape).tensor() if access.mask else None
+        flat, programs, lane = _numbered(access, live, mask)
+        at = argument.storage.place(at if mask is None else at[flat])
+        return [Lanes(access, argument, programs, lane, at, distinct(steps, access.shape, starts))]
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
@@ -222,15 +226,10 @@ class Memory:
             raise TooLarge
         whole = (live.numel(), *access.shape)
         address = plain(address).expand(whole).reshape(-1)
-        if mask is None:
-            flat = torch.arange(address.numel())
-        else:
-            flat = plain(mask).expand(whole).reshape(-1).nonzero().reshape(-1)
-            address = address[flat]
+        flat, programs, lane = _numbered(access, live, None if mask is None else plain(mask))
         if not flat.numel():
             return []
-        row = quotient(flat, access.size)
-        lane, programs = flat - row * access.size, live[row]
+        address = address if mask is None else address[flat]
         window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         low, high = int(window.min()), int(window.max())
         found = []
@@ -513,6 +512,14 @@ class Memory:
             launch.races.append(Race(*about, *self.text(region.access.where)))
 
 
+def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+    """The lanes that a mask lets through: among all lanes of the programs `live`, and by program and lane."""
+    whole = (live.numel(), *access.shape)
+    flat = torch.arange(math.prod(whole)) if mask is None else mask.expand(whole).reshape(-1).nonzero().reshape(-1)
+    row = quotient(flat, access.size)
+    return flat, live[row], flat - row * access.size
+
+
 def _once(region: Region) -> Region:
     """The region with each element once for each program: lanes of one load that share an element count once."""
     if isinstance(region, Box):
@@ -529,12 +536,10 @@ def _once(region: Region) -> Region:
 
 def _add_one(region: Region, counts: torch.Tensor) -> None:
     """Count each lane's element once more."""
-    if region.distinct:
+    if isinstance(region, Box) and region.distinct:
         region.get(counts, region.scale).add_(1)
-        return
-    one = region.part(1, region.counts) if isinstance(region, Box) else region
-    if one.distinct and region.steps[0] == 0:  # every program the same elements
-        one.get(counts, region.scale).add_(region.count)
+    elif isinstance(region, Box) and region.steps[0] == 0 and region.part(1, region.counts).distinct:
+        region.part(1, region.counts).get(counts, region.scale).add_(region.count)
     else:
         at = region.at.expand(region.shape).reshape(-1)
         counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))

@@ -146,13 +146,7 @@ class Box(Region):
     @property
     def distinct(self) -> bool:
         """Whether no two lanes share an element."""
-        reach = 0
-        for step, size in sorted(zip(self.steps, self.shape)):
-            if size > 1:
-                if step <= reach:
-                    return False
-                reach += (size - 1) * step
-        return True
+        return distinct(self.steps, self.shape)
 
     def part(self, count: int, counts: tuple[int, ...]) -> Box:
         """The first `count` programs, and the first elements of their axes."""
@@ -205,7 +199,7 @@ class Lanes(Region):
     programs: torch.Tensor
     lane: torch.Tensor
     at: torch.Tensor
-    distinct = False
+    distinct: bool = False  # as far as one knows without looking at each
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -265,6 +259,17 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
             return None
         bad |= row + sum(n * (step // stride) for n, step in down) >= rows
     return bad | (at + sum(n * step for n, step in axes) >= argument.solid)
+
+
+def distinct(steps, counts, starts: Number = 0) -> bool:
+    """Whether each element is once in the lattices from these `starts` on."""
+    reach = 0
+    for step, count in sorted(zip(steps, counts)):
+        if count > 1:
+            if step <= reach:
+                return False
+            reach += (count - 1) * step
+    return isinstance(starts, int) or bool((np.diff(np.sort(starts)) > reach).all())
 
 
 def evenly(base: Number) -> int | None:
