@@ -83,14 +83,16 @@ class Step:
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. blocks:
-    whether one of these is a block. fixed: whether all of them are constants. rule: of values.SYMBOLIC. result: its
-    only one.
+    whether one of these is a block. fixed: whether all of them are constants. stays: whether it gives the same in each
+    round of the loop whose body this is. rule: of values.SYMBOLIC. result: its only one.
+
+    made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "fixed", "rule",
+    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "fixed", "stays", "rule",
                  "result", "does")  # fmt: skip
 
-    def __init__(self, operation: Operation, fixed: set[Value]):
+    def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -103,8 +105,11 @@ class Step:
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
         self.fixed = pure and all(each.constant or each in fixed for each in values(arguments))
+        self.stays = pure and made.isdisjoint(values(arguments))
         if self.fixed:
             fixed.add(self.result)
+        if not self.stays:
+            made.update(operation.results)
 
     def symbolic(self, given: list):
         """The result without writing it out; None if that cannot be."""
@@ -216,13 +221,17 @@ class Machine:
                 waiting[target] = (None if mask is not None and bool(mask.all()) else mask, given)
         return results or []
 
-    def block(self, block: Block, arguments: list, on) -> Steps:
-        """Runs the operations. Returns the last one and the values that it hands on."""
+    def block(self, block: Block, arguments: list, on, again: bool = False) -> Steps:
+        """Runs the operations. Returns the last one and the values that it hands on.
+
+        again: whether this is the body of a loop, and not its first round.
+        """
         env, facts = self.env, self.facts
         constants = facts.constants
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
-            facts.steps[block] = [Step(operation, facts.fixed) for operation in block.operations]
+            made = set(block.arguments)
+            facts.steps[block] = [Step(operation, facts.fixed, made) for operation in block.operations]
         for step in facts.steps[block]:
             operation, result = step.operation, step.result
             if step.where is not None:
@@ -237,7 +246,7 @@ class Machine:
                 if self.postpones and step.says:
                     continue
                 found = step.method(self, operation, on, *operation.args)
-            elif step.fixed and result in constants:
+            elif again and step.stays or step.fixed and result in constants:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
@@ -309,11 +318,11 @@ class Machine:
         two = (yield from self.block(other, [], no))[1]
         return [merged(choice, a, b) for a, b in zip(one, two)]
 
-    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on) -> Steps:
+    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on, again: bool) -> Steps:
         """One round of a loop for the programs that `go` on; None: all of `on`. Returns what all carry from here."""
         if go is None or on is None and bool(go.all()):
-            return (yield from self.block(body, given, on))[1]
-        new = (yield from self.block(body, given, go))[1]
+            return (yield from self.block(body, given, on, again))[1]
+        new = (yield from self.block(body, given, go, again))[1]
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
     def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
@@ -321,21 +330,22 @@ class Machine:
         index, high, step = self.numbers([low, high, step])
         carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
-        body, where, before = operation.regions[0].blocks[0], self.where, None
+        body, where, again = operation.regions[0].blocks[0], self.where, False
         while True:
             go = _before(index, high, step)
             if not isinstance(go, bool):
                 go = _both(torch.from_numpy(go), on)
             if go is False or go is not True and not go.any():
                 return carried
-            first, given = before is None, [Affine(index, (), (), dtype), *carried]
-            before, carried = carried, (yield from self._round(body, given, carried, None if go is True else go, on))
+            go, given = None if go is True else go, [Affine(index, (), (), dtype), *carried]
+            carried = yield from self._round(body, given, carried, go, on, again)
             index = index + step
             self.where = where
-            if self.postpones and first:
+            if self.postpones and not again:
                 found = yield from self._at_once(body, (index, high, step), given, carried, on)
                 if found is not None:
                     return found
+            again = True
 
     def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
         """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
@@ -376,16 +386,16 @@ class Machine:
         carried = [self.env[v] for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
-        where = self.where
+        where, again = self.where, False
         while True:
-            go, *given = (yield from self.block(before, carried, on))[1]
+            go, *given = (yield from self.block(before, carried, on, again))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             self.where = where
             if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
                 self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
-            carried = yield from self._round(body, given, given, go, on)
+            carried, again = (yield from self._round(body, given, given, go, on, again)), True
             if rounds is None:
                 yield
 

@@ -175,44 +175,46 @@ class Memory:
 
     def _placed(self, access: Access, argument: Argument, live, start: Number, limits: list, steps) -> list[Region]:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
-        count, loads = self.batch.numel(), access.kind == "load"
-        if live is None and not self.in_pages and all(isinstance(n, int) for n in limits):
-            step = evenly(start)
+        count, overlap = self.batch.numel(), access.kind == "load" or self.only_addresses  # whether boxes may
+        if self.only_addresses or not self.in_pages:
+            step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
                 first = start if isinstance(start, int) else int(start[0])
                 box = Box(access, argument, 0, count, tuple(limits), first, (step, *steps))
-                if loads or self.only_addresses or box.distinct:
+                if overlap or box.distinct:
                     return [box]
-        live = np.arange(count) if live is None else live
-        starts = np.broadcast_to(start, len(live))
-        counts = np.empty((len(live), len(limits)), np.int64)
-        for axis, n in enumerate(limits):
-            counts[:, axis] = n
-        found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
-        for begin, end in runs(live, starts, counts) if self.only_addresses or not self.in_pages else ():
-            step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
-            shape = tuple(counts[begin].tolist())
-            box = Box(access, argument, int(live[begin]), end - begin, shape, int(starts[begin]), (step, *steps))
-            found.append(box)
-            if step < 0 or not (loads or self.only_addresses or box.distinct) or len(found) > most:
-                found = []
-                break
-        worth = self.only_addresses or len(found) <= 4 or sum(b.lanes for b in found) >= WORTH_A_BOX * len(found)
-        if found and worth:
-            return found
-        if self.only_addresses:
-            keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
-            for key in np.unique(keys):
-                alike = starts[keys == key]
-                shape = tuple(counts[(keys == key).argmax()].tolist())
-                found.append(Blocks(access, argument, shape, torch.from_numpy(alike), steps))
-            return found
-        whole, live = (len(live), *access.shape), torch.from_numpy(live)
-        at = lattice(starts.copy(), steps, access.shape).expand(whole).reshape(-1)
-        mask = Rect(tuple(limits), access.shape).tensor() if access.mask else None
-        flat, programs, lane = _numbered(access, live, mask)
+            programs = np.arange(count) if live is None else live
+            starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
+            for axis, n in enumerate(limits):
+                counts[:, axis] = n
+            found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
+            for begin, end in runs(programs, starts, counts):
+                step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
+                first, shape = int(programs[begin]), tuple(counts[begin].tolist())
+                found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
+                if step < 0 or not overlap and not found[-1].distinct or len(found) > most:
+                    break
+            else:
+                few = len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)
+                if few or self.only_addresses:
+                    return found
+            if self.only_addresses:
+                return self._blocks(access, argument, starts, counts, steps)
+        rows = torch.arange(count) if live is None else torch.from_numpy(live)
+        mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
+        flat, programs, lane = _numbered(access, rows, mask)
+        at = lattice(start, steps, access.shape).expand(len(rows), *access.shape).reshape(-1)
         at = argument.storage.place(at if mask is None else at[flat])
-        return [Lanes(access, argument, programs, lane, at, distinct(steps, access.shape, starts))]
+        alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
+        return [Lanes(access, argument, programs, lane, at, alone)]
+
+    def _blocks(self, access: Access, argument: Argument, starts, counts, steps) -> list[Region]:
+        """Blocks that begin anywhere, those of the same shape together."""
+        keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
+        for key in np.unique(keys):
+            shape = tuple(counts[(keys == key).argmax()].tolist())
+            found.append(Blocks(access, argument, shape, torch.from_numpy(starts[keys == key]), steps))
+        return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
@@ -308,7 +310,7 @@ class Memory:
         if self.watch.races:
             marks = self._marks(region) if self.marks else None
             self._find_races("store", region, values, marks)
-        if self.watch.counts or self.watch.races:
+        if self.watch.counts or self.watch.races or self.in_pages:
             self._note_writers(region, region.whose(self.batch), marks)
             if self.watch.races and not region.distinct:
                 self._several_lanes(region, values)
@@ -522,6 +524,8 @@ def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> 
 
 def _once(region: Region) -> Region:
     """The region with each element once for each program: lanes of one load that share an element count once."""
+    if region.distinct:
+        return region
     if isinstance(region, Box):
         counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
         box = region.part(region.count, counts)

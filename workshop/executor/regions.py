@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -143,7 +144,7 @@ class Box(Region):
     def at(self) -> torch.Tensor:
         return lattice(self.start, self.steps, self.shape)[0]
 
-    @property
+    @functools.cached_property
     def distinct(self) -> bool:
         """Whether no two lanes share an element."""
         return distinct(self.steps, self.shape)
@@ -261,15 +262,15 @@ def outside(argument: Argument, offset: Number, counts, steps, size: int) -> boo
     return bad | (at + sum(n * step for n, step in axes) >= argument.solid)
 
 
-def distinct(steps, counts, starts: Number = 0) -> bool:
-    """Whether each element is once in the lattices from these `starts` on."""
+def distinct(steps, counts, starts: np.ndarray | None = None) -> bool:
+    """Whether each element is once in a lattice, or in those that begin at `starts`."""
     reach = 0
     for step, count in sorted(zip(steps, counts)):
         if count > 1:
             if step <= reach:
                 return False
             reach += (count - 1) * step
-    return isinstance(starts, int) or bool((np.diff(np.sort(starts)) > reach).all())
+    return starts is None or bool((np.diff(np.sort(starts)) > reach).all())
 
 
 def evenly(base: Number) -> int | None:

@@ -162,9 +162,7 @@ class _Executor(_Launcher):
     def _run(self, launch: Launch) -> Seen:
         watch, defined = Watch(counts=True, races=True), self.copies.defined()
         program = self.program(launch)
-        seen = executor.execute(
-            program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel
-        )
+        seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
         self.undefined += undefined_records(seen)
         return seen
 
