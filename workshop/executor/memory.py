@@ -35,14 +35,16 @@ _WHO = (1 << _CLOCK) - 1
 class Watch:
     """What is noted of each access: how often elements are read and written, and what nothing orders.
 
-    tell: is called with each line that the kernel prints, when it does. most: accesses of a launch, each by all
-    programs of a batch; TooLarge is raised where there are more. 0: any number.
+    passes: reads are counted by the line that loads (Storage.passes), not all together. tell: is called with each line
+    that the kernel prints, when it does. most: accesses of a launch, each by all programs of a batch; TooLarge is
+    raised where there are more. 0: any number.
     """
 
     counts: bool = False
     races: bool = False
     tell: Callable[[str], None] | None = None
     most: int = 0
+    passes: bool = False
 
 
 class Memory:
@@ -294,8 +296,10 @@ class Memory:
     def load(self, region: Region) -> torch.Tensor:
         """The elements of a region, in its own shape. What a Box gives is a view of memory."""
         self._check_defined(region)
-        if self.watch.counts:
-            self._count_reads(region)
+        if self.watch.passes:
+            self._count_passes(region)
+        elif self.watch.counts:
+            _add_one(region, region.storage.reads)
         if self.watch.races:
             self._find_races("load", region)
             if region.argument.name in self.written:
@@ -366,10 +370,9 @@ class Memory:
 
     # --- how often ----------------------------------------------------------------------------------------
 
-    def _count_reads(self, region: Region) -> None:
-        """All reads, and by line those of elements that this launch has not written: lanes of a program count once."""
+    def _count_passes(self, region: Region) -> None:
+        """By line, the reads of elements that this launch has not written: lanes of a program count once."""
         storage, line = region.storage, region.access.where.line if region.access.where else None
-        _add_one(region, storage.reads)
         if line not in storage.passes:
             storage.passes[line] = torch.zeros(storage.units, dtype=torch.int32)
         once = _once(region)
