@@ -111,10 +111,6 @@ class Step:
         if not self.stays:
             made.update(operation.results)
 
-    def symbolic(self, given: list):
-        """The result without writing it out; None if that cannot be."""
-        return None if self.rule is None else self.rule(self.operation, *given)
-
     def computed(self, given: list):
         """The result on values that are written out. What follows from undefined lanes is undefined, too."""
         if self.does is None:
@@ -136,7 +132,7 @@ class Step:
 
     def compute(self, given: list):
         """The result, written out only where that has to be."""
-        found = self.symbolic(given)
+        found = None if self.rule is None else self.rule(self.operation, *given)
         return self.computed(given) if found is None else found
 
 
@@ -271,14 +267,13 @@ class Machine:
 
     def pure(self, step: Step, given: list):
         """An operation whose results depend on its operands alone, where only addresses are wanted."""
-        found = step.symbolic(given)
+        found = None if step.rule is None else step.rule(step.operation, *given)
         if found is not None:
             return found
         if not (step.blocks or any(isinstance(each, Later) for each in given)):
             return step.computed(given)
-        if step.result is not None:
-            return later(given, lambda *given: step.compute(given))
-        return _postponed(step.operation, given, lambda *given: step.compute(given))
+        compute = lambda *given: step.compute(given)  # noqa: E731
+        return later(given, compute) if step.result is not None else _postponed(step.operation, given, compute)
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
