@@ -14,8 +14,8 @@ _memory = None
 class Memory:
     """The launches inside one `watch`."""
 
-    def __init__(self):
-        self.launches = []
+    def __init__(self, watch: Watch):
+        self.launches, self.watch = [], watch
 
     @property
     def races(self):
@@ -35,9 +35,10 @@ class Memory:
 
 
 @contextlib.contextmanager
-def watch():
+def watch(**how):
+    """how: more fields of workshop.executor.memory.Watch."""
     global _memory
-    _memory = Memory()
+    _memory = Memory(Watch(counts=True, races=True, **how))
     try:
         yield _memory
     finally:
@@ -54,7 +55,7 @@ class Kernel:
         def run(*args, **kwargs):
             if _memory is None:
                 return launch(self.jit, grid, args, kwargs)
-            _memory.launches.append(launch(self.jit, grid, args, kwargs, Watch(counts=True, races=True)))
+            _memory.launches.append(launch(self.jit, grid, args, kwargs, _memory.watch))
 
         return run
 

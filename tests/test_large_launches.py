@@ -207,11 +207,11 @@ def test_blocks_that_are_in_no_row_are_counted_as_one_by_one(end, monkeypatch):
         tensors = [(each.bytes_loaded, each.bytes_stored) for each in done.arguments.values()]
         return [covered(done.spans["out_ptr"], 0, m * n), done.masked_lanes, *tensors]
 
-    boxes = memory.Memory._box
-    monkeypatch.setattr(memory.Memory, "_box", lambda *given: looked.append(0) or boxes(*given))
+    count = memory.Memory._count
+    monkeypatch.setattr(memory.Memory, "_count", lambda self, *given: looked.extend(given[1]) or count(self, *given))
     together = found()
-    assert len(looked) <= 2 * memory.FEW_BOXES
-    monkeypatch.setattr(memory, "FEW_BOXES", 1 << 30)
+    assert len(looked) <= 4
+    monkeypatch.setattr(memory.Memory, "_by_corners", lambda *_: None)
     assert found() == together and (together[0] == m * n) == (end == "n")
 
 

@@ -20,7 +20,7 @@ def counted(*lines, copies=None, x=None, programs=1, launches=1):
     copies = copies or Copies([x])
     source = HEADER + "".join(f"    {line}\n" for line in [*START, *lines])
     for _ in range(launches):
-        with watch() as memory:
+        with watch(passes=True) as memory:
             kernel(source)[(programs,)](x, torch.zeros(64), 20, B=8)
         copies.count(memory.launches[0])
     return copies.reads

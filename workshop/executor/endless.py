@@ -10,7 +10,7 @@ import torch
 from .memory import Memory
 from .operations import ACCESSES
 from .program import Operation, values
-from .values import Later, View, plain
+from .values import Later, View, plain, tensor
 
 
 @functools.lru_cache(256)
@@ -103,7 +103,7 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _parts(value) -> list[torch.Tensor]:
-    return [value.base, *value.offsets] if isinstance(value, View) else [plain(value)]
+    return [*map(tensor, (value.base, *value.offsets))] if isinstance(value, View) else [plain(value)]
 
 
 def _names(code: str) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 
-from .operations import ACCESSES, ATOMICS, STORES, TERMINATORS
+from .operations import ACCESSES, ATOMICS, STORES
 from .program import Block, Operation, Program, Region, Value, values
 
 
@@ -16,8 +15,8 @@ class Facts:
     program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
     largest: elements of the largest block. holders: loops, conditions, calls and functions with an access inside.
-    steps, constants: what a Machine has prepared of the blocks, and the values that are the same in every program and
-    launch, as they are kept.
+    steps, fixed, constants: what a Machine has prepared of the blocks, the values that are the same in every program
+    and launch, and these as they are kept.
     """
 
     def __init__(self, program: Program):
@@ -26,7 +25,7 @@ class Facts:
         self.waits = {o for o in operations if o.name == "while_op" and self._has(o, ATOMICS)}
         self.waits |= {o for o in operations if o.name == "atomic_poll"}
         self.combines = {o: self._only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
-        sources = _sources(program)
+        sources = {value: [each for each in given if _is_pointer(each)] for value, given in sources_of(program).items()}
         arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
         accesses = [o for o in operations if o.name in ACCESSES]
         reached = [(o, _origins(next(filter(_is_pointer, values(o.args))), sources)) for o in accesses]
@@ -38,6 +37,7 @@ class Facts:
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
         self.narrowest = min((max(t.element.bits // 8, 1) for t in casts if t.kind == "pointer"), default=8)
         self.steps: dict[Block, list] = {}
+        self.fixed: set[Value] = set()
         self.constants: dict[Value, object] = {}
         self.largest = max((v.type.elements for o in operations for v in o.results), default=1)
 
@@ -48,7 +48,7 @@ class Facts:
     @functools.cached_property
     def unfilled(self) -> dict[Value, list[Operation]]:
         """By value that a store writes, the masked loads without `other` that it follows from."""
-        sources = _sources(self.program, lambda value: True)
+        sources = sources_of(self.program)
         stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
         loads = [o for o in self.program.operations() if o.name == "masked_load" and o.args[2] is None]
         reached = {o.args[1]: _reached(o.args[1], sources) for o in stores}
@@ -76,7 +76,7 @@ def _is_pointer(value: Value) -> bool:
 
 def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
     """The pointers that nothing in the program makes, and that one may come from."""
-    return {value for value in _reached(pointer, sources) if value not in sources}
+    return {value for value in _reached(pointer, sources) if not sources.get(value)}
 
 
 def _reached(value: Value, sources: dict[Value, list[Value]]) -> set[Value]:
@@ -89,30 +89,43 @@ def _reached(value: Value, sources: dict[Value, list[Value]]) -> set[Value]:
     return found
 
 
-def _handed(region: Region) -> list[Value]:
-    """The values that the blocks of a region hand on, one after the other."""
-    ends = [block.operations[-1] for block in region.blocks if block.operations]
-    return [value for end in ends if end.name in TERMINATORS for value in values(end.args)]
+def handed_on(region: Region) -> list[Value]:
+    """The values that a region hands on."""
+    return [*values(region.blocks[-1].operations[-1].args)] if region.blocks and region.blocks[-1].operations else []
 
 
-def _sources(program: Program, counts: Callable = _is_pointer) -> dict[Value, list[Value]]:
-    """By value, those that it may come from: all that go into the loop, condition, call or branch that gives it.
-
-    counts: of which values; all others are left out.
-    """
+def sources_of(program: Program) -> dict[Value, list[Value]]:
+    """Each value, and those that it is made of: of a loop's variable, its first value and that of each step."""
     found: dict[Value, list[Value]] = {}
-    for operation in program.operations():
-        made, given = list(operation.results), list(values(operation.args))
-        blocks = [region.blocks[0] for region in operation.bodies if region.blocks]
-        blocks += [each for each in operation.args if isinstance(each, Block)]
-        for region in operation.bodies:
-            given += _handed(region)
-        for block in blocks:
-            made += block.arguments
-        given = list(filter(counts, given))
-        for value in filter(counts, made):
-            found.setdefault(value, []).extend(given)
-    return {value: given for value, given in found.items() if given}
+
+    def comes(made: list[Value], *given: list[Value]) -> None:
+        for number, value in enumerate(made):
+            found.setdefault(value, []).extend(each[number] for each in given if number < len(each))
+
+    for each in program.operations():
+        if each.name == "for_op":
+            initial, body = each.args[3], each.regions[0].blocks[0]
+            found.setdefault(body.arguments[0], []).extend(each.args[:3])
+            comes(body.arguments[1:], initial, handed_on(each.regions[0]))
+            comes(each.results, initial, handed_on(each.regions[0]))
+        elif each.name == "while_op":
+            tested = handed_on(each.regions[0])[1:]
+            comes(each.regions[0].blocks[0].arguments, each.args[1], handed_on(each.regions[1]))
+            comes(each.regions[1].blocks[0].arguments, tested)
+            comes(each.results, tested)
+        elif each.name == "if_op":
+            comes(each.results, *map(handed_on, each.regions))
+        elif each.name == "call":
+            function = each.args[0]
+            comes(function.entry.arguments, each.args[1])
+            comes(each.results, *([*values(b.operations[-1].args)] for b in function.region.blocks))
+        elif each.name in ("branch", "cond_branch"):
+            for block in (arg for arg in each.args if isinstance(arg, Block)):
+                comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
+        else:
+            for result in each.results:
+                found.setdefault(result, []).extend(values(each.args))
+    return found
 
 
 def about(program: Program) -> Facts:

@@ -18,7 +18,7 @@ from .machine import Machine
 from .memory import Memory, Watch
 from .program import Program, Type
 from .records import Launch, NeverEnds
-from .values import View
+from .values import View, uniform
 
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
 MOST_AT_ONCE = 1 << 18  # programs, where only their addresses are wanted
@@ -187,13 +187,13 @@ def _entry_values(program: Program, arguments, memory: Memory) -> list[tuple[str
     found = []
     for label, value, kind in arguments:
         if kind.startswith("tensordesc"):
-            address = torch.tensor([memory.register(label, value.base)])
-            sizes, strides = ([torch.tensor([n]) for n in part] for part in (value.shape, value.strides))
+            address = memory.register(label, value.base)
+            sizes, strides = list(value.shape), list(value.strides)
             padding = math.nan if getattr(value, "padding", "zero") == "nan" else 0.0
             found.append((label, View(address, sizes, strides, [], tuple(value.block_shape), padding)))
             found += [(label, n) for n in (*value.shape, *value.strides)]
         else:
-            found.append((label, torch.tensor([memory.register(label, value)]) if kind.startswith("*") else value))
+            found.append((label, memory.register(label, value) if kind.startswith("*") else value))
     entry = program.kernel.entry.arguments
     if len(entry) != len(found):
         raise TypeError(f"the kernel has {len(entry)} parameters that are not constants; {len(found)} were given")
@@ -204,7 +204,7 @@ def _as(type: Type, value):
     """A number as the kernel gets it: sizes and strides of a descriptor have the types that this Triton gives them."""
     if not isinstance(value, (bool, int, float)):
         return value
-    return constant("", (value if type.kind == "float" else int(value),), type)
+    return uniform(type, constant("", (value if type.kind == "float" else int(value),), type))
 
 
 def _in_turns(memory: Memory, machines: list[Machine], given: list) -> None:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Generator
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from . import arithmetic
@@ -32,6 +33,7 @@ from .values import (
     Affine,
     Doubtful,
     Later,
+    Number,
     Rect,
     TooLarge,
     View,
@@ -41,9 +43,12 @@ from .values import (
     later,
     merged,
     now,
+    number,
     of,
     plain,
-    quotient,
+    taken,
+    tensor,
+    uniform,
     whole,
     without_doubt,
 )  # fmt: skip
@@ -56,17 +61,38 @@ PROMISES = {"tt.divisibility": "tl.multiple_of", "tt.contiguity": "tl.max_contig
 Steps = Generator[None, None, object]
 
 
+class Env(dict):
+    """The values of the programs that run, as they are kept; see `values`.
+
+    constants: those of facts. outside: of rounds at once: the Env around the loop, and the programs of the rounds.
+    """
+
+    def __init__(self, constants: dict[Value, object], outside: tuple[Env, torch.Tensor] | None = None):
+        self.constants, self.outside = constants, outside
+
+    def __missing__(self, value: Value):
+        if value.constant and value not in self.constants:
+            made = constant(value.constant[0], value.constant[1:], value.type)
+            self.constants[value] = uniform(value.type, made)
+        self[value] = self.constants[value] if value in self.constants else of(self.outside[0][value], self.outside[1])
+        return self[value]
+
+
 class Step:
     """An operation of a block, with what is known before it runs.
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. blocks:
-    whether one of these is a block. rule: of values.SYMBOLIC. result: its only one.
+    whether one of these is a block. fixed: whether all of them are constants. stays: whether it gives the same in each
+    round of the loop whose body this is. rule: of values.SYMBOLIC. result: its only one.
+
+    made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "rule", "result", "does")
+    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "fixed", "stays", "rule",
+                 "result", "does")  # fmt: skip
 
-    def __init__(self, operation: Operation):
+    def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
         name = operation.name
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
@@ -77,19 +103,24 @@ class Step:
         self.blocks = any(each.type.shape for each in values(arguments))
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
-
-    def symbolic(self, given: list):
-        """The result without writing it out; None if that cannot be."""
-        return None if self.rule is None else self.rule(self.operation, *given)
+        pure = not (self.control or self.method or self.ends) and self.result is not None
+        self.fixed = pure and all(each.constant or each in fixed for each in values(arguments))
+        self.stays = pure and made.isdisjoint(values(arguments))
+        if self.fixed:
+            fixed.add(self.result)
+        if not self.stays:
+            made.update(operation.results)
 
     def computed(self, given: list):
         """The result on values that are written out. What follows from undefined lanes is undefined, too."""
         if self.does is None:
             self.does = _function(self.operation)
+        tensors = []
         for each in given:
-            if isinstance(each, Doubtful):
+            if type(each) is Doubtful:
                 return self._doubtful(given)
-        return self.does(*[each if type(each) is torch.Tensor else plain(each) for each in given])
+            tensors.append(each if type(each) is torch.Tensor else plain(each))
+        return self.does(*tensors)
 
     def _doubtful(self, given: list):
         operation, name = self.operation, self.operation.name
@@ -101,7 +132,7 @@ class Step:
 
     def compute(self, given: list):
         """The result, written out only where that has to be."""
-        found = self.symbolic(given)
+        found = None if self.rule is None else self.rule(self.operation, *given)
         return self.computed(given) if found is None else found
 
 
@@ -113,47 +144,26 @@ class Machine:
         self.facts = about(program)
         self.written = memory.written = written
         self.postpones = memory.only_addresses
-        self.env: dict[Value, object] = {}
-        self.outside = None  # of rounds at once: the values around the loop, the programs of the rounds, its own
-        self.ids: tuple[torch.Tensor, ...] = ()
+        self.env = Env(self.facts.constants)
+        self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
 
     def start(self, arguments: list, batch: torch.Tensor) -> Steps:
         """Run the programs with these numbers (in memory.programs). Each step ends where a program waits for others."""
         self.memory.batch = batch
-        rest, ids = self.memory.programs[batch.long()], []
+        rest, ids = number(self.memory.programs[batch.long()]), []
         for size in self.grid:
-            ids.append((rest % size).to(torch.int32) if size > 1 else torch.zeros(1, dtype=torch.int32))
-            rest = quotient(rest, size)
+            ids.append(rest % size if size > 1 else 0)
+            rest = rest // size
         self.ids = tuple(ids)
-        self.env, self.outside = {}, None
+        self.env = Env(self.facts.constants)
         return self.function(self.program.kernel, arguments, None)
 
     # --- values -----------------------------------------------------------------------------------------
 
-    def kept(self, value: Value):
-        """The value as it is kept: see `values`."""
-        found = self.env.get(value)
-        if found is None:
-            constants = self.facts.constants
-            if value.constant and value not in constants:
-                constants[value] = constant(value.constant[0], value.constant[1:], value.type)
-            found = constants[value] if value in constants else self._around(value, self.outside)
-            self.env[value] = found
-        return found
-
-    def _is_constant(self, step: Step) -> bool:
-        """Whether the result is the same whenever it runs: nothing but constants goes into it."""
-        return all(each in self.facts.constants for each, is_value in step.given if is_value)
-
-    def _around(self, value: Value, outside):
-        """A value of the programs around a loop, for each of the rounds that run at once."""
-        env, programs, further = outside
-        return of(env[value] if value in env else self._around(value, further), programs)
-
     def known(self, value: Value):
         """The value as it is kept, computed if that was left for later."""
-        found = self.kept(value)
+        found = self.env[value]
         if isinstance(found, Later):
             if self.memory.batch.numel() * value.type.elements > MOST_LANES:
                 raise TooLarge
@@ -163,11 +173,11 @@ class Machine:
     def get(self, value: Value) -> torch.Tensor:
         return plain(self.known(value))
 
-    def number(self, value: Value) -> torch.Tensor:
-        """A number for each program, (programs,) or (1,)."""
-        return self.get(value).reshape(-1)
+    def number(self, value: Value) -> Number:
+        found = self.known(value)
+        return found.base if isinstance(found, Affine) else number(plain(found))
 
-    def numbers(self, given: list[Value]) -> list[torch.Tensor]:
+    def numbers(self, given: list[Value]) -> list[Number]:
         return [self.number(value) for value in given]
 
     def whole(self, value: Value) -> torch.Tensor:
@@ -207,32 +217,40 @@ class Machine:
                 waiting[target] = (None if mask is not None and bool(mask.all()) else mask, given)
         return results or []
 
-    def block(self, block: Block, arguments: list, on) -> Steps:
-        """Runs the operations. Returns the last one and the values that it hands on."""
-        env, kept, facts = self.env, self.kept, self.facts
+    def block(self, block: Block, arguments: list, on, again: bool = False) -> Steps:
+        """Runs the operations. Returns the last one and the values that it hands on.
+
+        again: whether this is the body of a loop, and not its first round.
+        """
+        env, facts = self.env, self.facts
+        constants = facts.constants
         env.update(zip(block.arguments, arguments))
         if block not in facts.steps:
-            facts.steps[block] = [Step(operation) for operation in block.operations]
+            made = set(block.arguments)
+            facts.steps[block] = [Step(operation, facts.fixed, made) for operation in block.operations]
         for step in facts.steps[block]:
-            operation = step.operation
+            operation, result = step.operation, step.result
             if step.where is not None:
                 self.where = step.where
             if step.ends:
-                return operation, [kept(value) for value in values(operation.args)]
+                return operation, [env[value] for value in values(operation.args)]
             if step.control is not None:
                 found = yield from self._control(step, on)
-            elif step.method is not None:
+                env.update(zip(operation.results, found))
+                continue
+            if step.method is not None:
                 if self.postpones and step.says:
                     continue
                 found = step.method(self, operation, on, *operation.args)
-            elif step.result in facts.constants:
+            elif again and step.stays or step.fixed and result in constants:
                 continue
             else:
-                found = self.pure(step, [kept(each) if is_value else each for each, is_value in step.given])
-                if step.result is not None and not isinstance(found, Later) and self._is_constant(step):
-                    facts.constants[step.result] = found
-            if step.result is not None and step.control is None:
-                env[step.result] = found
+                given = [env[each] if is_value else each for each, is_value in step.given]
+                found = self.pure(step, given) if self.postpones else step.compute(given)
+                if step.fixed and not isinstance(found, Later):
+                    constants[result] = found
+            if result is not None:
+                env[result] = found
             elif operation.results:
                 env.update(zip(operation.results, found))
         return None, []
@@ -248,15 +266,14 @@ class Machine:
             return [UNKNOWN] * len(operation.results)
 
     def pure(self, step: Step, given: list):
-        """An operation whose results depend on its operands alone."""
-        found = step.symbolic(given)
+        """An operation whose results depend on its operands alone, where only addresses are wanted."""
+        found = None if step.rule is None else step.rule(step.operation, *given)
         if found is not None:
             return found
-        if not self.postpones or not (step.blocks or any(isinstance(each, Later) for each in given)):
+        if not (step.blocks or any(isinstance(each, Later) for each in given)):
             return step.computed(given)
-        if step.result is not None:
-            return later(given, lambda *given: step.compute(given))
-        return _postponed(step.operation, given, lambda *given: step.compute(given))
+        compute = lambda *given: step.compute(given)  # noqa: E731
+        return later(given, compute) if step.result is not None else _postponed(step.operation, given, compute)
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
@@ -280,7 +297,7 @@ class Machine:
 
     def do_call(self, operation: Operation, on, function: Function, given) -> Steps:
         where = self.where
-        found = yield from self.function(function, [self.kept(v) for v in given], on)
+        found = yield from self.function(function, [self.env[v] for v in given], on)
         self.where = where
         return found
 
@@ -296,40 +313,44 @@ class Machine:
         two = (yield from self.block(other, [], no))[1]
         return [merged(choice, a, b) for a, b in zip(one, two)]
 
-    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor, on) -> Steps:
-        """One round of a loop for the programs that go on. Returns what all carry from here."""
-        if on is None and bool(go.all()):
-            return (yield from self.block(body, given, None))[1]
-        new = (yield from self.block(body, given, go))[1]
+    def _round(self, body: Block, given: list, carried: list, go: torch.Tensor | None, on, again: bool) -> Steps:
+        """One round of a loop for the programs that `go` on; None: all of `on`. Returns what all carry from here."""
+        if go is None or on is None and bool(go.all()):
+            return (yield from self.block(body, given, on, again))[1]
+        new = (yield from self.block(body, given, go, again))[1]
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
     def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
+        dtype = torch_dtype(low.type)
         index, high, step = self.numbers([low, high, step])
-        carried = [self.kept(v) for v in initial]
-        self._fail(NeverEnds, "The step of this loop is 0", step == 0)
-        body, where, before = operation.regions[0].blocks[0], self.where, None
-        while (go := _both(torch.where(step > 0, index < high, index > high), on)).any():
-            first = before is None
-            before, carried = carried, (yield from self._round(body, [index, *carried], carried, go, on))
+        carried = [self.env[v] for v in initial]
+        self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
+        body, where, again = operation.regions[0].blocks[0], self.where, False
+        while True:
+            go = _before(index, high, step)
+            if not isinstance(go, bool):
+                go = _both(torch.from_numpy(go), on)
+            if go is False or go is not True and not go.any():
+                return carried
+            go, given = None if go is True else go, [Affine(index, (), (), dtype), *carried]
+            carried = yield from self._round(body, given, carried, go, on, again)
             index = index + step
             self.where = where
-            if self.postpones and first:
-                found = yield from self._at_once(body, (index, high, step), before, carried, on)
+            if self.postpones and not again:
+                found = yield from self._at_once(body, (index, high, step), given, carried, on)
                 if found is not None:
                     return found
-        return carried
+            again = True
 
     def _at_once(self, body: Block, bounds: tuple, before: list, carried: list, on) -> Steps:
         """What a loop hands on after all rounds of these bounds, run together; None if they cannot: see `rounds`."""
         memory, count = self.memory, self.memory.batch.numel()
-        index, _, step = bounds
-        rounds = left(*bounds, on, count)
+        rounds = left(*map(tensor, bounds), on, count)
         most, first, everybody = int(rounds.max()), 0, torch.arange(count)
         if most < 3 or count > MOST_TOGETHER:
             return None
-        outside, batch, ids, seen = (self.env, self.outside), memory.batch, self.ids, memory.noted()
-        weight = memory.weight
-        pairs = [(index - step, index), *zip(before, carried)]
+        env, batch, ids, weight, seen = self.env, memory.batch, self.ids, memory.weight, memory.noted()
+        pairs = [*zip(before, [Affine(bounds[0], (), (), before[0].dtype), *carried])]
 
         def guess(number, programs):
             return [continued(old, new, number, programs) for old, new in pairs]
@@ -341,8 +362,8 @@ class Machine:
                 given = guess(number, programs)
                 if any(each is None for each in given):
                     return None
-                self.env, self.outside = {}, (outside[0], programs, outside[1])
-                self.ids = tuple(of(each, programs) for each in ids)
+                self.env = Env(self.facts.constants, (env, programs))
+                self.ids = tuple(taken(each, programs) for each in ids)
                 memory.batch, memory.weight = batch[programs], max(1, programs.numel() // LIKE_ONE)
                 new = (yield from self.block(body, given, None))[1]
                 if not all(map(agrees, guess(number + 1, programs)[1:], new)):
@@ -353,23 +374,23 @@ class Machine:
             memory.forget(seen)
             return None
         finally:
-            (self.env, self.outside), memory.batch, memory.weight, self.ids = outside, batch, weight, ids
+            self.env, memory.batch, memory.weight, self.ids = env, batch, weight, ids
         return guess(rounds, everybody)[1:]
 
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
-        carried = [self.kept(v) for v in initial]
+        carried = [self.env[v] for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
         rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
-        where = self.where
+        where, again = self.where, False
         while True:
-            go, *given = (yield from self.block(before, carried, on))[1]
+            go, *given = (yield from self.block(before, carried, on, again))[1]
             go = _both(self._condition(go, on), on)
             if not go.any():
                 return given
             self.where = where
             if rounds is not None and (endless := rounds.repeated(carried, go)) is not None:
                 self._fail(NeverEnds, rounds.why(self.memory.text(where)[1]), endless)
-            carried = yield from self._round(body, given, given, go, on)
+            carried, again = (yield from self._round(body, given, given, go, on, again)), True
             if rounds is None:
                 yield
 
@@ -377,7 +398,7 @@ class Machine:
 
     def _do_combine(self, operation: Operation, on, operands, *more) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
-        given = [self.kept(v) for v in operands]
+        given = [self.env[v] for v in operands]
 
         def combined(*given) -> Steps:
             parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
@@ -410,7 +431,7 @@ class Machine:
         batch, ids = self.memory.batch, self.ids
         whose = torch.arange(batch.numel()) if programs > 1 else batch[:1]
         self.memory.batch = whose.repeat_interleave(each)
-        self.ids = tuple(i.repeat_interleave(each) if i.numel() > 1 else i for i in ids)
+        self.ids = tuple(i if isinstance(i, int) else i.repeat(each) for i in ids)
         own = None if on is None or programs == 1 else on.expand(programs).repeat_interleave(each)
         found = (yield from self.block(body, flat, own))[1]
         self.memory.batch, self.ids = batch, ids
@@ -442,10 +463,10 @@ class Machine:
     # --- what a program is -------------------------------------------------------------------------------
 
     def do_get_program_id(self, operation: Operation, on, axis):
-        return self.ids[axis]
+        return Affine(self.ids[axis], (), (), torch.int32)
 
     def do_get_num_programs(self, operation: Operation, on, axis):
-        return torch.tensor([self.grid[axis]], dtype=torch.int32)
+        return Affine(self.grid[axis], (), (), torch.int32)
 
     def do_poison(self, operation: Operation, on, type):
         return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
@@ -457,7 +478,7 @@ class Machine:
         address, shape, dtype = self.known(pointer), pointer.type.shape, torch_dtype(pointer.type.scalar.element)
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
-            address = Affine(address.reshape(-1), (), (), torch.int64)
+            address = Affine(number(address), (), (), torch.int64)
         if mask is not None:
             mask = self.known(mask)
             if isinstance(mask, Doubtful):
@@ -472,7 +493,7 @@ class Machine:
 
     def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
         access = self._access("load", pointer, mask, on)
-        return self._loaded(access, None if other is None else self.kept(other), mask is not None)
+        return self._loaded(access, None if other is None else self.env[other], mask is not None)
 
     def _loaded(self, access: Access, other, switched_off: bool):
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
@@ -503,7 +524,7 @@ class Machine:
         self.do_masked_store(operation, on, pointer, value, None)
 
     def do_masked_store(self, operation: Operation, on, pointer, value, mask, *_):
-        self._stored(self._access("store", pointer, mask, on), self.kept(value), value)
+        self._stored(self._access("store", pointer, mask, on), self.env[value], value)
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
@@ -590,7 +611,7 @@ class Machine:
         """
         view, rows = self.known(pointer), None if rows is None else self.whole(rows)
         if indices is not None:
-            first = [] if rows is None else [torch.zeros(1, dtype=torch.int64)]
+            first = [] if rows is None else [0]
             view = replace(view, offsets=first + self.numbers(indices))
         dtype = torch_dtype(pointer.type.element.scalar)
         axes = range(len(view.block)) if checked is None else checked
@@ -612,11 +633,11 @@ class Machine:
         return self._view_loaded(operation, self._view_access("load", pointer, on, checked), fills)
 
     def do_tensor_pointer_store(self, operation: Operation, on, pointer, value, checked, *_):
-        self._stored(self._view_access("store", pointer, on, checked), self.kept(value))
+        self._stored(self._view_access("store", pointer, on, checked), self.env[value])
 
     def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
         size = torch_dtype(descriptor.type.element).itemsize
-        apart = self.number(indices[-1]).long() * size % GRANULE != 0
+        apart = tensor(self.number(indices[-1]) * size % GRANULE) != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
         access = self._view_access("load", descriptor, on, indices=indices)
         return self._view_loaded(operation, access, self.known(descriptor).padding)
@@ -636,7 +657,7 @@ class Machine:
         self._stored(wide, torch.where(plain(access.mask), number, torch.zeros((), dtype=number.dtype)))
 
     def do_descriptor_scatter(self, operation: Operation, on, descriptor, value, rows, column_offset, *_):
-        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.kept(value))
+        self._stored(self._view_access("store", descriptor, on, indices=[column_offset], rows=rows), self.env[value])
 
     def do_descriptor_reduce(self, operation: Operation, on, how, descriptor, value, indices, *_):
         access = self._view_access("atomic", descriptor, on, indices=indices)
@@ -649,7 +670,7 @@ class Machine:
         self.memory.synchronise(on)
 
     def do_assume(self, operation: Operation, on, condition):
-        self._fail(FalsePromise, "tl.assume", ~self.number(condition), on)
+        self._fail(FalsePromise, "tl.assume", ~self.get(condition), on)
 
     def do_assert(self, operation: Operation, on, condition, message):
         self._fail(DeviceAssert, message, ~self.get(condition), on)
@@ -726,20 +747,27 @@ def broken_promise(x: torch.Tensor, promise: str, numbers: list[int], size: int)
     if x.ndim == 1:
         return x % numbers[0] != 0 if promise == "tt.divisibility" else None
     bad = torch.zeros(x.shape, dtype=torch.bool)
-    for axis, number in enumerate(numbers, start=1):
-        if number <= 1:
+    for axis, promised in enumerate(numbers, start=1):
+        if promised <= 1:
             continue
         length = x.shape[axis]
         if promise == "tt.divisibility":
             first = torch.ones(x.shape, dtype=torch.bool)
             if axis == x.ndim - 1 or len(numbers) == 1:
                 first.narrow(axis, 1, length - 1).copy_(x.diff(dim=axis) != size)
-            bad |= first & (x % number != 0)
+            bad |= first & (x % promised != 0)
         else:
-            number = min(number, length)
-            wrong = x.unfold(axis, number, number).diff(dim=-1) != (size if promise == "tt.contiguity" else 0)
+            together = min(promised, length)
+            wrong = x.unfold(axis, together, together).diff(dim=-1) != (size if promise == "tt.contiguity" else 0)
             bad |= column(wrong.reshape(len(x), -1).any(dim=1), x.ndim - 1)
     return bad
+
+
+def _before(index: Number, high: Number, step: Number) -> bool | np.ndarray:
+    """For which programs a loop has another round."""
+    if isinstance(step, int):
+        return index < high if step > 0 else index > high
+    return np.where(step > 0, index < high, index > high)
 
 
 def _both(choice: torch.Tensor, on) -> torch.Tensor:

@@ -7,21 +7,24 @@ written as one strided view. Lanes are any others, one by one.
 from __future__ import annotations
 
 import linecache
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, outside, runs
-from .values import Affine, Rect, TooLarge, of, plain, quotient, row_major
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
+from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
-FEW_BOXES = 8
+FEW_BOXES = 8  # where only addresses are wanted
+MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -32,14 +35,16 @@ _WHO = (1 << _CLOCK) - 1
 class Watch:
     """What is noted of each access: how often elements are read and written, and what nothing orders.
 
-    tell: is called with each line that the kernel prints, when it does. most: accesses of a launch, each by all
-    programs of a batch; TooLarge is raised where there are more. 0: any number.
+    passes: reads are counted by the line that loads (Storage.passes), not all together. tell: is called with each line
+    that the kernel prints, when it does. most: accesses of a launch, each by all programs of a batch; TooLarge is
+    raised where there are more. 0: any number.
     """
 
     counts: bool = False
     races: bool = False
     tell: Callable[[str], None] | None = None
     most: int = 0
+    passes: bool = False
 
 
 class Memory:
@@ -106,9 +111,7 @@ class Memory:
 
     def regions(self, access: Access) -> list[Region]:
         """The lanes of an access, checked. Raises Fault before anything is touched."""
-        found = None
-        if isinstance(access.address, Affine) and (access.mask is None or isinstance(access.mask, Rect)):
-            found = self._boxes(access)
+        found = self._by_corners(access)
         if found is None:
             found = self._lanes(access)
         self._count(access, found)
@@ -137,70 +140,83 @@ class Memory:
                 at = (region.start, region.steps) if isinstance(region, Box) else int(region.at.sum())
                 launch.accesses = hash((launch.accesses, region.argument.name, region.lanes, at))
 
-    def _boxes(self, access: Access) -> list[Region] | None:
-        """The access as boxes; None if it is none, or if lanes one by one are faster."""
-        if self.in_pages and not self.only_addresses:
+    def _by_corners(self, access: Access) -> list[Region] | None:
+        """The lanes of evenly spaced addresses, checked by the corners of each program's block; None if others."""
+        address, mask, size = access.address, access.mask, access.dtype.itemsize
+        if not isinstance(address, Affine) or not isinstance(mask, Rect | None):
             return None
-        size, count, shape, mask = access.dtype.itemsize, self.batch.numel(), access.shape, access.mask
-        steps = access.address.broadcast(shape).parts
+        steps = address.broadcast(access.shape).parts
         if any(step % size or step < 0 for step in steps):
             return None
-        live = access.live(count)
-        base = access.address.base.expand(count)[live]
-        limits = torch.empty((live.numel(), len(shape)), dtype=torch.int64)
-        for axis, whole in enumerate(shape):
-            given = mask.parts[axis] if mask else None
-            limits[:, axis] = whole if given is None else given.expand(count)[live]
-        some = (limits > 0).all(dim=1)
-        if mask is not None and not some.all():
-            live, base, limits = live[some], base[some], limits[some]
-        found = []
-        for begin, end in runs(live, base, limits) if live.numel() else ():
-            if self.only_addresses and len(found) == FEW_BOXES:
-                return self._blocks(access, live, base, limits, steps)
-            box = self._box(access, live[begin:end], base[begin:end], tuple(limits[begin].tolist()), steps)
-            if box is None or access.kind != "load" and not box.distinct:
-                return None
-            found.append(box)
-            if len(found) > 64 and sum(each.lanes for each in found) < WORTH_A_BOX * len(found):
-                return None
-        few = len(found) > 4 and sum(box.lanes for box in found) < WORTH_A_BOX * len(found)
-        return None if few else found
-
-    def _blocks(self, access: Access, live, base, limits, steps) -> list[Region] | None:
-        """Blocks that are no rows of boxes, where only addresses are wanted; None if lanes one by one may say more."""
-        size, argument = access.dtype.itemsize, self._argument(int(base[0]))
-        keys = (limits * torch.tensor(row_major([n + 1 for n in access.shape]))).sum(dim=1)
-        found, bad = [], []
-        for key in keys.unique():
-            of_it = (keys == key).nonzero().reshape(-1)
-            counts, starts = tuple(limits[of_it[0]].tolist()), base[of_it]
-            apart = argument and outside(argument, starts - argument.address, counts, steps, size)
-            if apart is None:
-                return None
-            bad += of_it[apart.nonzero()[:1, 0]].tolist()
-            start = quotient(starts - argument.address + argument.offset, size)
-            found.append(Blocks(access, argument, counts, start, tuple(step // size for step in steps)))
-        if bad:
-            self._lanes(access, live[[min(bad)]])  # says which lane it is, and raises Fault
+        live, base = None, address.base
+        parts = mask.parts if mask else (None,) * len(access.shape)
+        limits = [n if part is None else part for part, n in zip(parts, access.shape)]
+        if any(isinstance(n, int) and not n for n in limits):
+            return []
+        if access.on is not None or not all(isinstance(n, int) or n.all() for n in limits):
+            live = np.broadcast_to(True if access.on is None else access.on.numpy(), self.batch.numel())
+            for n in limits:
+                live = live & (n > 0)
+            live = live.nonzero()[0]
+            if not len(live):
+                return []
+            base, *limits = (n if isinstance(n, int) else n[live] for n in (base, *limits))
+        argument = self._argument(base if isinstance(base, int) else int(base[0]))
+        if argument is None:
             return None
-        return found
-
-    def _box(self, access: Access, live, base, counts, steps) -> Box | None:
-        """The Box of programs in a row; None if it cannot be one. Raises Fault if it reaches outside."""
-        size = access.dtype.itemsize
-        step, argument = int(base[1] - base[0]) if live.numel() > 1 else 0, self._argument(int(base[0]))
-        if step % size or step < 0 or argument is None:
-            return None
-        bad = outside(argument, base - argument.address, counts, steps, size)
+        offset = base - argument.address
+        bad = outside(argument, offset, limits, steps, size)
         if bad is None:
             return None
-        if bad.any():
-            self._lanes(access, live[bad.nonzero()[0]])  # says which lane it is, and raises Fault
-            return None
-        start = (int(base[0]) - argument.address + argument.offset) // size
-        steps = (step // size, *(s // size for s in steps))
-        return Box(access, argument, int(live[0]), live.numel(), counts, start, steps)
+        if np.any(bad):
+            first = int(np.argmax(bad))
+            self._lanes(access, torch.tensor([first if live is None else live[first]]))  # says which lane; raises Fault
+            return None  # each program may have a tensor of its own
+        start = (offset + argument.offset) // size
+        return self._placed(access, argument, live, start, limits, tuple(step // size for step in steps))
+
+    def _placed(self, access: Access, argument: Argument, live, start: Number, limits: list, steps) -> list[Region]:
+        """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
+        count, overlap = self.batch.numel(), access.kind == "load" or self.only_addresses  # whether boxes may
+        if self.only_addresses or not self.in_pages:
+            step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
+            if step is not None and step >= 0:
+                first = start if isinstance(start, int) else int(start[0])
+                box = Box(access, argument, 0, count, tuple(limits), first, (step, *steps))
+                if overlap or box.distinct:
+                    return [box]
+            programs = np.arange(count) if live is None else live
+            starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
+            for axis, n in enumerate(limits):
+                counts[:, axis] = n
+            found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
+            for begin, end in runs(programs, starts, counts):
+                step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
+                first, shape = int(programs[begin]), tuple(counts[begin].tolist())
+                found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
+                if step < 0 or not overlap and not found[-1].distinct or len(found) > most:
+                    break
+            else:
+                few = len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)
+                if few or self.only_addresses:
+                    return found
+            if self.only_addresses:
+                return self._blocks(access, argument, starts, counts, steps)
+        rows = torch.arange(count) if live is None else torch.from_numpy(live)
+        mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
+        flat, programs, lane = _numbered(access, rows, mask)
+        at = lattice(start, steps, access.shape).expand(len(rows), *access.shape).reshape(-1)
+        at = argument.storage.place(at if mask is None else at[flat])
+        alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
+        return [Lanes(access, argument, programs, lane, at, alone)]
+
+    def _blocks(self, access: Access, argument: Argument, starts, counts, steps) -> list[Region]:
+        """Blocks that begin anywhere, those of the same shape together."""
+        keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
+        for key in np.unique(keys):
+            shape = tuple(counts[(keys == key).argmax()].tolist())
+            found.append(Blocks(access, argument, shape, torch.from_numpy(starts[keys == key]), steps))
+        return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
         """The access lane by lane. live: of these programs of the batch only."""
@@ -214,15 +230,10 @@ class Memory:
             raise TooLarge
         whole = (live.numel(), *access.shape)
         address = plain(address).expand(whole).reshape(-1)
-        if mask is None:
-            flat = torch.arange(address.numel())
-        else:
-            flat = plain(mask).expand(whole).reshape(-1).nonzero().reshape(-1)
-            address = address[flat]
+        flat, programs, lane = _numbered(access, live, None if mask is None else plain(mask))
         if not flat.numel():
             return []
-        row = quotient(flat, access.size)
-        lane, programs = flat - row * access.size, live[row]
+        address = address if mask is None else address[flat]
         window = (address + (1 << WINDOW - 1) >> WINDOW) - 1
         low, high = int(window.min()), int(window.max())
         found = []
@@ -285,8 +296,10 @@ class Memory:
     def load(self, region: Region) -> torch.Tensor:
         """The elements of a region, in its own shape. What a Box gives is a view of memory."""
         self._check_defined(region)
-        if self.watch.counts:
-            self._count_reads(region)
+        if self.watch.passes:
+            self._count_passes(region)
+        elif self.watch.counts:
+            _add_one(region, region.storage.reads)
         if self.watch.races:
             self._find_races("load", region)
             if region.argument.name in self.written:
@@ -301,15 +314,15 @@ class Memory:
         if self.watch.races:
             marks = self._marks(region) if self.marks else None
             self._find_races("store", region, values, marks)
-        if self.watch.counts or self.watch.races:
-            self._note_writers(region, self.batch[region.programs], marks)
+        if self.watch.counts or self.watch.races or self.in_pages:
+            self._note_writers(region, region.whose(self.batch), marks)
             if self.watch.races and not region.distinct:
                 self._several_lanes(region, values)
         if storage.defined is not None:
             region.note(storage.defined, True)
         region.write(values)
         self.changes += 1
-        self.launch.storing[self.batch[region.programs]] = True
+        self.launch.storing[region.whose(self.batch)] = True
 
     def atomic(self, region: Lanes, semantics: str, change: Callable) -> torch.Tensor:
         """One atomic operation of each lane, one after the other. Returns the old values, in the lanes' order.
@@ -357,10 +370,9 @@ class Memory:
 
     # --- how often ----------------------------------------------------------------------------------------
 
-    def _count_reads(self, region: Region) -> None:
-        """All reads, and by line those of elements that this launch has not written: lanes of a program count once."""
+    def _count_passes(self, region: Region) -> None:
+        """By line, the reads of elements that this launch has not written: lanes of a program count once."""
         storage, line = region.storage, region.access.where.line if region.access.where else None
-        _add_one(region, storage.reads)
         if line not in storage.passes:
             storage.passes[line] = torch.zeros(storage.units, dtype=torch.int32)
         once = _once(region)
@@ -375,7 +387,7 @@ class Memory:
     # --- races --------------------------------------------------------------------------------------------
 
     def _note_readers(self, region: Region) -> None:
-        storage, who = region.storage, self.batch[region.programs]
+        storage, who = region.storage, region.whose(self.batch)
         readers = region.noted(storage.reader)
         if self.clock:
             region.note(storage.read_at, torch.tensor(self.clock))
@@ -396,10 +408,14 @@ class Memory:
 
         values: what a store writes. marks: of its lanes; for a load they are made here.
         """
-        storage, who = region.storage, self.batch[region.programs]
-        clash = torch.zeros((), dtype=torch.bool)
-        if storage.written:
-            found, before = region.noted(storage.writer), region.noted(storage.mark)
+        storage = region.storage
+        found = region.noted(storage.writer) if storage.written else None
+        written, read = found is not None and bool((found != NOBODY).any()), kind == "store" and storage.read
+        if not written and not read:
+            return
+        who, clash = region.whose(self.batch), torch.zeros((), dtype=torch.bool)
+        if written:
+            before = region.noted(storage.mark) if self.marks else None
             authors = _authors(found)
             clash = (authors != who) & (found >= 0 if kind == "atomic" else authors != NOBODY)
             if clash.any():
@@ -416,7 +432,7 @@ class Memory:
                 mine = mine & ~same
             what = "write-write" if kind == "store" else "write-read"
             self._add_races(what, region, clash | mine, authors, who, same)
-        if kind == "store" and storage.read:
+        if read:
             self._races_with_readers(region, clash, who)
 
     def _races_with_readers(self, region: Region, clash, who) -> None:
@@ -433,13 +449,13 @@ class Memory:
         _, place, times = region.at.unique(return_inverse=True, return_counts=True)
         if times.numel() == region.at.numel():
             return
-        values, who = values.expand(region.at.shape), self.batch[region.programs]
+        values, who = values.expand(region.at.shape), region.whose(self.batch)
         last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
         same = _same_bits(values[last], values)
         self._add_races("write-write", region, (who[last] != who) | ~same, who, who[last], same)
 
     def _note_atomic(self, region: Lanes) -> None:
-        storage, who = region.storage, self.batch[region.programs]
+        storage, who = region.storage, region.whose(self.batch)
         author, marks = _atomic(who), self._marks(region) if self.marks else None
         self._find_races("atomic", region, marks=marks)
         if storage.written:
@@ -468,7 +484,7 @@ class Memory:
 
     def _by_another_lane(self, region: Region, before, marks) -> torch.Tensor:
         """Which elements, written by the same program, were written by another lane since its last barrier."""
-        recent = before >> _CLOCK >= self.barrier[self.batch[region.programs].long()]
+        recent = before >> _CLOCK >= self.barrier[region.whose(self.batch).long()]
         return recent if marks is None else recent & ((before ^ marks) & _WHO != 0)
 
     def _ordered(self, authors, before, who) -> torch.Tensor:
@@ -501,8 +517,18 @@ class Memory:
             launch.races.append(Race(*about, *self.text(region.access.where)))
 
 
+def _numbered(access: Access, live: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+    """The lanes that a mask lets through: among all lanes of the programs `live`, and by program and lane."""
+    whole = (live.numel(), *access.shape)
+    flat = torch.arange(math.prod(whole)) if mask is None else mask.expand(whole).reshape(-1).nonzero().reshape(-1)
+    row = quotient(flat, access.size)
+    return flat, live[row], flat - row * access.size
+
+
 def _once(region: Region) -> Region:
     """The region with each element once for each program: lanes of one load that share an element count once."""
+    if region.distinct:
+        return region
     if isinstance(region, Box):
         counts = tuple(1 if step == 0 else n for n, step in zip(region.counts, region.steps[1:]))
         box = region.part(region.count, counts)
@@ -517,11 +543,10 @@ def _once(region: Region) -> Region:
 
 def _add_one(region: Region, counts: torch.Tensor) -> None:
     """Count each lane's element once more."""
-    one = region.part(1, region.counts) if isinstance(region, Box) else region
-    if region.distinct:
+    if isinstance(region, Box) and region.distinct:
         region.get(counts, region.scale).add_(1)
-    elif one.distinct and region.steps[0] == 0:  # every program the same elements
-        one.get(counts, region.scale).add_(region.count)
+    elif isinstance(region, Box) and region.steps[0] == 0 and region.part(1, region.counts).distinct:
+        region.part(1, region.counts).get(counts, region.scale).add_(region.count)
     else:
         at = region.at.expand(region.shape).reshape(-1)
         counts.index_add_(0, at * region.scale, torch.ones(at.numel(), dtype=counts.dtype))

@@ -50,7 +50,8 @@ def _fma64() -> Callable:
 def _umulhi(x, y):
     """The upper half of the product of integers of 32 or 64 bits."""
     if x.dtype == np.uint32:
-        return (x.astype(np.uint64) * y >> np.uint64(32)).astype(np.uint32)
+        wide = np.multiply(x, y, dtype=np.uint64)
+        return np.right_shift(wide, np.uint64(32), out=wide).astype(np.uint32)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
     middle = xh * yl + (xl * yl >> half)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from .program import Location
 from .records import Argument, Storage
-from .values import Affine, Rect, column, lattice, quotient, row_major
+from .values import Affine, Number, Rect, column, lattice, row_major
 
 MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
@@ -97,6 +98,10 @@ class Region:
     def note(self, array: torch.Tensor, values) -> None:
         self.set(array, values, self.scale)
 
+    def whose(self, batch: torch.Tensor) -> torch.Tensor:
+        """The numbers of the programs among all that run, by those in the batch."""
+        return batch[self.programs]
+
     def number(self, numbers: torch.Tensor, place: tuple[int, ...]) -> int:
         """That of one lane, of `programs`, `lane` or `at`."""
         return int(numbers.expand(self.shape)[place])
@@ -128,28 +133,25 @@ class Box(Region):
     def programs(self) -> torch.Tensor:
         return column(torch.arange(self.first, self.first + self.count), len(self.counts))
 
+    def whose(self, batch):
+        return column(batch[self.first : self.first + self.count], len(self.counts))
+
     @property
     def lane(self) -> torch.Tensor:
-        return lattice(torch.zeros(1, dtype=torch.int64), row_major(self.access.shape), self.counts)
+        return lattice(0, row_major(self.access.shape), self.counts)
 
     @property
     def at(self) -> torch.Tensor:
-        return lattice(torch.tensor([self.start]), self.steps, self.shape)[0]
+        return lattice(self.start, self.steps, self.shape)[0]
 
-    @property
+    @functools.cached_property
     def distinct(self) -> bool:
         """Whether no two lanes share an element."""
-        reach = 0
-        for step, size in sorted(zip(self.steps, self.shape)):
-            if size > 1:
-                if step <= reach:
-                    return False
-                reach += (size - 1) * step
-        return True
+        return distinct(self.steps, self.shape)
 
     def part(self, count: int, counts: tuple[int, ...]) -> Box:
         """The first `count` programs, and the first elements of their axes."""
-        return replace(self, count=count, counts=counts)
+        return Box(self.access, self.argument, self.first, count, counts, self.start, self.steps)
 
     def get(self, flat: torch.Tensor, scale: int = 1) -> torch.Tensor:
         return flat.as_strided(self.shape, [step * scale for step in self.steps], self.start * scale)
@@ -172,7 +174,7 @@ class Box(Region):
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
-        return _spans(torch.tensor([self.start]), self.steps, self.shape)
+        return _spans(self.start, self.steps, self.shape)
 
 
 @dataclass(eq=False)
@@ -188,7 +190,7 @@ class Blocks(Region):
         return len(self.starts), *self.counts
 
     def spans(self) -> Spans:
-        return _spans(self.starts, self.steps, self.counts)
+        return _spans(self.starts.numpy(), self.steps, self.counts)
 
 
 @dataclass(eq=False)
@@ -198,7 +200,7 @@ class Lanes(Region):
     programs: torch.Tensor
     lane: torch.Tensor
     at: torch.Tensor
-    distinct = False
+    distinct: bool = False  # as far as one knows without looking at each
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -229,7 +231,7 @@ class Lanes(Region):
         return torch.stack((at, at + 1), dim=1)
 
 
-def _spans(starts: torch.Tensor, steps, counts) -> Spans:
+def _spans(starts: Number, steps, counts) -> Spans:
     """Those of a lattice of elements from each of `starts`."""
     along = steps.index(1) if 1 in steps else None  # neighbours
     length = 1 if along is None else counts[along]
@@ -237,38 +239,54 @@ def _spans(starts: torch.Tensor, steps, counts) -> Spans:
     return torch.stack((begin, begin + length), dim=1)
 
 
-def outside(argument: Argument, offsets: torch.Tensor, counts, steps, size: int) -> torch.Tensor | None:
-    """Which programs reach outside, whose blocks begin `offsets` bytes after the tensor; None if that is too much."""
-    reach = [(count - 1) * step for count, step in zip(counts, steps)]
-    bad = (offsets < 0) | (offsets + sum(reach) > argument.extent * argument.itemsize - size)
-    bad |= (offsets + argument.offset) % size != 0
+def outside(argument: Argument, offset: Number, counts, steps, size: int) -> bool | np.ndarray | None:
+    """Whether a lattice of elements, `offset` bytes after the tensor, reaches outside: its corners say it.
+
+    None if they do not: where a row of the lattice goes on into the next row of a tensor with gaps.
+    """
+    reach = sum((count - 1) * step for count, step in zip(counts, steps))
+    bad = (offset < 0) | (offset + reach > argument.extent * argument.itemsize - size)
+    bad |= (offset + argument.offset) % size != 0
     if not argument.has_gaps:
         return bad
-    first = quotient(offsets, size)
     if argument.itemsize != size:
         return None
-    lanes = counts[-1] if counts else 1
-    if sum(reach) == (lanes - 1) * size:  # neighbours: outside, or in two rows, if the last one is
-        last = first + lanes - 1
-        rows = [quotient(each, argument.levels[0][0]) for each in (first, last)]
-        if len(argument.levels) == 1:
-            return bad | ~argument.inside(first) | ~argument.inside(last) | (rows[0] != rows[1])
-    if offsets.numel() * math.prod(counts) > MOST_LANES:
-        return None
-    elements = lattice(first, [step // size for step in steps], counts)
-    return bad | ~argument.inside(elements).reshape(offsets.numel(), -1).all(dim=1)
+    at, axes = offset // size, [(count - 1, step // size) for count, step in zip(counts, steps)]
+    for stride, rows in argument.levels:
+        down, axes = ([each for each in axes if (each[1] % stride == 0) is so] for so in (True, False))
+        row = at // stride
+        at = at - row * stride
+        if np.any(at + sum(n * step for n, step in axes) >= stride):
+            return None
+        bad |= row + sum(n * (step // stride) for n, step in down) >= rows
+    return bad | (at + sum(n * step for n, step in axes) >= argument.solid)
 
 
-def runs(live, base, limits) -> Iterator[tuple[int, int]]:
+def distinct(steps, counts, starts: np.ndarray | None = None) -> bool:
+    """Whether each element is once in a lattice, or in those that begin at `starts`."""
+    reach = 0
+    for step, count in sorted(zip(steps, counts)):
+        if count > 1:
+            if step <= reach:
+                return False
+            reach += (count - 1) * step
+    return starts is None or bool((np.diff(np.sort(starts)) > reach).all())
+
+
+def evenly(base: Number) -> int | None:
+    """The distance from each program's number to that of the next one; None if there are several."""
+    if isinstance(base, int):
+        return 0
+    step = int(base[1] - base[0])
+    return step if len(base) == 2 or (base[1:] - base[:-1] == step).all() else None
+
+
+def runs(live: np.ndarray, base: np.ndarray, limits: np.ndarray) -> Iterator[tuple[int, int]]:
     """Programs in a row, with equal counts and equal distances: (begin, end) in `live`."""
-    count = live.numel()
-    breaks = torch.zeros(count, dtype=torch.bool)
-    changes: list[int] = []  # where the distance to the next one is another than before
-    if count > 1:
-        breaks[1:] = (live[1:] != live[:-1] + 1) | (limits[1:] != limits[:-1]).any(dim=1)
-    if count > 2:
-        changes = ((base.diff().diff() != 0).nonzero().reshape(-1) + 1).tolist()
-    edges, begin, next_change = [*breaks.nonzero().reshape(-1).tolist(), count], 0, 0
+    count = len(live)
+    apart = (live[1:] != live[:-1] + 1) | (limits[1:] != limits[:-1]).any(1)
+    changes = (np.diff(base, 2).nonzero()[0] + 1).tolist()  # where the distance to the next one is another than before
+    edges, begin, next_change = [*(apart.nonzero()[0] + 1).tolist(), count], 0, 0
     for edge in edges:
         while begin < edge:
             while next_change < len(changes) and changes[next_change] <= begin:

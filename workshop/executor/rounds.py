@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from .values import UNKNOWN, Unlike, mapped, of
+from .values import UNKNOWN, Affine, Unlike, mapped, of, plain
 
 MOST_TOGETHER = 1 << 17  # rounds of all programs
 LIKE_ONE = 1 << 12  # so many take about as long as one round does by itself, and count as one
@@ -49,16 +49,23 @@ def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
         return of(_alike(old, new), programs)
 
     try:
-        return mapped(grown, old, new)
+        return mapped(grown, *_of_a_kind(old, new))
     except Unlike:
         return None
 
 
 def agrees(guess, found) -> bool:
     try:
-        return guess is found or mapped(_alike, guess, found) is not None
+        return guess is found or mapped(_alike, *_of_a_kind(guess, found)) is not None
     except Unlike:
         return False
+
+
+def _of_a_kind(one, other):
+    """A number that an operation gave as a tensor is as good as another one."""
+    if isinstance(one, Affine) == isinstance(other, Affine):
+        return one, other
+    return plain(one), plain(other)
 
 
 def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from .facts import handed_on, sources_of
 from .operations import STORES
-from .program import Block, Operation, Program, Region, Value, values
+from .program import Operation, Program, Value, values
 
 EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op", "cond_branch"}
 
@@ -27,7 +28,7 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     operations = list(program.operations())
     if not any(each.name in STORES for each in operations):
         return []  # nothing is used
-    sources = dict(_sources(program))
+    sources = sources_of(program)
     live = _live(operations, sources)
     named = {value for each in operations for value in values(each.args)}
     parameters = zip(labels, program.kernel.entry.arguments)
@@ -54,44 +55,6 @@ def _bounds(operation: Operation) -> list:
     return operation.args[:3] if operation.name == "for_op" else operation.args[1:2]
 
 
-def _sources(program: Program) -> Iterator[tuple[Value, list[Value]]]:
-    """Each value, and those that it is made of: of a loop's variable, its first value and that of each step."""
-    found: dict[Value, list[Value]] = {}
-
-    def comes(made: list[Value], *given: list[Value]) -> None:
-        for number, value in enumerate(made):
-            found.setdefault(value, []).extend(each[number] for each in given if number < len(each))
-
-    for each in program.operations():
-        if each.name == "for_op":
-            initial, body = each.args[3], each.regions[0].blocks[0]
-            found.setdefault(body.arguments[0], []).extend(each.args[:3])
-            comes(body.arguments[1:], initial, _handed(each.regions[0]))
-            comes(each.results, initial, _handed(each.regions[0]))
-        elif each.name == "while_op":
-            tested = _handed(each.regions[0])[1:]
-            comes(each.regions[0].blocks[0].arguments, each.args[1], _handed(each.regions[1]))
-            comes(each.regions[1].blocks[0].arguments, tested)
-            comes(each.results, tested)
-        elif each.name == "if_op":
-            comes(each.results, *map(_handed, each.regions))
-        elif each.name == "call":
-            function = each.args[0]
-            comes(function.entry.arguments, each.args[1])
-            comes(each.results, *([*values(b.operations[-1].args)] for b in function.region.blocks))
-        elif each.name in ("branch", "cond_branch"):
-            for block in (arg for arg in each.args if isinstance(arg, Block)):
-                comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
-        else:
-            for result in each.results:
-                found.setdefault(result, []).extend(values(each.args))
-    yield from found.items()
-
-
-def _handed(region: Region) -> list[Value]:
-    return [*values(region.blocks[-1].operations[-1].args)] if region.blocks and region.blocks[-1].operations else []
-
-
 def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> Iterator[Unused]:
     made = {result: each for each in operations for result in each.results}
     for loop in (each for each in operations if each.name == "for_op"):
@@ -99,7 +62,7 @@ def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> 
         walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
         if body.arguments[0] not in named and loop.location.line and not walks:
             yield Unused("loop", loop.location.line)
-        handed = _handed(loop.regions[0])
+        handed = handed_on(loop.regions[0])
         for carried, result, value in zip(body.arguments[1:], loop.results, handed):
             line = made[value].location.line if value in made else 0
             if result in live and carried not in live and line > loop.location.line:

@@ -2,23 +2,56 @@
 
 A tensor has a leading axis for the programs, or length 1 there if it is the same for all; behind it are the axes of
 the block. An axis of length 1 stands for equal elements along it. Indices, addresses and masks are nearly always
-Symbolic: a few numbers for each program, which are not written out.
+Symbolic: a few numbers for each program, which are not written out. Such a Number is a Python int where all programs
+have the same: its arithmetic takes a hundredth of the time of a tensor's.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from .formats import torch_dtype
-from .program import Operation, Value
+from .program import Operation, Type, Value
+
+Number = int | np.ndarray  # of each program: of all the same, or int64 of (programs,)
 
 
 class TooLarge(Exception):
     """The addresses of a large launch are not a few numbers for each program, or it takes more than Watch.most."""
+
+
+def number(x: torch.Tensor) -> Number:
+    """One number for each program, or one for all."""
+    return int(x) if x.numel() == 1 else x.reshape(-1).long().numpy()
+
+
+def tensor(x: Number) -> torch.Tensor:
+    """int64 of (programs,), or of (1,) for an int."""
+    return torch.tensor([x]) if isinstance(x, int) else torch.from_numpy(x)
+
+
+def wrapped(x: Number, bits: int) -> Number:
+    """The number that so many bits hold, with a sign."""
+    half = 1 << bits - 1
+    if -half <= x < half if isinstance(x, int) else bits == 64:
+        return x
+    return (x + half & 2 * half - 1) - half
+
+
+def taken(x: Number, programs: torch.Tensor) -> Number:
+    """Those of these programs."""
+    return x if isinstance(x, int) else x[programs.numpy()]
+
+
+def clamped(x: Number, high: int) -> Number:
+    """From 0 to `high`."""
+    return min(max(x, 0), high) if isinstance(x, int) else np.minimum(np.maximum(x, 0), high)
 
 
 def column(numbers: torch.Tensor, axes: int) -> torch.Tensor:
@@ -31,10 +64,10 @@ def along(axis: int, count: int, axes: int) -> torch.Tensor:
     return torch.arange(count).reshape((count,) + (1,) * (axes - axis - 1))
 
 
-def lattice(base: torch.Tensor, steps, counts) -> torch.Tensor:
+def lattice(base: Number, steps, counts) -> torch.Tensor:
     """base + i·steps[0] + j·steps[1] + …: (programs, *counts), with length 1 along an axis where nothing varies."""
     axes = len(counts)
-    found = column(base, axes)
+    found = column(tensor(base), axes)
     for axis, (step, count) in enumerate(zip(steps, counts)):
         if step and count > 1:
             found = found + along(axis, count, axes) * step
@@ -51,8 +84,16 @@ def row_major(shape) -> tuple[int, ...]:
     return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
+_FAR = 1 << 63
+
+
 class Kept:
-    """A value of several tensors, each with a leading axis for the programs; what else its fields hold is the same."""
+    """A value of several tensors, each with a leading axis for the programs; what else its fields hold is the same.
+
+    NUMBERS: the fields that hold Numbers, by themselves or in lists.
+    """
+
+    NUMBERS: tuple[str, ...] = ()
 
 
 class Symbolic(Kept):
@@ -60,9 +101,10 @@ class Symbolic(Kept):
 
     equal: int | None = None
 
-    def like(self, parts, shape) -> Symbolic:
-        """The same programs' numbers with other axes."""
-        return type(self)(**vars(self) | {"parts": parts, "shape": shape})
+    @functools.cached_property
+    def written(self) -> torch.Tensor:
+        """The value, written out along the axes on which it varies."""
+        return self.tensor()
 
     def expand_dims(self, axis: int) -> Symbolic:
         parts = (*self.parts[:axis], self.equal, *self.parts[axis:])
@@ -79,16 +121,20 @@ class Symbolic(Kept):
 
 @dataclass(eq=False)
 class Affine(Symbolic):
-    """base[p] + i·parts[0] + j·parts[1] + …: what indices and addresses nearly always are.
+    """base[p] + i·parts[0] + j·parts[1] + …: what integers, indices and addresses nearly always are.
 
-    base: int64, (programs,) or (1,). parts: the steps. shape: of the block. dtype: of the value.
+    parts: the steps. shape: of the block; () for a number. dtype: of the value.
     """
 
-    base: torch.Tensor
+    base: Number
     parts: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: torch.dtype
     equal = 0
+    NUMBERS = ("base",)
+
+    def like(self, parts, shape) -> Affine:
+        return Affine(self.base, parts, shape, self.dtype)
 
     @property
     def is_uniform(self) -> bool:
@@ -96,68 +142,77 @@ class Affine(Symbolic):
         return not any(self.parts)
 
     def tensor(self) -> torch.Tensor:
-        """The value, written out along the axes on which it varies."""
         return lattice(self.base, self.parts, self.shape).to(self.dtype)
 
     def fits(self) -> Affine | torch.Tensor:
-        """Itself, or, where 32 bits do not hold it, the number that wraps around."""
-        if self.dtype == torch.int64 or not self.base.numel():
+        """Itself, or, where its bits do not hold it, the number that wraps around."""
+        base, bits = self.base, 8 * self.dtype.itemsize
+        if bits == 64 or self.is_uniform:
+            self.base = wrapped(base, bits)
+            if not all(-_FAR < step < _FAR for step in self.parts):
+                self.parts = tuple(wrapped(step, 64) for step in self.parts)
             return self
-        low, high = map(int, torch.aminmax(self.base))
+        low, high = (base, base) if isinstance(base, int) else (int(base.min()), int(base.max()))
         for size, step in zip(self.shape, self.parts):
             low, high = low + min((size - 1) * step, 0), high + max((size - 1) * step, 0)
-        bounds = torch.iinfo(self.dtype)
-        return self if bounds.min <= low and high <= bounds.max else self.tensor()
+        return self if -1 << bits - 1 <= low and high < 1 << bits - 1 else self.tensor()
 
     def plus(self, other) -> Affine | torch.Tensor | None:
         """self + other, if that is one again."""
-        if isinstance(other, Affine):
-            shape = tuple(map(max, self.shape, other.shape))
-            steps = zip(self.broadcast(shape).parts, other.broadcast(shape).parts)
-            return Affine(self.base + other.base, tuple(a + b for a, b in steps), shape, self.dtype).fits()
         if isinstance(other, torch.Tensor) and other.shape[1:].numel() == 1:
-            return Affine(self.base + other.reshape(-1).long(), self.parts, self.shape, self.dtype).fits()
-        return None
+            return Affine(self.base + number(other), self.parts, self.shape, self.dtype).fits()
+        if not isinstance(other, Affine):
+            return None
+        shape, parts, steps = self.shape, self.parts, other.parts
+        if shape != other.shape:
+            shape = tuple(map(max, shape, other.shape))
+            parts, steps = self.broadcast(shape).parts, other.broadcast(shape).parts
+        return Affine(self.base + other.base, tuple([a + b for a, b in zip(parts, steps)]), shape, self.dtype).fits()
 
     def times(self, factor: int) -> Affine | torch.Tensor:
-        return Affine(self.base * factor, tuple(step * factor for step in self.parts), self.shape, self.dtype).fits()
+        return Affine(self.base * factor, tuple([step * factor for step in self.parts]), self.shape, self.dtype).fits()
 
-    def below(self, bound: torch.Tensor) -> Rect | None:
+    def below(self, bound: Number) -> Rect | None:
         """Where the value is less than a number of each program; None if that is no rectangle."""
         varies = [axis for axis, (step, size) in enumerate(zip(self.parts, self.shape)) if step and size > 1]
         if len(varies) != 1 or self.parts[varies[0]] < 0:
             return None
         step, size = self.parts[varies[0]], self.shape[varies[0]]
-        count = quotient(bound.reshape(-1).long() - self.base + step - 1, step).clamp(0, size)
+        count = clamped((bound - self.base + step - 1) // step, size)
         return Rect(tuple(count if axis == varies[0] else None for axis in range(len(self.shape))), self.shape)
 
 
 @dataclass(eq=False)
 class Rect(Symbolic):
-    """A mask that is true in the first parts[axis][p] elements along each axis.
+    """A mask that is true in the first parts[axis] elements along each axis. None: in all."""
 
-    parts: int64 of (programs,) or (1,) for each axis; None: all elements.
-    """
-
-    parts: tuple[torch.Tensor | None, ...]
+    parts: tuple[Number | None, ...]
     shape: tuple[int, ...]
+    NUMBERS = ("parts",)
+
+    def like(self, parts, shape) -> Rect:
+        return Rect(parts, shape)
 
     def tensor(self) -> torch.Tensor:
         axes = len(self.shape)
         value = torch.ones((1,) * (axes + 1), dtype=torch.bool)
         for axis, (count, size) in enumerate(zip(self.parts, self.shape)):
             if count is not None:
-                value = value & (along(axis, size, axes) < column(count, axes))
+                value = value & (along(axis, size, axes) < column(tensor(count), axes))
         return value
 
     def both(self, other: Rect) -> Rect:
-        parts = (a if b is None else b if a is None else torch.minimum(a, b) for a, b in zip(self.parts, other.parts))
-        return Rect(tuple(parts), tuple(map(max, self.shape, other.shape)))
+        parts = tuple(a if b is None else b if a is None else _lesser(a, b) for a, b in zip(self.parts, other.parts))
+        return Rect(parts, tuple(map(max, self.shape, other.shape)))
 
     def broadcast(self, shape):
         """Written out where a shortened axis of length 1 becomes longer."""
         shortened = any(c is not None and n != whole for c, n, whole in zip(self.parts, self.shape, shape))
         return self.tensor() if shortened else super().broadcast(shape)
+
+
+def _lesser(a: Number, b: Number) -> Number:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b)
 
 
 @dataclass(eq=False)
@@ -210,39 +265,37 @@ def later(given: list, compute: Callable) -> Later:
 class View(Kept):
     """What tl.make_block_ptr and tl.make_tensor_descriptor give: a block of a tensor.
 
-    base: (programs,). sizes, strides and offsets: for each axis a tensor of one number for each program. block: its
-    shape. padding: what lanes outside of the tensor hold.
+    sizes, strides, offsets: a Number for each axis. block: its shape. padding: what lanes outside of the tensor hold.
     """
 
-    base: torch.Tensor
-    sizes: list[torch.Tensor]
-    strides: list[torch.Tensor]
-    offsets: list[torch.Tensor]
+    base: Number
+    sizes: list[Number]
+    strides: list[Number]
+    offsets: list[Number]
     block: tuple[int, ...]
     padding: float | None = 0.0
+    NUMBERS = ("base", "sizes", "strides", "offsets")
 
     def lanes(self, itemsize: int, checked, rows: torch.Tensor | None = None, granule: int = 1):
         """The address of each lane of the block, and which lie inside along the axes `checked`: None if these are none.
 
         rows: (programs, rows), the places along the first axis. granule: the last axis ends at a multiple of it.
         """
-        axes, steps = len(self.block), [stride.long() * itemsize for stride in self.strides]
-        offsets, ends = ([each.long() for each in part] for part in (self.offsets, self.sizes))
-        ends[-1] = quotient(ends[-1] + granule - 1, granule) * granule
-        if rows is None and all(len(each) == 1 for each in steps) and all((offsets[i] >= 0).all() for i in checked):
+        axes, steps, offsets, ends = len(self.block), [n * itemsize for n in self.strides], self.offsets, [*self.sizes]
+        ends[-1] = (ends[-1] + granule - 1) // granule * granule
+        if rows is None and all(isinstance(n, int) for n in steps) and all(np.all(offsets[i] >= 0) for i in checked):
             base = self.base + sum(offset * step for offset, step in zip(offsets, steps))
             about = enumerate(zip(ends, offsets, self.block))
-            parts = tuple((end - at).clamp(0, n) if axis in checked else None for axis, (end, at, n) in about)
-            mask = Rect(parts, self.block) if len(checked) else None
-            return Affine(base, tuple(map(int, steps)), self.block, torch.int64), mask
-        mask, address = None, column(self.base, axes)
+            parts = tuple(clamped(end - at, n) if axis in checked else None for axis, (end, at, n) in about)
+            return Affine(base, tuple(steps), self.block, torch.int64), Rect(parts, self.block) if checked else None
+        mask, address = None, column(tensor(self.base), axes)
         for axis, (end, step, offset) in enumerate(zip(ends, steps, offsets)):
-            place = column(offset, axes) + along(axis, self.block[axis], axes)
+            place = column(tensor(offset), axes) + along(axis, self.block[axis], axes)
             if rows is not None and axis == 0:
                 place = rows.long().unsqueeze(-1)
-            address = address + place * column(step, axes)
+            address = address + place * column(tensor(step), axes)
             if axis in checked:
-                inside = (place >= 0) & (place < column(end, axes))
+                inside = (place >= 0) & (place < column(tensor(end), axes))
                 mask = inside if mask is None else mask & inside
         return address, mask
 
@@ -260,7 +313,7 @@ def plain(value):
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, Symbolic):
-        return value.tensor()
+        return value.written
     if isinstance(value, Doubtful):
         return value.value
     return plain(value.now()) if isinstance(value, Later) else value
@@ -277,17 +330,27 @@ class Unlike(Exception):
     """Values that are not kept in the same way."""
 
 
-def mapped(change: Callable, *given):
-    """A value with change(tensor, …) in the place of each tensor of the ones given. Raises Unlike."""
+def mapped(change: Callable, *given, numbers: bool = False):
+    """A value with change(tensor, …) in the place of each tensor, or Number, of the ones given. Raises Unlike.
+
+    Of equal tensors, `change` gives an equal one.
+    """
     kind, first = type(given[0]), given[0]
+    if numbers and kind in (int, np.ndarray) and all(isinstance(each, Number) for each in given):
+        if kind is int and all(each is first or isinstance(each, int) and each == first for each in given):
+            return first
+        return number(change(*map(tensor, given)))
     if kind is torch.Tensor and all(type(each) is kind for each in given):
         return change(*given)
     if any(type(each) is not kind for each in given):
         raise Unlike
     if issubclass(kind, Kept):
-        return kind(*(mapped(change, *parts) for parts in zip(*(vars(each).values() for each in given))))
+        return kind(*(
+            mapped(change, *(getattr(each, field) for each in given), numbers=field in kind.NUMBERS)
+            for field in kind.__dataclass_fields__
+        ))  # fmt: skip
     if kind in (tuple, list):
-        return kind([mapped(change, *parts) for parts in zip(*given, strict=True)])
+        return kind([mapped(change, *parts, numbers=numbers) for parts in zip(*given, strict=True)])
     if any(each is not first and each != first for each in given):  # NaN is the same NaN
         raise Unlike
     return first
@@ -315,23 +378,32 @@ def merged(on: torch.Tensor, new, old):
 # --- operations whose result is Symbolic. Each gives None where it is not. ---------------------------------
 
 
-def _splat(operation: Operation, type, number):
+def uniform(type: Type, x: torch.Tensor) -> Affine | torch.Tensor:
+    """An integer or a pointer, the same in each lane of a program, as it is kept."""
     scalar = type.scalar
-    if isinstance(number, (Doubtful, Later)) or not (scalar.kind == "pointer" or scalar.name in ("i32", "i64")):
-        return None
-    number, axes = plain(number), len(type.shape)
-    return Affine(number.reshape(-1).long(), (0,) * axes, type.shape, number.dtype)
+    if scalar.kind == "pointer" or scalar.name in ("i32", "i64"):
+        return Affine(number(x), (0,) * len(type.shape), type.shape, x.dtype)
+    return x
+
+
+def _splat(operation: Operation, type, x):
+    if isinstance(x, Affine):
+        return Affine(x.base, (0,) * len(type.shape), type.shape, x.dtype)
+    found = uniform(type, x) if isinstance(x, torch.Tensor) else None
+    return found if isinstance(found, Affine) else None
+
+
+def _unsplat(operation: Operation, x):
+    return Affine(x.base, (), (), x.dtype) if isinstance(x, Affine) else None
 
 
 def _make_range(operation: Operation, type, start: int, end: int):
-    return Affine(torch.tensor([start]), (1,), (end - start,), torch.int32)
+    return Affine(start, (1,), (end - start,), torch.int32)
 
 
 def _add(operation: Operation, x, y):
-    for one, other in ((x, y), (y, x)):
-        if isinstance(one, Affine) and (found := one.plus(other)) is not None:
-            return found
-    return None
+    found = x.plus(y) if isinstance(x, Affine) else None
+    return y.plus(x) if found is None and isinstance(y, Affine) else found
 
 
 def _sub(operation: Operation, x, y):
@@ -343,8 +415,8 @@ def _mul(operation: Operation, x, y):
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Affine) and isinstance(other, Affine) and other.is_uniform:
             wide = one.broadcast(operation.results[0].type.shape)
-            if len(other.base) == 1:
-                return wide.times(int(other.base))
+            if isinstance(other.base, int):
+                return wide.times(other.base)
             if one.is_uniform:
                 return Affine(one.base * other.base, wide.parts, wide.shape, one.dtype).fits()
     return None
@@ -386,9 +458,10 @@ def _with_axes(change: Callable) -> Callable:
 
 
 SYMBOLIC: dict[str, Callable] = {
-    "splat": _splat, "make_range": _make_range, "add": _add, "sub": _sub, "mul": _mul, "addptr": _addptr, "and": _and,
-    "int_cast": _int_cast, "bitcast": _bitcast, "expand_dims": _with_axes(Symbolic.expand_dims),
-    "trans": _with_axes(Symbolic.permuted), "broadcast": _with_axes(lambda x, shape: x.broadcast(shape)),
+    "splat": _splat, "unsplat": _unsplat, "make_range": _make_range, "add": _add, "sub": _sub, "mul": _mul,
+    "addptr": _addptr, "and": _and, "int_cast": _int_cast, "bitcast": _bitcast,
+    "expand_dims": _with_axes(Symbolic.expand_dims), "trans": _with_axes(Symbolic.permuted),
+    "broadcast": _with_axes(lambda x, shape: x.broadcast(shape)),
     **dict.fromkeys(("icmpSLT", "icmpSLE", "icmpSGT", "icmpSGE"), _compare),
 }  # fmt: skip
 

@@ -64,11 +64,14 @@ class Copies:
                 continue
             units = storage.units // len(owners)  # of an element: another tensor of this launch may have smaller ones
             for loads in storage.passes.values():
-                loads = loads.reshape(-1, units).amax(1)
-                for number in range(len(self._reads)):
-                    seen = loads[(owners == 1 + number) & (loads > 0)]
-                    self._reads[number] += int(seen.min()) * len(seen) if len(seen) else 0
-            owners[(storage.writes > 0).reshape(-1, units).any(1)] = 0
+                loads = loads.numpy() if units == 1 else loads.reshape(-1, units).amax(1).numpy()
+                loaded = loads.nonzero()[0]
+                loads, who = loads[loaded], owners.numpy()[loaded]
+                for owner in range(1, 1 + int(who.max(initial=0))):
+                    seen = loads[who == owner]
+                    self._reads[owner - 1] += int(seen.min()) * len(seen) if len(seen) else 0
+            if storage.written:
+                owners[(storage.writes > 0).reshape(-1, units).any(1)] = 0
 
     @property
     def reads(self) -> tuple[float, ...]:

@@ -174,7 +174,7 @@ class _Large:
         program, arguments = self.programs[launch.program], self._arguments(launch)
         if any(each.name.startswith("atomic") for each in program.operations()):
             return 0  # what the chosen programs leave in an element is a part of it
-        watch = Watch(races=True, most=MOST_STEPS)
+        watch = Watch(races=self.uncounted, most=MOST_STEPS)
         try:
             seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
         except TooLarge:
@@ -191,11 +191,14 @@ class _Large:
         return len(at[some])
 
     def _chosen(self, total: int, elements: int, most: int) -> torch.Tensor:
-        """Numbers of programs: the first, the last, those at the crossings if they follow the elements, and some."""
+        """Numbers of programs: the first, the last, those at the crossings if they follow the elements, and some.
+
+        With neighbours, where holes between them must be found: where nobody counted what all programs store.
+        """
         crossings = [crossing * total // elements for crossing in CROSSINGS if crossing < elements]
         drawn = torch.randint(0, total, (FEW,), generator=self.generator).tolist()
         wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
-        near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in (0, 1))
+        near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in ((0, 1) if self.uncounted else (0,)))
         return torch.tensor(sorted(list(near)[:most]))
 
 

@@ -160,11 +160,9 @@ class _Executor(_Launcher):
                 tensors[label].zero_()
 
     def _run(self, launch: Launch) -> Seen:
-        watch, defined = Watch(counts=True, races=True), self.copies.defined()
+        watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
-        seen = executor.execute(
-            program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel
-        )
+        seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
         self.undefined += undefined_records(seen)
         return seen
 
