@@ -251,7 +251,7 @@ SLIPS = [
     ("weighted_sum", "p[:, None] * v", "v", "Nothing uses what this line computes"),
     ("bug_hunt", "mask = columns < n_cols", "mask = row < n_cols", "one value for the whole block"),
     ("matmul", "mask=(rows[:, None] < m) & mask[None, :]", "mask=rows[:, None] < m", "it compares only rows"),
-    ("outer_add", "rows[:, None] * m", "rows[:, None] * n", r"this block steps by \d+ elements, .* and not a stride"),
+    ("outer_add", "rows[:, None] * m", "rows[:, None] * n", r"write `rows\[:, None\] \* m`"),
     ("linear_gelu", "along[:, None] + columns[None, :] * k", "along[:, None] * n + columns[None, :]", "steps by"),
     ("row_bias", "tiles_across = tl.cdiv(m, COLUMNS)", "tiles_across = tl.cdiv(n, ROWS)", "programs store nothing"),
     ("vector_add", "pid * BLOCK_SIZE", "pid * n_elements", "4 of 5 programs store nothing, such as program 1"),

@@ -40,7 +40,6 @@ EXERCISES = (
         bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.double(), "The output is x: nothing was scaled.", "Multiply by a."),
-            Mistake("wrong-value", lambda x, a: x + float(a), "The output is x + a.", "Multiply."),
         ),
     ),
     Exercise(

@@ -136,8 +136,6 @@ EXERCISES = (
         reference=lambda x, y: x.double()[:, None] + y.double(),
         bounds=EXACT,
         mistakes=(
-            Mistake("wrong-value", lambda x, y: x[:, None] - y, "The output is x[i] - y[j].", "Add them."),
-            Mistake("wrong-value", lambda x, y: x[:, None] * y, "The output is x[i] * y[j].", "Add them."),
             Mistake("wrong-value", lambda x, y: x.double()[:, None] + 0 * y.double(),
                     "The output is x[i] in all columns: y was not added.", "Add y[None, :] to x[:, None]."),
             Mistake("wrong-value", lambda x, y: 0 * x.double()[:, None] + y.double(),
@@ -152,7 +150,6 @@ EXERCISES = (
         contiguous=True,
         mistakes=(
             Mistake("wrong-value", lambda x, b: x.double(), "The output is x: b was not added.", "Load b and add it."),
-            Mistake("wrong-value", lambda x, b: x - b.double(), "The output is x - b.", "Add b."),
             Mistake("wrong-value", lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
                     "Each row has one number of b: b[row] was added, not b[column].",
                     "b has a number for each column: load b_ptr + columns, and add b[None, :]."),
@@ -180,7 +177,6 @@ EXERCISES = (
         output_dtype=torch.float32,
         mistakes=(
             Mistake("wrong-value", lambda x: x.double().mean(0), "That is the mean of each column.", "Do not divide."),
-            Mistake("wrong-value", lambda x: x.double().amax(0), "That is the maximum of each column.", "Use tl.sum."),
             overlapping(lambda x: x.sum(0), "x"),
         ),
     ),
@@ -228,9 +224,6 @@ EXERCISES = (
         reference=_row_max,
         bounds=EXACT,
         mistakes=(
-            Mistake("wrong-value", lambda x: x.double().amin(1), "That is the minimum of each row.", "Use tl.max."),
-            Mistake("wrong-value", lambda x: x.double().amax(1).clamp(min=0), "No maximum is below 0.",
-                    "Begin with -float('inf'), and load with other=-float('inf').", known_by_constant=True),
             overlapping(_row_max, "x"),
         ),
     ),

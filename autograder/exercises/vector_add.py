@@ -182,7 +182,6 @@ EXERCISES = (
         bounds=SCALED_EXACTLY,
         mistakes=(
             Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
-            Mistake("wrong-value", lambda x, a: x + a, "The output is x + a.", "The exercise asks for a * x."),
             Mistake("stride-ignored", lambda x, a: rows_one_apart(x.double()) * a,
                     "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is "
                     "that of a column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),

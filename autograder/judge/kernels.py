@@ -10,6 +10,7 @@ from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
+from .kernel_repairs import blames_the_kernel
 from .launched import types
 from .repairs import blames_the_launch
 from .trials import Trials
@@ -98,6 +99,8 @@ class KernelJudgement:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if not wrong_blanks and any(self.findings):
             told = blames_the_launch(self.trials, self.observations, self.findings, finding)
+            if told is finding:
+                told = blames_the_kernel(self.trials, self.observations, self.findings, finding)
             if told is finding:
                 told = with_what_is_unused(finding, self.trials.traces.values())
             finding = with_wrong_steps(finding, self.observations) if told is finding else told

@@ -9,7 +9,7 @@ Source: the change that makes a failing test pass is the idea of Le Goues and ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from math import prod
@@ -404,6 +404,19 @@ def _right(trials: Trials, calls: dict[int, Call]) -> set[int]:
     """Those of some changed calls whose results are right. Calls that are alike are tried once."""
     first: dict[str, int] = {}
     same = {i: first.setdefault(f"{id(call.drawn)} {call.launches}", i) for i, call in calls.items()}
-    seen = trials.replay({i: (calls[i].drawn, calls[i].trace) for i in first.values()}, SHARE) if calls else {}
-    right = {i for i, o in seen.items() if o.comparison and diagnose(o) is None}
-    return {i for i in calls if same[i] in right}
+    found = right(trials, {i: (calls[i].drawn, calls[i].trace) for i in first.values()})
+    return {i for i in calls if same[i] in found}
+
+
+def right(
+    trials: Trials, cases: dict, unchanged: Iterable = (), busy: Iterable = (), share: float = SHARE
+) -> set:
+    """The keys of those cases (each with a trace) whose results are right.
+
+    unchanged: keys of cases that were right: they stay so where a change does not apply to their programs.
+    busy: keys of cases in which every program must store something: one program that does all hides what several do.
+    """
+    seen = trials.replay(cases, share) if cases else {}
+    kept = {i for i in unchanged if i in seen and seen[i].trouble and seen[i].trouble.type == "Inapplicable"}
+    seen = {i: o for i, o in seen.items() if i not in busy or not o.evidence.without_work}
+    return kept | {i for i, o in seen.items() if o.comparison and o.comparison.right and diagnose(o) is None}

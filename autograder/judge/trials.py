@@ -34,6 +34,7 @@ class Drawn:
     configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
     variants: bool = False  # whether its plan has the programs with other values of autotuned constants
+    change: list | None = None  # of its programs, see ReplayCase
 
     @property
     def tensors(self) -> list[Strided]:
@@ -217,6 +218,7 @@ class Trials:
                 slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
                 poison=drawn.poison,
                 computes=drawn.computes,
+                change=drawn.change,
             )
             for drawn, trace in cases
         )
@@ -281,9 +283,7 @@ class Trials:
 
     def _observation(self, drawn: Drawn, **seen) -> Observation:
         expected = () if drawn.expected is None else tuple(drawn.expected.shape)
-        return Observation(
-            self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen
-        )
+        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen)
 
 
 def _values(arguments: tuple) -> list:

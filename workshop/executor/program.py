@@ -193,7 +193,7 @@ class Program:
     def blocks(self) -> Iterator[Block]:
         """All blocks of all functions, outer ones before inner ones."""
         for function in self.functions.values():
-            yield from _blocks(function.region)
+            yield from blocks_of(function.region)
 
     def operations(self) -> Iterator[Operation]:
         """All operations of all functions, those of outer blocks before those of inner ones."""
@@ -201,12 +201,13 @@ class Program:
             yield from block.operations
 
 
-def _blocks(region: Region) -> Iterator[Block]:
+def blocks_of(region: Region) -> Iterator[Block]:
+    """All blocks of a region, outer ones before inner ones."""
     for block in region.blocks:
         yield block
         for operation in block.operations:
             for inner in operation.regions:
-                yield from _blocks(inner)
+                yield from blocks_of(inner)
 
 
 def values(arg) -> Iterator[Value]:

@@ -127,13 +127,17 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class ReplayCase:
-    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase."""
+    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase.
+
+    change: of the programs, the data of a workshop.executor.changes.Change. Without a GPU only.
+    """
 
     trace: Trace
     inputs: tuple[TensorSpec, ...]
     slot: Slot
     poison: str = "nan"
     computes: int = 0
+    change: list | None = None
 
 
 @dataclass(frozen=True)
