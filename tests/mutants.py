@@ -28,6 +28,7 @@ from known import tensor_of
 
 import workshop  # noqa: F401  before triton: it says how kernels run here
 from autograder.answer import from_history
+from autograder.box.inside.plan import _asked_for
 from autograder.exercises import EXERCISES, find
 from autograder.exercises.cases import Cotangent, Strided, Varying
 from autograder.exercises.spec import Exercise
@@ -170,13 +171,14 @@ def differs(mutant: Mutant, draws: int = 3) -> bool:
 def _outputs(about: Exercise, function: Callable, seed: int) -> Iterator[object]:
     """What an answer returns for each case. Its inputs must stay as they were: they come, too."""
     generator = torch.Generator().manual_seed(seed)
-    for arguments in [each.make(generator) for each in about.cases_of(generator)]:
+    for case, arguments in [(each, each.make(generator)) for each in about.cases_of(generator)]:
         if about.kind == "jax":
             yield from _jax_outputs(about, function, arguments)
         else:
-            given = [tensor_of(argument) if isinstance(argument, Strided) else argument for argument in arguments]
-            yield function(*given)
-            yield from (tensor for tensor in given if isinstance(tensor, torch.Tensor))
+            given = [a.values if isinstance(a, Cotangent) else tensor_of(a) if isinstance(a, Strided) else a
+                     for a in arguments]  # fmt: skip
+            yield _asked_for(case, function, list(given))
+            yield from (tensor.detach() for tensor in given if isinstance(tensor, torch.Tensor))
 
 
 def _jax_outputs(about: Exercise, function: Callable, arguments: tuple) -> Iterator[object]:

@@ -158,6 +158,8 @@ OCCUPANCY_INPUTS = Inputs(
         (20, 20_000, 4, "gfx950"),
         (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units
         (40, 16_384, 4, "gfx90a"),  # four workgroups fill the LDS to the last byte
+        (20, 81_920, 4, "gfx950"),  # two do
+        (20, 81_921, 4, "gfx950"),  # and here one byte is missing for the second
         (20, 100_000, 4, "gfx942"),  # one workgroup does not fit
     ),
     asked=_in_whole_steps,
