@@ -281,3 +281,9 @@ def test_a_right_kernel_uses_all(judge, name):
     traces = traces_of(trials.plan([trials.source], trials.cases[:3]))
     kinds = {kind for trace in traces.values() for step in launches_of(trace) for kind, *_ in step["unused"]}
     assert traces and kinds <= {"mask"}
+
+
+def test_the_key_of_an_autotuner_needs_no_use(judge):
+    source = solution("rms_norm").replace("tl.sum(squares, axis=0) / n + eps", "tl.sum(squares, axis=0) / n")
+    finding = judge.judge("rms_norm", source, SEED).finding
+    assert finding and "bucket" not in finding.means

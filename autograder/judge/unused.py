@@ -80,7 +80,7 @@ def _kernels(traces: Iterable[dict]) -> Iterator[tuple[str, list[tuple[str, int,
     for step in (step for trace in traces for step in launches(trace)):
         unused, given = step.get("unused"), step.get("given")
         if isinstance(unused, list) and isinstance(given, list):
-            here = [tuple(each) for each in unused if _is_unused(each)]
+            here = [tuple(each) for each in unused if _is_unused(each) and each[2] not in _keys(step)]
             seen.setdefault(str(step.get("kernel")), []).append((here, {str(each[:1]) for each in given}))
     for kernel, launched in seen.items():
         found = dict.fromkeys(each for here, _ in launched for each in here)
@@ -88,6 +88,12 @@ def _kernels(traces: Iterable[dict]) -> Iterator[tuple[str, list[tuple[str, int,
         names = " and ".join(name for kind, _, name in common if kind == "parameter")
         rest = [each for each in common if each[0] != "parameter"]
         yield kernel, [("parameter", 0, names)] * bool(names) + sorted(rest, key=lambda each: -each[1])
+
+
+def _keys(step: dict) -> list:
+    """The parameters that an autotuner chooses by. Its kernel need not use them."""
+    keys = step["tuned"].get("key") if isinstance(step.get("tuned"), dict) else None
+    return keys if isinstance(keys, list) else []
 
 
 def _is_in(each: tuple[str, int, str], unused: list, given: set) -> bool:
