@@ -92,7 +92,7 @@ SAID = {
     "wrong/first_kernel/compile-error__thread_id": ["tl.program_id(axis=0)", "!listed"],
     "wrong/wide_softmax/compile-error__empty_block": ["tl.zeros", "!listed"],
     "wrong/bug_hunt/compile-error__other_order_of_arguments": ["the order of the kernel's parameters"],
-    "wrong/bug_hunt/stride-ignored__one_stride_for_both": ["No line of scale_kernel uses os"],
+    "wrong/bug_hunt/stride-ignored__one_stride_for_both": ["`row * xs` is the mistake", "write `row * os`"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
     "wrong/wide_softmax/nan__maximum_never_assigned": ["each of them its new value"],
@@ -190,7 +190,7 @@ def test_a_check_says_which_case_runs_and_what_its_limit_is(judge):
     assert re.fullmatch(
         r"running your kernels, case 1 of \d\d\. A loop is stopped after 10 s of computing\.", running[0]
     )
-    assert len(set(running)) > 3  # one case after another, while the kernels run
+    assert len(set(running)) > 1  # it changes while the kernels run
     assert said[0].startswith("recording your host function's launches, case 1 of ")
 
 
