@@ -169,7 +169,7 @@ def page(stacks: list[dict]) -> str:
         "Triton does not have; the judge says so by name. Results of other machines and Pythons are read from files",
         "(`--read`).",
     ]
-    backends = {"interpreter": "Triton's interpreter, without a GPU", "cuda": "An NVIDIA GPU", "hip": "An AMD GPU"}
+    backends = {"interpreter": "The executor, without a GPU", "cuda": "An NVIDIA GPU", "hip": "An AMD GPU"}
     for backend, words in backends.items():
         here = [found for found in stacks if found["backend"] == backend]
         for begin in range(0, len(here), COLUMNS):
