@@ -3,46 +3,11 @@
 from __future__ import annotations
 
 import ast
-import functools
 
 import torch
 
 from .memory import Memory
-from .operations import ACCESSES
-from .program import Operation, values
-from .values import Later, View, plain, tensor
-
-
-@functools.lru_cache(256)
-def deciding(loop: Operation) -> tuple[list[int], bool]:
-    """What the condition of a loop follows from: numbers of the values that it carries, and whether it reads memory.
-
-    A value may count that does not matter. Values from outside of the loop are not among them: they stay.
-    """
-    before, body = (region.blocks[0] for region in loop.regions)
-    condition, *handed = values(before.operations[-1].args)
-    made = {value: each for block in (before, body) for each in block.operations for value in each.results}
-    earlier = dict(zip(body.arguments, handed))
-    earlier |= dict(zip(before.arguments, values(body.operations[-1].args)))
-    waiting, found, reads = [condition], set(), False
-    while waiting:
-        value = waiting.pop()
-        if value in found:
-            continue
-        found.add(value)
-        if value in earlier:
-            waiting.append(earlier[value])
-        elif value in made:
-            for operation in _with_inner(made[value]):
-                waiting += values(operation.args)
-                reads |= operation.name in ACCESSES or operation.name == "call"  # a function that is not inlined
-    return [number for number, value in enumerate(before.arguments) if value in found], reads
-
-
-def _with_inner(operation: Operation) -> list[Operation]:
-    """An operation, and those of its regions."""
-    inner = [each for region in operation.regions for block in region.blocks for each in block.operations]
-    return [operation, *(deeper for each in inner for deeper in _with_inner(each))]
+from .values import UNKNOWN, View, plain, tensor
 
 
 class Rounds:
@@ -51,8 +16,9 @@ class Rounds:
     States are kept before the rounds 0, 1, 2, 4, 8, …, and compared there and before each sixteenth round.
     """
 
-    def __init__(self, loop: Operation, memory: Memory):
-        self.numbers, self.reads = deciding(loop)
+    def __init__(self, deciding: tuple[list[int], bool], memory: Memory):
+        """deciding: see Facts.deciding."""
+        self.numbers, self.reads = deciding
         self.memory, self.count, self.since = memory, 0, 0
         self.state: list[torch.Tensor] | None = None
         self.contents: list[torch.Tensor] = []
@@ -67,7 +33,7 @@ class Rounds:
         if not kept and (self.reads or count % 16):
             return None
         given = [carried[number] for number in self.numbers]
-        if any(isinstance(each, Later) for each in given):  # only addresses are wanted
+        if any(each is UNKNOWN for each in given):
             return None
         state = [part for each in given for part in _parts(each)]
         found = self._found(state, go) if self.state is not None else None

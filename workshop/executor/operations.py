@@ -24,7 +24,6 @@ ACCESSES = STORES | {"load", "masked_load", "tensor_pointer_load", "descriptor_l
 BRANCHES = {"branch", "cond_branch"}
 TERMINATORS = BRANCHES | {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
 REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
-SAYS = {"assume", "assert", "promise", "print", "barrier", "grid_dependency_wait", "grid_dependency_launch_dependents"}
 _ONLY_HARDWARE = {"inline_asm": "inline assembly"}
 
 
@@ -156,7 +155,7 @@ _TABLE = (
     ("condition_op", "vV", _nothing),
     ("branch", "bV", _nothing),
     ("cond_branch", "vbb", _nothing),
-    # what a kernel says: SAYS
+    # what a kernel says
     ("barrier grid_dependency_wait grid_dependency_launch_dependents", "", _nothing),
     ("assume", "v", _nothing),
     ("assert", "vs", _nothing),

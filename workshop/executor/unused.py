@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .facts import handed_on, sources_of
+from .facts import conditions, handed_on, reached, sources_of
 from .operations import STORES
 from .program import Operation, Program, Value, values
 
@@ -28,8 +28,9 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     operations = list(program.operations())
     if not any(each.name in STORES for each in operations):
         return []  # nothing is used
-    sources = sources_of(program)
-    live = _live(operations, sources)
+    effects = [value for each in operations if each.name in EFFECTS for value in values(each.args)]
+    effects += [value for each in operations for value in conditions(each)]
+    live = reached(effects, sources_of(program))  # what an effect or the course of the kernel depends on
     named = {value for each in operations for value in values(each.args)}
     parameters = zip(labels, program.kernel.entry.arguments)
     found = [Unused("parameter", 0, label) for label, value in parameters if value not in named]
@@ -37,22 +38,6 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
     found += _dead_lines(operations, live)
     found += _masks(operations)
     return list(dict.fromkeys(found))
-
-
-def _live(operations: list[Operation], sources: dict[Value, list[Value]]) -> set[Value]:
-    """All values that an effect or the course of the kernel depends on."""
-    waiting = [value for each in operations if each.name in EFFECTS for value in values(each.args)]
-    waiting += [v for each in operations if each.name in ("for_op", "if_op") for v in values(_bounds(each))]
-    live = set()
-    while waiting:
-        if (value := waiting.pop()) not in live:
-            live.add(value)
-            waiting += sources.get(value, ())
-    return live
-
-
-def _bounds(operation: Operation) -> list:
-    return operation.args[:3] if operation.name == "for_op" else operation.args[1:2]
 
 
 def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> Iterator[Unused]:
