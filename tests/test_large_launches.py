@@ -9,9 +9,8 @@ from executing import HEADER, body, kernel
 
 from workshop.executor import codec, front_end, launch, machine, memory, values
 from workshop.executor.memory import TooLarge, Watch
-from workshop.executor.records import Fault
+from workshop.executor.records import Fault, Vast
 from workshop.executor.regions import covered
-from workshop.executor.vast import Vast
 
 ADD = """def add(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)

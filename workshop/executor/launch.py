@@ -13,10 +13,10 @@ import triton.language as tl
 
 from . import front_end
 from .facts import about
-from .formats import FORMATS, UNSIGNED, constant
+from .formats import UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
-from .program import Program, Type
+from .program import FORMATS, Program, Type
 from .records import Launch, NeverEnds
 from .values import View, uniform
 
@@ -148,7 +148,7 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
     """Run a Program.
 
     arguments: label, value and type of each that is not a constant, in the kernel's order; a tensor may be a
-    `vast.Vast`. programs: the numbers of those that run, in ascending order; None for all. defined: by a storage's
+    `records.Vast`. programs: the numbers of those that run, in ascending order; None for all. defined: by a storage's
     address, which of its elements are defined (bool, one for each unit of its tensors). only_addresses: every access
     is checked and counted, and nothing is computed; raises memory.TooLarge where that takes more.
     Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.

@@ -16,16 +16,15 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from . import arithmetic
-from .endless import Rounds, equal
+from . import arithmetic, libdevice
+from . import program as ir
 from .facts import about
 from .formats import constant, torch_dtype
+from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
 from .memory import Memory
-from .operations import ACCESSES, BRANCHES, OPERATIONS, TERMINATORS
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
-from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
 from .values import (
     MOVES,
     SYMBOLIC,
@@ -97,7 +96,7 @@ class Step:
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
         self.method = None if self.control else METHODS.get(name)
-        self.ends = name in TERMINATORS
+        self.ends = name in ir.TERMINATORS
         arguments = operation.args[3] if name == "extern_elementwise" else operation.args
         self.given = [(each, isinstance(each, Value)) for each in arguments]
         self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
@@ -196,7 +195,7 @@ class Machine:
             block = next(each for each in blocks if each in waiting)
             on, arguments = waiting.pop(block)
             end, given = yield from self.block(block, arguments, on)
-            if end is None or end.name not in BRANCHES:
+            if end is None or end.name not in ir.BRANCHES:
                 results = given if results is None else [merged(on, a, b) for a, b in zip(given, results)]
                 continue
             if end.name == "branch":
@@ -258,7 +257,7 @@ class Machine:
         try:
             return (yield from step.control(self, operation, on, *operation.args))
         except TooLarge:
-            if not self.only_addresses or operation in self.facts.holders or operation.name in ACCESSES:
+            if not self.only_addresses or operation in self.facts.holders or operation.name in ir.ACCESSES:
                 raise
             return [UNKNOWN] * len(operation.results)
 
@@ -706,7 +705,7 @@ def _function(operation: Operation) -> Callable:
         size = torch_dtype(operation.args[0].type.scalar.element).itemsize
         return lambda pointer, offset: pointer + offset.long() * size
     if name == "extern_elementwise":
-        return lambda *given: arithmetic.extern(operation.args[2], list(given), operation.args[4])
+        return lambda *given: libdevice.call(operation.args[2], list(given), operation.args[4])
     if name not in arithmetic.ELEMENTWISE:
         raise Unsupported(name)
     return arithmetic.ELEMENTWISE[name]
@@ -777,6 +776,6 @@ def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:
 
 
 METHODS: dict[str, Callable] = {
-    name: getattr(Machine, f"do_{name}") for name in OPERATIONS if hasattr(Machine, f"do_{name}")
+    name: getattr(Machine, f"do_{name}") for name in ir.OPERATIONS if hasattr(Machine, f"do_{name}")
 }
 CONTROL = {name: method for name, method in METHODS.items() if inspect.isgeneratorfunction(method)}

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 
 from .formats import bits
-from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
+from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined, Vast
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
 from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
-from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8

@@ -16,8 +16,8 @@ import torch
 
 from workshop.executor import launch as executor
 from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.records import Vast
 from workshop.executor.regions import covered
-from workshop.executor.vast import Vast
 
 from ...tensors import DTYPES, poison, seeded, storage_of, to_bytes
 from ..wire import Report
