@@ -22,7 +22,6 @@ from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
-FEW_BOXES = 8  # where only addresses are wanted
 MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
@@ -176,8 +175,10 @@ class Memory:
 
     def _placed(self, access: Access, argument: Argument, live, start: Number, limits: list, steps) -> list[Region]:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
-        count, overlap = self.batch.numel(), access.kind == "load" or self.only_addresses  # whether boxes may
-        if self.only_addresses or not self.in_pages:
+        count, overlap = self.batch.numel(), access.kind == "load"  # whether boxes may
+        if self.only_addresses:
+            return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
+        if not self.in_pages:
             step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
                 first = start if isinstance(start, int) else int(start[0])
@@ -188,19 +189,16 @@ class Memory:
             starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
             for axis, n in enumerate(limits):
                 counts[:, axis] = n
-            found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
+            found = []
             for begin, end in runs(programs, starts, counts):
                 step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
                 first, shape = int(programs[begin]), tuple(counts[begin].tolist())
                 found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
-                if step < 0 or not overlap and not found[-1].distinct or len(found) > most:
+                if step < 0 or not overlap and not found[-1].distinct or len(found) > MOST_BOXES:
                     break
             else:
-                few = len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)
-                if few or self.only_addresses:
+                if len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found):
                     return found
-            if self.only_addresses:
-                return self._blocks(access, argument, starts, counts, steps)
         rows = torch.arange(count) if live is None else torch.from_numpy(live)
         mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
         flat, programs, lane = _numbered(access, rows, mask)
@@ -209,12 +207,14 @@ class Memory:
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
-    def _blocks(self, access: Access, argument: Argument, starts, counts, steps) -> list[Region]:
-        """Blocks that begin anywhere, those of the same shape together."""
-        keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
-        for key in np.unique(keys):
-            shape = tuple(counts[(keys == key).argmax()].tolist())
-            found.append(Blocks(access, argument, shape, torch.from_numpy(starts[keys == key]), steps))
+    def _blocks(self, access: Access, argument: Argument, programs: int, start, limits, steps) -> list[Region]:
+        """The blocks of so many programs, those of the same shape together."""
+        radix = row_major([n + 1 for n in access.shape])
+        shape, found = sum(n * step for n, step in zip(limits, radix)), []
+        for each in np.unique(shape):
+            starts = np.broadcast_to(start, programs)[np.broadcast_to(shape == each, programs)]
+            counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
+            found.append(Blocks(access, argument, counts, starts, steps))
         return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
