@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from .formats import bits
-from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined, Vast
+from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
 from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
@@ -46,21 +46,21 @@ class Watch:
 
 
 class Memory:
-    """All accesses of one launch. `programs`: the numbers of the programs that run, int64."""
+    """All accesses of one launch. programs: the numbers of those that run, int64. pages: see launch.execute."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True, pages=()):
         self.launch, self.watch = launch, watch
         self.programs = programs
         launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
-        self.storages: dict[int, Storage] = {}
+        self.storages: dict[int, Storage] = {each.start: each for each in pages}
         self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
-        self.in_pages = False  # tensors are Vast: neighbours may lie anywhere
+        self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks and watch.races
         self.clock = 0
@@ -71,13 +71,10 @@ class Memory:
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
-        if isinstance(tensor, Vast):
-            storage, self.in_pages = self.storages.setdefault(-id(tensor.memory), tensor.memory), True
-        else:
-            start = tensor.untyped_storage().data_ptr()
-            if start not in self.storages or not start:
-                self.storages[start] = Storage(tensor)
-            storage = self.storages[start]
+        start = tensor.untyped_storage().data_ptr()
+        if start not in self.storages or not start:
+            self.storages[start] = Storage(tensor)
+        storage = self.storages[start]
         storage.narrow(tensor.element_size())
         argument = Argument(name, tensor, storage, len(self.windows))
         self.windows.append(argument)

@@ -171,41 +171,20 @@ class Storage:
 PAGE = 12  # bits of a page's elements
 
 
-class Vast:
-    """A tensor whose elements are given by a function, or not defined.
-
-    content(at): the elements at these distances from the start of its memory, int64 of any shape -> values; None:
-    nothing is defined. memory: of another Vast that this one is a view of, `offset` elements behind its start.
-    """
-
-    def __init__(self, shape, stride, dtype: torch.dtype, content: Callable | None = None, memory=None, offset=0):
-        self.shape, self._stride, self.dtype = torch.Size(shape), tuple(stride), dtype
-        self.offset = offset
-        extent = offset + 1 + sum((n - 1) * s for n, s in zip(self.shape, self._stride))
-        self.memory = Pages(extent, dtype, content) if memory is None else memory
-
-    def stride(self):
-        return self._stride
-
-    def numel(self) -> int:
-        return self.shape.numel()
-
-    def element_size(self) -> int:
-        return self.dtype.itemsize
-
-    def data_ptr(self) -> int:
-        return self.offset * self.element_size()  # aligned as every fresh tensor is
-
-
 class Pages(Storage):
-    """The memory of Vasts: pages of 2**PAGE elements, made when they are touched first.
+    """Memory too large to hold: pages of 2**PAGE elements, made where a program touches them.
 
-    Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
+    So a launch over 10⁹ elements can be run for some of its programs. tensor: any view of this memory, which itself is
+    never touched. content(at): the elements at these distances from its start, int64 of any shape -> values; None:
+    nothing is defined. Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
     """
 
-    def __init__(self, extent: int, dtype: torch.dtype, content: Callable | None):
-        self.unit, self.content = dtype.itemsize, content
-        self.start, self.written, self.read, self.passes = 0, False, False, {}
+    def __init__(self, tensor: torch.Tensor, content: Callable | None = None):
+        dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
+        self.memory, self.content = tensor.untyped_storage(), content
+        self.start, self.unit = self.memory.data_ptr(), dtype.itemsize
+        self.written, self.read, self.passes = False, False, {}
+        extent = self.memory.nbytes() // self.unit
         self.table = torch.full(((extent >> PAGE) + 1,), -1, dtype=torch.int32)
         self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
         self.pool = torch.empty(0, dtype=dtype)
