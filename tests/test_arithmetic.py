@@ -248,14 +248,14 @@ def test_histogram_and_gather():
 
 def test_libdevice():
     one = torch.ones(1, 2)
-    same(arithmetic.extern("__nv_expf", [one], number("f32")), torch.exp(one.double()).float())
-    same(arithmetic.extern("__ocml_exp_f64", [one.double()], number("f64")), torch.exp(one.double()))
-    below = arithmetic.extern("__nv_fdiv_rd", [one, 3 * one], number("f32"))
+    same(libdevice.call("__nv_expf", [one], number("f32")), torch.exp(one.double()).float())
+    same(libdevice.call("__ocml_exp_f64", [one.double()], number("f64")), torch.exp(one.double()))
+    below = libdevice.call("__nv_fdiv_rd", [one, 3 * one], number("f32"))
     assert (below.double() < 1 / 3).all() and (one / 3 > below).all()
-    assert arithmetic.extern("__nv_isnanf", [one / 0 - one / 0], number("i32")).tolist() == [[1, 1]]
-    assert np.array_equal(arithmetic.extern("__nv_sinpi", [tensor(torch.float64, 1.0, 0.5)], number("f64")), [0.0, 1.0])
+    assert libdevice.call("__nv_isnanf", [one / 0 - one / 0], number("i32")).tolist() == [[1, 1]]
+    assert np.array_equal(libdevice.call("__nv_sinpi", [tensor(torch.float64, 1.0, 0.5)], number("f64")), [0.0, 1.0])
     with pytest.raises(Unsupported, match="__nv_jnf"):
-        arithmetic.extern("__nv_jnf", [one, one], number("f32"))
+        libdevice.call("__nv_jnf", [one, one], number("f32"))
     x = torch.ones(1, 2)
     with pytest.raises(TypeError):  # a third operand would be written into
-        arithmetic.extern("__nv_fmodf", [one, one, x], number("f32"))
+        libdevice.call("__nv_fmodf", [one, one, x], number("f32"))

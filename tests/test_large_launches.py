@@ -9,9 +9,8 @@ from executing import HEADER, body, kernel
 
 from workshop.executor import codec, front_end, launch, machine, memory, values
 from workshop.executor.memory import TooLarge, Watch
-from workshop.executor.records import Fault
+from workshop.executor.records import Fault, Pages
 from workshop.executor.regions import covered
-from workshop.executor.vast import Vast
 
 ADD = """def add(x_ptr, y_ptr, out_ptr, n, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -31,6 +30,13 @@ def content(at):
     return (at % 1000003).float() / 1000003
 
 
+def vast(shape, stride, dtype=torch.float32, content=None):
+    """A tensor whose own memory nobody touches."""
+    tensor = torch.empty_strided(shape, stride, dtype=dtype)
+    tensor.pages = Pages(tensor, content)
+    return tensor
+
+
 def run(k, grid, *args, programs=None, **constants):
     """Some programs, or the addresses of all."""
     bound, options = launch.bind(k.jit, args, constants)
@@ -38,12 +44,12 @@ def run(k, grid, *args, programs=None, **constants):
     watch = Watch() if programs is None else Watch(counts=True, races=True)
     program = launch.lowered(k.jit, special, options)
     chosen = None if programs is None else torch.tensor(programs)
-    grid, everything = launch.grid_of(grid, bound), chosen is None
-    return launch.execute(program, special.arguments, grid, watch, chosen, only_addresses=everything)
+    grid, pages = launch.grid_of(grid, bound), [each.pages for each in args if hasattr(each, "pages")]
+    return launch.execute(program, special.arguments, grid, watch, chosen, only_addresses=chosen is None, pages=pages)
 
 
 def vectors(n):
-    return [Vast((n,), (1,), torch.float32, content) for _ in range(2)] + [Vast((n,), (1,), torch.float32)]
+    return [vast((n,), (1,), content=content) for _ in range(2)] + [vast((n,), (1,))]
 
 
 @pytest.mark.parametrize("n", [10_007, 1 << 24, 10**9 - 7])
@@ -64,8 +70,8 @@ def test_programs_of_a_large_launch_compute_what_they_would():
 
 
 def test_elements_of_two_sizes_in_one_launch():
-    keep = Vast((10**9,), (1,), torch.bool, lambda at: at % 2 == 0)
-    x, out = (Vast((10**9,), (1,), torch.float32, content if each else None) for each in (True, False))
+    keep = vast((10**9,), (1,), torch.bool, lambda at: at % 2 == 0)
+    x, out = (vast((10**9,), (1,), torch.float32, content if each else None) for each in (True, False))
     text = """
 def k(x_ptr, keep_ptr, out_ptr, B: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
@@ -78,8 +84,8 @@ def k(x_ptr, keep_ptr, out_ptr, B: tl.constexpr):
 
 def test_rows_with_gaps_and_a_fixed_number_of_programs():
     m, n, stride = 40_001, 5_000, 5_003
-    x = Vast((m, n), (stride, 1), torch.float32, content)
-    out = Vast((m, n), (n, 1), torch.float32)
+    x = vast((m, n), (stride, 1), content=content)
+    out = vast((m, n), (n, 1))
     done = run(kernel(HEADER + ROWS), (264,), x, out, stride, m, n, B=1024)
     assert done.arguments["out_ptr"].bytes_stored == 4 * m * n
     done = run(kernel(HEADER + ROWS), (m,), x, out, stride, m, n, programs=[0, m - 1], B=1024)
@@ -112,9 +118,9 @@ def test_an_element_that_nothing_wrote_is_undefined():
 
 def test_addresses_that_stand_in_memory_are_too_large():
     k = body("i = tl.program_id(0) * B + tl.arange(0, B)", "tl.store(y + tl.load(x + i), 1)")
-    index = Vast((1 << 27,), (1,), torch.int32, lambda at: at)
+    index = vast((1 << 27,), (1,), torch.int32, lambda at: at)
     with pytest.raises(TooLarge):
-        run(k, (1 << 17,), index, Vast((1 << 27,), (1,), torch.int32), 0, B=1024)
+        run(k, (1 << 17,), index, vast((1 << 27,), (1,), torch.int32), 0, B=1024)
 
 
 # Each doubles x, (m, n), and says how many programs it wants. What a loop hands on grows evenly, or does not.
@@ -172,10 +178,10 @@ def test_rounds_that_run_at_once_access_what_they_would_one_by_one(name, m, n, b
     text, programs = DOUBLED[name]
 
     def found() -> list:
-        x = Vast((m, n), (n + 3, 1), torch.float32, content)
+        x = vast((m, n), (n + 3, 1), content=content)
         grid = {"few": 5, "m": m, "many": m + 20}[programs]
         try:
-            done = run(kernel(HEADER + text), (grid,), x, Vast((m, n), (n, 1), torch.float32), n + 3, m, n, B=block)
+            done = run(kernel(HEADER + text), (grid,), x, vast((m, n), (n, 1)), n + 3, m, n, B=block)
         except (Fault, TooLarge) as error:
             return [repr(error)]
         stored = covered(done.spans["out_ptr"], 0, m * n)
@@ -199,7 +205,7 @@ def test_blocks_that_are_in_no_row_are_counted_as_one_by_one(end, monkeypatch):
     m, n, block, looked = 7, 3_001, 64, []
 
     def found() -> list:
-        x, out = Vast((m, n), (n + 3, 1), torch.float32, content), Vast((m, n), (n, 1), torch.float32)
+        x, out = vast((m, n), (n + 3, 1), content=content), vast((m, n), (n, 1))
         try:
             done = run(kernel(HEADER + TILES.replace("END", end)), (m, -(-n // block)), x, out, n + 3, m, n, B=block)
         except Fault as error:
@@ -221,7 +227,7 @@ def test_rounds_run_at_once_where_that_can_be(monkeypatch):
     monkeypatch.setattr(machine.Machine, "block", lambda self, *given: blocks.append(0) or whole(self, *given))
     for name in ("a program for each row", "a pointer that moves", "block pointers"):
         blocks.clear()
-        x, out = (Vast((7, 70_001), (70_001, 1), torch.float32, content) for _ in range(2))
+        x, out = (vast((7, 70_001), (70_001, 1), content=content) for _ in range(2))
         run(kernel(HEADER + DOUBLED[name][0]), (7,), x, out, 70_001, 7, 70_001, B=64)
         assert len(blocks) < 20  # of 1,094 rounds
 

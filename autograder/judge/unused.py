@@ -1,4 +1,4 @@
-"""What a kernel got or computed and nothing used, as the likely cause of a wrong answer. See workshop.executor.unused.
+"""What a kernel got or computed and nothing used, as the likely cause of a wrong answer. See workshop.executor.facts.
 
 The lines and names come from a box, in the traces of the answer, and are not trusted.
 """

@@ -14,8 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
-from .operations import BOOL
-from .program import Block, Function, Operation, Program, Type, Value, blocks_of, values
+from .program import BOOL, Block, Function, Operation, Program, Type, Value, blocks_of, values
 
 FLOATS, INTEGERS = ["fadd", "fsub", "fmul", "fdiv", "maxnumf", "minnumf"], ["add", "sub", "mul", "sdiv", "srem"]
 ORDERS = ["LT", "LE", "GT", "GE", "EQ", "NE"]

@@ -15,9 +15,10 @@ import math
 import re
 from functools import partial
 
-from .operations import BOOL, CONSTANTS, OPERATIONS, TERMINATORS, TYPES, inside, results
-from .program import ENUMERATIONS, NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
+from . import program as ir
+from .program import NOWHERE, Block, Enum, Function, Location, Operation, Program, Region, Type, Value
 from .program import values as values_of
+from .without_native import ENUMERATIONS
 
 # What the data can hold is limited where they are received: these are what few words can stand for.
 MAX_OPERATIONS = 20_000
@@ -135,7 +136,7 @@ def _valid(type: Type) -> Type:
     """The type, if Triton has it."""
     element, kind = type.element, type.kind
     if kind in ("int", "float", "void"):
-        _need(type in TYPES.values(), "no number")
+        _need(type in ir.TYPES.values(), "no number")
     elif kind in ("block", "descriptor"):
         _need(element.kind in ("int", "float", "pointer") and 0 < len(type.shape) <= 25, "no block")
         _need(all(n > 0 and n & (n - 1) == 0 for n in type.shape), "a block whose lengths are no powers of two")
@@ -182,7 +183,7 @@ class _Reader:
         return _valid(Type(kind, _is(str, name), element, shape, (inputs, outputs), _is(bool, signed), _number(space)))
 
     def constant(self, method: str, argument) -> Value:
-        type = CONSTANTS.get(method)
+        type = ir.CONSTANTS.get(method)
         if type is None:
             _need(method in ("get_null_value", "get_all_ones_value"), "no constant")
             argument = type = self.type(argument)
@@ -219,7 +220,7 @@ class _Reader:
                 _same(end.args[1], _types(end.args[0].arguments))
             else:
                 _need(end.name == "cond_branch", "a block without an end")
-                _same(end.args[:1], [BOOL])
+                _same(end.args[:1], [ir.BOOL])
                 _need(not end.args[1].arguments and not end.args[2].arguments, "a condition hands on no values")
         self.sizes[function.name] = self.count - before
 
@@ -249,21 +250,21 @@ class _Reader:
             self.count += 1
             _need(self.count <= MAX_OPERATIONS, "too many operations")
             block.operations.append(self.operation(depth, *row))
-        _need(all(each.name not in TERMINATORS for each in block.operations[:-1]), "an operation after the end")
+        _need(all(each.name not in ir.TERMINATORS for each in block.operations[:-1]), "an operation after the end")
         return block.operations[-1] if block.operations else Operation("yield_op", [[]], [])
 
     def operation(self, depth: int, name: str, args, where=0, regions=(), attributes=None) -> Operation:
-        _need(name in OPERATIONS, "no operation")
-        letters = next((each for each in OPERATIONS[name][0] if len(each) == len(args)), None)
+        _need(name in ir.OPERATIONS, "no operation")
+        letters = next((each for each in ir.OPERATIONS[name][0] if len(each) == len(args)), None)
         _need(letters is not None, f"{name} of {len(args)} arguments")
         args = [self.argument(letter, each) for letter, each in zip(letters, args)]
         if where != 0:
             where = Location(self.files[_number(where[0], 0)], _number(where[1], 0))
-        made = Operation(name, args, [Value(_valid(each)) for each in results(name, args)], where or NOWHERE)
+        made = Operation(name, args, [Value(_valid(each)) for each in ir.results(name, args)], where or NOWHERE)
         for key, (method, *numbers) in (attributes or {}).items():
             _need(re.fullmatch(r"(tt|llvm)\.\w+", key) and method in _ATTRIBUTES, "attributes")
             made.attributes[key] = [method, *map(_number, numbers)]
-        expected_inside = inside(made)
+        expected_inside = ir.inside(made)
         _need(len(regions) == len(expected_inside), "regions")
         for rows, expected in zip(regions, expected_inside):
             made.regions.append(self.region(rows, depth + 1, *expected))
@@ -274,7 +275,7 @@ class _Reader:
         region, before = Region(), len(self.values)
         block = Block(region, map(Value, inputs))
         last = self.operations(block, rows, depth)
-        if last.name in TERMINATORS or outputs:
+        if last.name in ir.TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")
             _same(list(values_of(last.args)), outputs)
         self.values[before:] = [None] * (len(self.values) - before)

@@ -1,11 +1,15 @@
-"""What is known of a Program before it runs: what it may write, where it may wait, which accesses may meet."""
+"""What is known of a Program before it runs: what it may write, where it may wait, which accesses may meet.
+
+And what it computes or gets, and nothing uses: often the place where a learner forgot something.
+"""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from .operations import ACCESSES, ATOMICS, STORES
-from .program import Block, Operation, Program, Region, Value, values
+from .program import ACCESSES, ATOMICS, STORES, Block, Operation, Program, Region, Value, values
 
 
 class Facts:
@@ -14,7 +18,8 @@ class Facts:
     written: numbers of the kernel's arguments that a store may reach. waits: operations that read memory until another
     program changes it. combines: by reduction, the name of the one operation that it does, or "". marks: whether two
     accesses of one program may meet. narrowest: bytes of the smallest element that a pointer is cast to; 8 without one.
-    largest: elements of the largest block. holders: loops, conditions, calls and functions with an access inside.
+    largest: elements of the largest block. holders: loops, conditions and calls with an access inside. needed: the
+    program slice of all addresses and masks: the operations that decide which elements are touched.
     steps, fixed, constants: what a Machine has prepared of the blocks, the values that are the same in every program
     and launch, and these as they are kept.
     """
@@ -22,16 +27,17 @@ class Facts:
     def __init__(self, program: Program):
         self.program = program
         operations = list(program.operations())
-        self.waits = {o for o in operations if o.name == "while_op" and self._has(o, ATOMICS)}
+        self.waits = {o for o in operations if o.name == "while_op" and _has(o, ATOMICS)}
         self.waits |= {o for o in operations if o.name == "atomic_poll"}
         self.combines = {o: self._only_operation(o.regions[0].blocks[0]) for o in operations if o.name == "reduce"}
-        sources = {value: [each for each in given if _is_pointer(each)] for value, given in sources_of(program).items()}
+        self.sources = sources_of(program)
+        pointers = {value: [each for each in given if _is_pointer(each)] for value, given in self.sources.items()}
         arguments = {value: number for number, value in enumerate(program.kernel.entry.arguments)}
         accesses = [o for o in operations if o.name in ACCESSES]
-        reached = [(o, _origins(next(filter(_is_pointer, values(o.args))), sources)) for o in accesses]
+        reached = [(o, _origins(next(filter(_is_pointer, values(o.args))), pointers)) for o in accesses]
         stored = set().union(*(origins for o, origins in reached if o.name in STORES))
         self.written = {arguments[value] for value in stored if value in arguments}
-        loops = any(o.name in ("for_op", "while_op") and self._has(o, STORES) for o in operations)
+        loops = any(o.name in ("for_op", "while_op") and _has(o, STORES) for o in operations)
         meet = sum(not stored.isdisjoint(origins) for _, origins in reached)
         self.marks = meet > 1 or loops or any(o.name.startswith("atomic") for o in operations)
         casts = [o.results[0].type.scalar for o in operations if o.name == "bitcast"]
@@ -43,21 +49,44 @@ class Facts:
 
     @functools.cached_property
     def holders(self) -> set[Operation]:
-        return {o for o in self.program.operations() if self._has(o, ACCESSES)}
+        return {o for o in self.program.operations() if _has(o, ACCESSES)}
+
+    @functools.cached_property
+    def deciders(self) -> dict[Value, list[Value]]:
+        """`sources`, and the conditions that decide which of them it is."""
+        found = {value: list(given) for value, given in self.sources.items()}
+        for each in self.program.operations():
+            for value in (*each.results, *(v for r in each.regions for b in r.blocks for v in b.arguments)):
+                found.setdefault(value, []).extend(conditions(each))
+        return found
+
+    @functools.cached_property
+    def needed(self) -> set[Operation]:
+        operations = list(self.program.operations())
+        kept = {"while_op", *ACCESSES}  # a `while` loop may never end
+        kept = {o for o in operations if o.name in kept or _has(o, kept)}
+        wanted = [v for o in operations if o in kept or o.name == "cond_branch" for v in conditions(o)]
+        for each in operations:
+            if each.name in ACCESSES:  # all but what is stored, or stands in lanes that are switched off
+                place = 2 if each.name == "masked_load" else 1 if each.name in STORES else None
+                wanted += values([arg for i, arg in enumerate(each.args) if i != place])
+        found = reached(wanted, self.deciders)
+        return kept | {o for o in operations if not found.isdisjoint(o.results)}
+
+    def deciding(self, loop: Operation) -> tuple[list[int], bool]:
+        """What a `while` loop goes on by: numbers of the values that it carries, and whether it reads memory."""
+        found = reached(conditions(loop), self.deciders)
+        carried = loop.regions[0].blocks[0].arguments
+        reads = any(each.name in ACCESSES and not found.isdisjoint(each.results) for each in inner(loop))
+        return [number for number, value in enumerate(carried) if value in found], reads
 
     @functools.cached_property
     def unfilled(self) -> dict[Value, list[Operation]]:
         """By value that a store writes, the masked loads without `other` that it follows from."""
-        sources = sources_of(self.program)
         stores = [o for o in self.program.operations() if o.name in ("store", "masked_store")]
         loads = [o for o in self.program.operations() if o.name == "masked_load" and o.args[2] is None]
-        reached = {o.args[1]: _reached(o.args[1], sources) for o in stores}
-        return {value: [o for o in loads if o.results[0] in each] for value, each in reached.items()}
-
-    def _has(self, operation: Operation, names: set[str]) -> bool:
-        """Whether there is an operation of these names in the regions of one, or in the function that it calls."""
-        blocks = [block for region in operation.bodies for block in region.blocks]
-        return any(each.name in names or self._has(each, names) for block in blocks for each in block.operations)
+        made_of = {o.args[1]: reached([o.args[1]], self.sources) for o in stores}
+        return {value: [o for o in loads if o.results[0] in each] for value, each in made_of.items()}
 
     def _only_operation(self, body: Block) -> str:
         """The name of the operation on its two arguments that a combine function consists of; "" if it does more."""
@@ -76,12 +105,26 @@ def _is_pointer(value: Value) -> bool:
 
 def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
     """The pointers that nothing in the program makes, and that one may come from."""
-    return {value for value in _reached(pointer, sources) if not sources.get(value)}
+    return {value for value in reached([pointer], sources) if not sources.get(value)}
 
 
-def _reached(value: Value, sources: dict[Value, list[Value]]) -> set[Value]:
-    """All that a value may come from, and itself."""
-    found, waiting = {value}, [value]
+def _has(operation: Operation, names: set[str]) -> bool:
+    return any(each.name in names for each in inner(operation))
+
+
+def inner(operation: Operation) -> Iterator[Operation]:
+    """All operations in the regions of one, or in the function that it calls."""
+    for region in operation.bodies:
+        for block in region.blocks:
+            for each in block.operations:
+                yield each
+                yield from inner(each)
+
+
+def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[Value]:
+    """All that values may come from, and themselves."""
+    found = set(wanted)
+    waiting = list(found)
     while waiting:
         new = set(sources.get(waiting.pop(), ())) - found
         found |= new
@@ -92,6 +135,17 @@ def _reached(value: Value, sources: dict[Value, list[Value]]) -> set[Value]:
 def handed_on(region: Region) -> list[Value]:
     """The values that a region hands on."""
     return [*values(region.blocks[-1].operations[-1].args)] if region.blocks and region.blocks[-1].operations else []
+
+
+def conditions(operation: Operation) -> list[Value]:
+    """The values that decide which of its blocks an operation runs, or how often."""
+    if operation.name == "call":
+        ends = [block.operations[-1] for block in operation.args[0].region.blocks]
+        return [value for each in ends if each.name == "cond_branch" for value in conditions(each)]
+    if operation.name == "while_op":
+        return handed_on(operation.regions[0])[:1]
+    places = {"for_op": slice(0, 3), "if_op": slice(1, 2), "cond_branch": slice(0, 1)}
+    return operation.args[places.get(operation.name, slice(0))]
 
 
 def sources_of(program: Program) -> dict[Value, list[Value]]:
@@ -123,8 +177,9 @@ def sources_of(program: Program) -> dict[Value, list[Value]]:
             for block in (arg for arg in each.args if isinstance(arg, Block)):
                 comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
         else:
+            given = [*values(each.args), *(value for region in each.regions for value in handed_on(region))]
             for result in each.results:
-                found.setdefault(result, []).extend(values(each.args))
+                found.setdefault(result, []).extend(given)
     return found
 
 
@@ -132,3 +187,95 @@ def about(program: Program) -> Facts:
     """The Facts of a program, found once."""
     program.facts = program.facts or Facts(program)
     return program.facts
+
+
+# --- what is not used --------------------------------------------------------------------------------------
+
+EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
+
+
+class Unused(NamedTuple):
+    """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
+    same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
+    the same along an axis. name: of a parameter, or the axis; -1 is a mask that is one value.
+    """
+
+    kind: str
+    line: int = 0
+    name: str = ""
+
+
+def unused(program: Program, labels: list[str]) -> list[Unused]:
+    """labels: the names of the kernel's arguments that are no constants, in their order."""
+    operations = list(program.operations())
+    if not any(each.name in STORES for each in operations):
+        return []  # nothing is used
+    effects = [value for each in operations if each.name in EFFECTS for value in values(each.args)]
+    effects += [value for each in operations for value in conditions(each)]
+    live = reached(effects, sources_of(program))  # what an effect or the course of the kernel depends on
+    named = {value for each in operations for value in values(each.args)}
+    parameters = zip(labels, program.kernel.entry.arguments)
+    found = [Unused("parameter", 0, label) for label, value in parameters if value not in named]
+    found += _loops(operations, live, named)
+    found += _dead_lines(operations, live)
+    found += _masks(operations)
+    return list(dict.fromkeys(found))
+
+
+def _loops(operations: list[Operation], live: set[Value], named: set[Value]) -> Iterator[Unused]:
+    made = {result: each for each in operations for result in each.results}
+    for loop in (each for each in operations if each.name == "for_op"):
+        body = loop.regions[0].blocks[0]
+        walks = any(v in live and v.type.scalar.kind in ("int", "pointer") for v in body.arguments[1:])
+        if body.arguments[0] not in named and loop.location.line and not walks:
+            yield Unused("loop", loop.location.line)
+        handed = handed_on(loop.regions[0])
+        for carried, result, value in zip(body.arguments[1:], loop.results, handed):
+            line = made[value].location.line if value in made else 0
+            if result in live and carried not in live and line > loop.location.line:
+                yield Unused("step", line)
+
+
+def _dead_lines(operations: list[Operation], live: set[Value]) -> Iterator[Unused]:
+    """Lines that compute what nothing uses, on which no other such line builds."""
+    at = {result: each.location.line for each in operations if not each.regions for result in each.results}
+    lines = {line: True for line in at.values() if line}
+    for value, line in at.items():
+        lines[line] = lines.get(line, True) and value not in live
+    for each in operations:
+        if not each.results or each.regions:
+            lines[each.location.line] = False
+        for value in values(each.args) if each.name not in ("yield_op", "ret") else ():
+            if each.location.line != at.get(value):
+                lines[at.get(value, 0)] = False
+    yield from (Unused("line", line) for line in sorted(lines) if line and lines[line])
+
+
+def _masks(operations: list[Operation]) -> Iterator[Unused]:
+    """Masks that are the same for all lanes, or along an axis along which the pointer is not."""
+    made = {result: each for each in operations for result in each.results}
+    for each in operations:
+        if each.name in ("masked_load", "masked_store") and each.location.line:
+            pointer, mask = each.args[0], each.args[1 if each.name == "masked_load" else 2]
+            same = sorted(_varies(pointer, made) - _varies(mask, made))
+            if same and mask in made:
+                axis = -1 if len(same) == len(pointer.type.shape) else same[0]
+                yield Unused("mask", each.location.line, str(axis))
+
+
+def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
+    """The axes of a block along which a value may differ."""
+    shape = value.type.shape
+    each = made.get(value)
+    if each is None:  # a constant, or the argument of a loop
+        return set() if value.constant or not shape else {axis for axis, size in enumerate(shape) if size > 1}
+    if each.name == "splat":
+        return set()
+    if each.name == "broadcast":
+        return _varies(each.args[0], made)
+    if each.name == "expand_dims":
+        return {axis + (axis >= each.args[1]) for axis in _varies(each.args[0], made)}
+    parts = [part for part in values(each.args) if part.type.shape == shape]
+    if each.regions or each.name in ("make_range", "call") or len(parts) != len([*values(each.args)]):
+        return {axis for axis, size in enumerate(shape) if size > 1}
+    return set().union(*(_varies(part, made) for part in parts))

@@ -6,32 +6,13 @@ Comments that say "a card" mean what an H200 gave (benchmarks/recorded/h200_oper
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .program import Type
+from .program import FORMATS, Type
 
-
-class Format(NamedTuple):
-    """A kind of number: its name in MLIR, in the signature of a kernel, and in the methods of Triton's builder."""
-
-    mlir: str
-    name: str
-    method: str
-    dtype: torch.dtype  # of tensors here
-
-
-FORMATS = [Format(*row) for row in (
-    ("i1", "i1", "int1", torch.bool), ("i8", "i8", "int8", torch.int8), ("i16", "i16", "int16", torch.int16),
-    ("i32", "i32", "int32", torch.int32), ("i64", "i64", "int64", torch.int64), ("f16", "fp16", "half", torch.float16),
-    ("bf16", "bf16", "bf16", torch.bfloat16), ("f32", "fp32", "float", torch.float32),
-    ("f64", "fp64", "double", torch.float64), ("f8E4M3FN", "fp8e4nv", "fp8e4nv", torch.float8_e4m3fn),
-    ("f8E5M2", "fp8e5", "fp8e5", torch.float8_e5m2), ("f8E4M3FNUZ", "fp8e4b8", "fp8e4b8", torch.float8_e4m3fnuz),
-    ("f8E5M2FNUZ", "fp8e5b16", "fp8e5b16", torch.float8_e5m2fnuz),
-)]  # fmt: skip
 DTYPES = {each.mlir: each.dtype for each in FORMATS}
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}

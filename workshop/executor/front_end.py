@@ -20,8 +20,7 @@ from triton.compiler import ASTSource, CompilationError, code_generator, make_ba
 from triton.language import core, semantic
 
 from . import program as ir
-from .operations import BOOL, CONSTANTS, REGIONS, TERMINATORS, TYPES, inside, results
-from .program import NOWHERE, Location, Type, Unsupported
+from .program import BOOL, CONSTANTS, NOWHERE, REGIONS, TERMINATORS, TYPES, Location, Type, Unsupported, inside, results
 
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
 _LIBRARY = os.path.dirname(triton.__file__) + os.sep

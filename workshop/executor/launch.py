@@ -6,6 +6,7 @@ import functools
 import inspect
 import math
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -13,11 +14,11 @@ import triton.language as tl
 
 from . import front_end
 from .facts import about
-from .formats import FORMATS, UNSIGNED, constant
+from .formats import UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
-from .program import Program, Type
-from .records import Launch, NeverEnds
+from .program import FORMATS, Program, Type
+from .records import Launch, NeverEnds, Pages
 from .values import View, uniform
 
 LANES = 1 << 18  # of a batch of programs that run at once: its values stay in the processor's caches
@@ -144,20 +145,20 @@ def grid_of(grid, bound: dict) -> tuple[int, int, int]:
 
 def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tuple[int, int, int],
             watch: Watch = NOTHING, programs: torch.Tensor | None = None, defined: dict | None = None,
-            name: str = "", only_addresses: bool = False) -> Launch:  # fmt: skip
+            name: str = "", only_addresses: bool = False, pages: Iterable[Pages] = ()) -> Launch:  # fmt: skip
     """Run a Program.
 
-    arguments: label, value and type of each that is not a constant, in the kernel's order; a tensor may be a
-    `vast.Vast`. programs: the numbers of those that run, in ascending order; None for all. defined: by a storage's
-    address, which of its elements are defined (bool, one for each unit of its tensors). only_addresses: every access
-    is checked and counted, and nothing is computed; raises memory.TooLarge where that takes more.
+    arguments: label, value and type of each that is not a constant, in the kernel's order. programs: the numbers of
+    those that run, in ascending order; None for all. defined: by a storage's address, which of its elements are defined
+    (bool, one for each unit of its tensors). only_addresses: every access is checked and counted, and nothing is
+    computed; raises memory.TooLarge where that takes more. pages: in the place of the memory of tensors.
     Raises records.Fault, FalsePromise, NeverEnds and DeviceAssert.
     """
     launch = Launch(name or program.kernel.name, grid)
     total = math.prod(grid)
     numbers = torch.arange(total) if programs is None else programs
     facts = about(program)
-    memory = Memory(launch, watch, numbers, facts.marks)
+    memory = Memory(launch, watch, numbers, facts.marks, pages)
     memory.only_addresses = only_addresses
     values = _entry_values(program, arguments, memory)
     for start, storage in memory.storages.items():

@@ -16,23 +16,21 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from . import arithmetic
-from .endless import Rounds, equal
+from . import arithmetic, libdevice
+from . import program as ir
 from .facts import about
 from .formats import constant, torch_dtype
+from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
 from .memory import Memory
-from .operations import ACCESSES, BRANCHES, OPERATIONS, SAYS, TERMINATORS
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
 from .records import DeviceAssert, FalsePromise, Fault, IllegalInstruction, NeverEnds
 from .regions import MOST_LANES, Access
-from .rounds import LIKE_ONE, MOST_TOGETHER, agrees, ahead, continued, left
 from .values import (
     MOVES,
     SYMBOLIC,
     UNKNOWN,
     Affine,
     Doubtful,
-    Later,
     Number,
     Rect,
     TooLarge,
@@ -40,9 +38,7 @@ from .values import (
     column,
     doubt,
     follows,
-    later,
     merged,
-    now,
     number,
     of,
     plain,
@@ -74,7 +70,10 @@ class Env(dict):
         if value.constant and value not in self.constants:
             made = constant(value.constant[0], value.constant[1:], value.type)
             self.constants[value] = uniform(value.type, made)
-        self[value] = self.constants[value] if value in self.constants else of(self.outside[0][value], self.outside[1])
+        if value in self.constants:
+            self[value] = self.constants[value]
+        else:
+            self[value] = of(self.outside[0][value], self.outside[1]) if self.outside else UNKNOWN
         return self[value]
 
 
@@ -82,14 +81,14 @@ class Step:
     """An operation of a block, with what is known before it runs.
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
-    ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. blocks:
-    whether one of these is a block. fixed: whether all of them are constants. stays: whether it gives the same in each
+    ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. lanes:
+    elements of its largest value. fixed: whether all arguments are constants. stays: whether it gives the same in each
     round of the loop whose body this is. rule: of values.SYMBOLIC. result: its only one.
 
     made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "says", "given", "blocks", "fixed", "stays", "rule",
+    __slots__ = ("operation", "where", "control", "method", "ends", "given", "lanes", "fixed", "stays", "rule",
                  "result", "does")  # fmt: skip
 
     def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
@@ -97,10 +96,10 @@ class Step:
         self.operation, self.where = operation, operation.location if operation.location.file else None
         self.control = CONTROL.get(name)
         self.method = None if self.control else METHODS.get(name)
-        self.ends, self.says = name in TERMINATORS, name in SAYS
+        self.ends = name in ir.TERMINATORS
         arguments = operation.args[3] if name == "extern_elementwise" else operation.args
         self.given = [(each, isinstance(each, Value)) for each in arguments]
-        self.blocks = any(each.type.shape for each in values(arguments))
+        self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
@@ -143,7 +142,7 @@ class Machine:
         self.program, self.memory, self.grid = program, memory, grid
         self.facts = about(program)
         self.written = memory.written = written
-        self.postpones = memory.only_addresses
+        self.only_addresses = memory.only_addresses
         self.env = Env(self.facts.constants)
         self.ids: tuple[Number, ...] = ()
         self.where = None  # the learner's line that runs
@@ -162,12 +161,9 @@ class Machine:
     # --- values -----------------------------------------------------------------------------------------
 
     def known(self, value: Value):
-        """The value as it is kept, computed if that was left for later."""
-        found = self.env[value]
-        if isinstance(found, Later):
-            if self.memory.batch.numel() * value.type.elements > MOST_LANES:
-                raise TooLarge
-            found = found.now()
+        """The value as it is kept. Raises TooLarge if nobody knows it."""
+        if (found := self.env[value]) is UNKNOWN:
+            raise TooLarge
         return found
 
     def get(self, value: Value) -> torch.Tensor:
@@ -199,7 +195,7 @@ class Machine:
             block = next(each for each in blocks if each in waiting)
             on, arguments = waiting.pop(block)
             end, given = yield from self.block(block, arguments, on)
-            if end is None or end.name not in BRANCHES:
+            if end is None or end.name not in ir.BRANCHES:
                 results = given if results is None else [merged(on, a, b) for a, b in zip(given, results)]
                 continue
             if end.name == "branch":
@@ -234,20 +230,20 @@ class Machine:
                 self.where = step.where
             if step.ends:
                 return operation, [env[value] for value in values(operation.args)]
+            if self.only_addresses and operation not in facts.needed:
+                continue
             if step.control is not None:
                 found = yield from self._control(step, on)
                 env.update(zip(operation.results, found))
                 continue
             if step.method is not None:
-                if self.postpones and step.says:
-                    continue
                 found = step.method(self, operation, on, *operation.args)
             elif again and step.stays or step.fixed and result in constants:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
-                found = self.pure(step, given) if self.postpones else step.compute(given)
-                if step.fixed and not isinstance(found, Later):
+                found = self.pure(step, given) if self.only_addresses else step.compute(given)
+                if step.fixed and found is not UNKNOWN:
                     constants[result] = found
             if result is not None:
                 env[result] = found
@@ -256,12 +252,12 @@ class Machine:
         return None, []
 
     def _control(self, step: Step, on) -> Steps:
-        """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may stay unknown."""
+        """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may be unknown."""
         operation = step.operation
         try:
             return (yield from step.control(self, operation, on, *operation.args))
         except TooLarge:
-            if not self.postpones or operation in self.facts.holders or operation.name in ACCESSES:
+            if not self.only_addresses or operation in self.facts.holders or operation.name in ir.ACCESSES:
                 raise
             return [UNKNOWN] * len(operation.results)
 
@@ -270,14 +266,16 @@ class Machine:
         found = None if step.rule is None else step.rule(step.operation, *given)
         if found is not None:
             return found
-        if not (step.blocks or any(isinstance(each, Later) for each in given)):
-            return step.computed(given)
-        compute = lambda *given: step.compute(given)  # noqa: E731
-        return later(given, compute) if step.result is not None else _postponed(step.operation, given, compute)
+        if any(each is UNKNOWN for each in given) or self._too_many(step.lanes):
+            return UNKNOWN if step.result is not None else [UNKNOWN] * len(step.operation.results)
+        return step.computed(given)
+
+    def _too_many(self, lanes: int) -> bool:
+        """Whether so many lanes of each program are not written out where only addresses are wanted."""
+        return self.only_addresses and self.memory.batch.numel() * lanes > MOST_LANES
 
     def _condition(self, value, on) -> torch.Tensor:
         """A condition of control flow as a bool tensor, (programs,) or (1,). Notes where it is undefined."""
-        value = now(value)
         if isinstance(value, Doubtful):
             self._note_undefined(_both(value.undefined.reshape(-1), on))
         return plain(value).reshape(-1)
@@ -336,7 +334,7 @@ class Machine:
             carried = yield from self._round(body, given, carried, go, on, again)
             index = index + step
             self.where = where
-            if self.postpones and not again:
+            if self.only_addresses and not again:
                 found = yield from self._at_once(body, (index, high, step), given, carried, on)
                 if found is not None:
                     return found
@@ -380,7 +378,7 @@ class Machine:
     def do_while_op(self, operation: Operation, on, types, initial) -> Steps:
         carried = [self.env[v] for v in initial]
         before, body = (region.blocks[0] for region in operation.regions)
-        rounds = None if operation in self.facts.waits else Rounds(operation, self.memory)
+        rounds = None if operation in self.facts.waits else Rounds(self.facts.deciding(operation), self.memory)
         where, again = self.where, False
         while True:
             go, *given = (yield from self.block(before, carried, on, again))[1]
@@ -398,18 +396,14 @@ class Machine:
 
     def _do_combine(self, operation: Operation, on, operands, *more) -> Steps:
         how = {"reduce": self._reduce, "scan": self._scan, "map_elementwise": self._map}[operation.name]
+        if self._too_many(operands[0].type.elements):
+            raise TooLarge
         given = [self.env[v] for v in operands]
-
-        def combined(*given) -> Steps:
-            parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
-            if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
-                return parts
-            doubts = [whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
-            return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
-
-        if not self.postpones:
-            return (yield from combined(*given))
-        return _postponed(operation, given, lambda *given: _without_waiting(combined(*given)))
+        parts = yield from how(operation, on, [whole(v, each) for v, each in zip(operands, given)], *more)
+        if operation.name != "reduce" or not any(isinstance(each, Doubtful) for each in given):
+            return parts
+        doubts = [whole(v, doubt(each)).any(dim=more[0] + 1) for v, each in zip(operands, given)]
+        return [without_doubt(part, functools.reduce(torch.bitwise_or, doubts)) for part in parts]
 
     do_reduce = do_scan = do_map_elementwise = _do_combine
 
@@ -499,7 +493,7 @@ class Machine:
         """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
         memory, shape, dtype = self.memory, access.shape, access.dtype
         regions = memory.regions(access)
-        if self.postpones:
+        if self.only_addresses:
             return UNKNOWN
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
@@ -528,7 +522,7 @@ class Machine:
 
     def _stored(self, access: Access, value, source: Value | None = None) -> None:
         memory, regions = self.memory, self.memory.regions(access)
-        if self.postpones:
+        if self.only_addresses:
             return
         number = plain(value)
         for region in regions:
@@ -576,7 +570,7 @@ class Machine:
 
     def _atomic(self, operation: Operation, access: Access, value: Value | None = None, change=lambda old, *_: old):
         """An atomic of each lane. change(old, new, lanes): what it writes. Returns the old values."""
-        if self.postpones:
+        if self.only_addresses:
             raise TooLarge
         semantics = next((arg.name for arg in operation.args if getattr(arg, "kind", "") == "MEM_SEMANTIC"), "RELAXED")
         new = None if value is None else self.flat(value)
@@ -648,7 +642,7 @@ class Machine:
 
     def do_descriptor_store(self, operation: Operation, on, descriptor, value, indices, *_):
         access = self._view_access("store", descriptor, on, indices=indices)
-        if self.postpones:
+        if self.only_addresses:
             self._stored(access, None)
             return
         granule = GRANULE // access.dtype.itemsize
@@ -711,25 +705,10 @@ def _function(operation: Operation) -> Callable:
         size = torch_dtype(operation.args[0].type.scalar.element).itemsize
         return lambda pointer, offset: pointer + offset.long() * size
     if name == "extern_elementwise":
-        return lambda *given: arithmetic.extern(operation.args[2], list(given), operation.args[4])
+        return lambda *given: libdevice.call(operation.args[2], list(given), operation.args[4])
     if name not in arithmetic.ELEMENTWISE:
         raise Unsupported(name)
     return arithmetic.ELEMENTWISE[name]
-
-
-def _postponed(operation: Operation, given: list, compute: Callable) -> list:
-    """The results, of which only what an address or a condition needs is computed."""
-    found = later(given, compute)
-    return [later([found], lambda parts, i=i: parts[i]) for i in range(len(operation.results))]
-
-
-def _without_waiting(steps: Steps):
-    """What a generator returns that waits for nobody."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def _printed(x: torch.Tensor) -> str:
@@ -797,6 +776,6 @@ def _garbage(shape, dtype: torch.dtype) -> torch.Tensor:
 
 
 METHODS: dict[str, Callable] = {
-    name: getattr(Machine, f"do_{name}") for name in OPERATIONS if hasattr(Machine, f"do_{name}")
+    name: getattr(Machine, f"do_{name}") for name in ir.OPERATIONS if hasattr(Machine, f"do_{name}")
 }
 CONTROL = {name: method for name, method in METHODS.items() if inspect.isgeneratorfunction(method)}

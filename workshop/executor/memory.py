@@ -18,12 +18,10 @@ from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
 from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
-from .vast import Vast
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
-FEW_BOXES = 8  # where only addresses are wanted
 MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
@@ -48,21 +46,21 @@ class Watch:
 
 
 class Memory:
-    """All accesses of one launch. `programs`: the numbers of the programs that run, int64."""
+    """All accesses of one launch. programs: the numbers of those that run, int64. pages: see launch.execute."""
 
-    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True):
+    def __init__(self, launch: Launch, watch: Watch, programs: torch.Tensor, marks: bool = True, pages=()):
         self.launch, self.watch = launch, watch
         self.programs = programs
         launch.storing = torch.zeros(programs.numel(), dtype=torch.bool)
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
-        self.storages: dict[int, Storage] = {}
+        self.storages: dict[int, Storage] = {each.start: each for each in pages}
         self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
         self.written: set[str] = set()  # the tensors that a store may reach
-        self.in_pages = False  # tensors are Vast: neighbours may lie anywhere
+        self.in_pages = bool(pages)  # neighbours may lie anywhere
         self.only_addresses = False  # accesses are checked and counted, and memory is not touched
         self.marks = marks and watch.races
         self.clock = 0
@@ -73,13 +71,10 @@ class Memory:
 
     def register(self, name: str, tensor: torch.Tensor) -> int:
         """Take a tensor as an argument. Returns the address that the kernel gets."""
-        if isinstance(tensor, Vast):
-            storage, self.in_pages = self.storages.setdefault(-id(tensor.memory), tensor.memory), True
-        else:
-            start = tensor.untyped_storage().data_ptr()
-            if start not in self.storages or not start:
-                self.storages[start] = Storage(tensor)
-            storage = self.storages[start]
+        start = tensor.untyped_storage().data_ptr()
+        if start not in self.storages or not start:
+            self.storages[start] = Storage(tensor)
+        storage = self.storages[start]
         storage.narrow(tensor.element_size())
         argument = Argument(name, tensor, storage, len(self.windows))
         self.windows.append(argument)
@@ -177,8 +172,10 @@ class Memory:
 
     def _placed(self, access: Access, argument: Argument, live, start: Number, limits: list, steps) -> list[Region]:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
-        count, overlap = self.batch.numel(), access.kind == "load" or self.only_addresses  # whether boxes may
-        if self.only_addresses or not self.in_pages:
+        count, overlap = self.batch.numel(), access.kind == "load"  # whether boxes may
+        if self.only_addresses:
+            return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
+        if not self.in_pages:
             step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
                 first = start if isinstance(start, int) else int(start[0])
@@ -189,19 +186,16 @@ class Memory:
             starts, counts = np.broadcast_to(start, len(programs)), np.empty((len(programs), len(limits)), np.int64)
             for axis, n in enumerate(limits):
                 counts[:, axis] = n
-            found, most = [], FEW_BOXES if self.only_addresses else MOST_BOXES
+            found = []
             for begin, end in runs(programs, starts, counts):
                 step = int(starts[begin + 1] - starts[begin]) if end - begin > 1 else 0
                 first, shape = int(programs[begin]), tuple(counts[begin].tolist())
                 found.append(Box(access, argument, first, end - begin, shape, int(starts[begin]), (step, *steps)))
-                if step < 0 or not overlap and not found[-1].distinct or len(found) > most:
+                if step < 0 or not overlap and not found[-1].distinct or len(found) > MOST_BOXES:
                     break
             else:
-                few = len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found)
-                if few or self.only_addresses:
+                if len(found) <= 4 or sum(box.lanes for box in found) >= WORTH_A_BOX * len(found):
                     return found
-            if self.only_addresses:
-                return self._blocks(access, argument, starts, counts, steps)
         rows = torch.arange(count) if live is None else torch.from_numpy(live)
         mask = access.mask and (access.mask if live is None else Rect(tuple(limits), access.shape)).written
         flat, programs, lane = _numbered(access, rows, mask)
@@ -210,12 +204,14 @@ class Memory:
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
-    def _blocks(self, access: Access, argument: Argument, starts, counts, steps) -> list[Region]:
-        """Blocks that begin anywhere, those of the same shape together."""
-        keys, found = (counts * row_major([n + 1 for n in access.shape])).sum(1), []
-        for key in np.unique(keys):
-            shape = tuple(counts[(keys == key).argmax()].tolist())
-            found.append(Blocks(access, argument, shape, torch.from_numpy(starts[keys == key]), steps))
+    def _blocks(self, access: Access, argument: Argument, programs: int, start, limits, steps) -> list[Region]:
+        """The blocks of so many programs, those of the same shape together."""
+        radix = row_major([n + 1 for n in access.shape])
+        shape, found = sum(n * step for n, step in zip(limits, radix)), []
+        for each in np.unique(shape):
+            starts = np.broadcast_to(start, programs)[np.broadcast_to(shape == each, programs)]
+            counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
+            found.append(Blocks(access, argument, counts, starts, steps))
         return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:

@@ -3,14 +3,21 @@
 A Program is data. It holds functions, a function holds blocks, a block holds operations. An operation is one call
 that the front end made of Triton's builder: `create_fadd(x, y)` is the operation "fadd" with the arguments (x, y).
 So the same program can be run by `machine`, sent as JSON, and built again with Triton's own builder (`rebuild`).
+
+All of this package read the table of operations. What one computes is found by its name: in `arithmetic.ELEMENTWISE`
+(numbers), `arithmetic.WHOLE` (blocks), `values.MOVES` (places of elements), or as a method of `machine.Machine`
+(memory, control flow).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
 
 
 class Unsupported(NotImplementedError):
@@ -84,22 +91,6 @@ class Enum:
     name: str
 
 
-# Those of Triton 3.4 to 3.9.
-ENUMERATIONS = {
-    "ATOMIC_OP": ["ADD", "FADD", "AND", "OR", "XOR", "XCHG", "MAX", "MIN", "UMIN", "UMAX"],
-    "CACHE_MODIFIER": ["NONE", "CA", "CG", "WB", "CS", "WT", "CV"],
-    "DESCRIPTOR_REDUCE_KIND": ["ADD", "AND", "OR", "XOR", "MAX", "MIN", "INC", "DEC"],
-    "EVICTION_POLICY": ["NORMAL", "EVICT_FIRST", "EVICT_LAST"],
-    "INPUT_PRECISION": ["TF32", "TF32x3", "IEEE", "BF16x3", "BF16x6"],
-    "MEM_SEMANTIC": ["ACQUIRE_RELEASE", "ACQUIRE", "RELEASE", "RELAXED"],
-    "MEM_SYNC_SCOPE": ["GPU", "CTA", "SYSTEM"],
-    "PADDING_OPTION": ["PAD_ZERO", "PAD_NAN"],
-    "PROPAGATE_NAN": ["NONE", "ALL"],
-    "ROUNDING_MODE": ["RTZ", "RTNE"],
-    "ScaleDotElemTypeTY": ["E4M3", "E5M2", "E2M3", "E3M2", "E2M1", "BF16", "FP16"],
-}
-
-
 class Value:
     """What an operation gives, or an argument of a block. `constant`: the call that makes it, for a constant."""
 
@@ -124,7 +115,7 @@ NOWHERE = Location("", 0)
 
 
 class Operation:
-    """name: of the builder's method, without `create_`. args: of that call, as they are in `operations`.
+    """name: of the builder's method, without `create_`. args: of that call, as they are in OPERATIONS.
 
     regions: the bodies of a loop, a condition or a reduction. attributes: what the front end set afterwards.
     """
@@ -217,3 +208,202 @@ def values(arg) -> Iterator[Value]:
     elif isinstance(arg, (list, tuple)):
         for each in arg:
             yield from values(each)
+
+
+# --- the operations: what each takes, gives and does --------------------------------------------------------
+
+
+class Format(NamedTuple):
+    """A kind of number: its name in MLIR, in the signature of a kernel, and in the methods of Triton's builder."""
+
+    mlir: str
+    name: str
+    method: str
+    dtype: torch.dtype  # of tensors here
+
+
+FORMATS = [Format(*row) for row in (
+    ("i1", "i1", "int1", torch.bool), ("i8", "i8", "int8", torch.int8), ("i16", "i16", "int16", torch.int16),
+    ("i32", "i32", "int32", torch.int32), ("i64", "i64", "int64", torch.int64), ("f16", "fp16", "half", torch.float16),
+    ("bf16", "bf16", "bf16", torch.bfloat16), ("f32", "fp32", "float", torch.float32),
+    ("f64", "fp64", "double", torch.float64), ("f8E4M3FN", "fp8e4nv", "fp8e4nv", torch.float8_e4m3fn),
+    ("f8E5M2", "fp8e5", "fp8e5", torch.float8_e5m2), ("f8E4M3FNUZ", "fp8e4b8", "fp8e4b8", torch.float8_e4m3fnuz),
+    ("f8E5M2FNUZ", "fp8e5b16", "fp8e5b16", torch.float8_e5m2fnuz),
+)]  # fmt: skip
+# The simple types, and those of the constants, by the methods of the builder.
+TYPES = {f"get_{each.method}_ty": Type("int" if each.mlir[0] == "i" else "float", each.mlir) for each in FORMATS}
+BOOL, INT32 = TYPES["get_int1_ty"], TYPES["get_int32_ty"]
+CONSTANTS = {f"get_{sign}int{type.bits}": type for type in TYPES.values() if type.kind == "int" for sign in ("", "u")}
+CONSTANTS |= {f"get_{name}": Type("float", name.replace("fp", "f")) for name in ("fp16", "fp32", "fp64", "bf16")}
+TYPES |= {"get_void_ty": Type("void")}
+ATOMICS = {"atomic_rmw", "atomic_cas", "atomic_load", "atomic_store", "atomic_poll"}
+STORES = ATOMICS | {"store", "masked_store", "tensor_pointer_store", "descriptor_store", "descriptor_scatter",
+                    "descriptor_reduce"}  # fmt: skip
+ACCESSES = STORES | {"load", "masked_load", "tensor_pointer_load", "descriptor_load", "descriptor_gather"}
+BRANCHES = {"branch", "cond_branch"}
+TERMINATORS = BRANCHES | {"ret", "yield_op", "condition_op", "reduce_ret", "scan_ret", "map_elementwise_ret"}
+REGIONS = {"for_op": 1, "if_op": 2, "while_op": 2, "reduce": 1, "scan": 1, "map_elementwise": 1}
+_ONLY_HARDWARE = {"inline_asm": "inline assembly"}
+
+
+def _like(position: int) -> Callable:
+    return lambda *args: [args[position].type]
+
+
+def _given(position: int) -> Callable:
+    return lambda *args: [args[position]]
+
+
+def _nothing(*args):
+    return []
+
+
+def _alike(first, *others):
+    """All operands are of one type, and so is the result."""
+    if any(each.type != first.type for each in others if isinstance(each, Value)):
+        raise TypeError("operands of unlike types")
+    return [first.type]
+
+
+def _compared(x, y):
+    return [_alike(x, y)[0].with_element(BOOL)]
+
+
+def _expand_dims(x, axis):
+    return [x.type.with_shape((*x.type.shape[:axis], 1, *x.type.shape[axis:]))]
+
+
+def _scanned(operands, axis, *_):
+    shape = operands[0].type.shape
+    if not 0 <= axis < len(shape):
+        raise TypeError("no such axis")
+    return [each.type for each in operands]
+
+
+def _reduced(operands, axis):
+    return [each.with_shape(each.shape[:axis] + each.shape[axis + 1 :]) for each in _scanned(operands, axis)]
+
+
+def _mapped(operands, types, pack):
+    if not 0 < pack <= 64:
+        raise TypeError("so many elements at once")
+    return types
+
+
+def _given_to(types, values, found=None):
+    """`found`, or `types`, if the values have these types."""
+    if [each.type for each in values] != list(types):
+        raise TypeError("values of other types")
+    return types if found is None else found
+
+
+def _loaded(pointer, *_):
+    return [pointer.type.with_element(pointer.type.scalar.element)]
+
+
+def _block(element: Type, shape) -> list[Type]:
+    return [Type("block", element=element, shape=tuple(shape))]
+
+
+# The operations, their arguments, and the rule for the types of their results. A letter for each argument: Value,
+# Optional value, Type, Enum or None (x), Block, Function, Number, Yes or no, String. A capital is a list of them: of
+# strings, a cache policy of Triton 3.9. Spaces part what versions of Triton pass.
+_TABLE = (
+    ("add and ashr fadd fdiv fmul frem fsub lshr maximumf maxnumf maxsi maxui minimumf minnumf minsi minui mul or "
+     "approx_divf precise_divf sdiv shl srem sub udiv umulhi urem xor", "vv", _alike),
+    ("ceil cos erf exp exp2 fabs floor fneg iabs log log2 precise_sqrt rsqrt sin sqrt", "v", _alike),
+    ("fma", "vvv", _alike),
+    ("clampf", "vvvx", _alike),
+    ("icmpEQ icmpNE icmpSGE icmpSGT icmpSLE icmpSLT icmpUGE icmpUGT icmpULE icmpULT", "vv", _compared),
+    ("fcmpOEQ fcmpOGE fcmpOGT fcmpOLE fcmpOLT fcmpONE fcmpUEQ fcmpUGE fcmpUGT fcmpULE fcmpULT fcmpUNE", "vv",
+     _compared),
+    ("select", "vvv", lambda condition, x, y: _alike(x, y)),
+    ("bitcast fp_ext fp_to_si fp_to_ui fp_trunc int_to_ptr ptr_to_int si_to_fp ui_to_fp", "vt", _given(1)),
+    ("fp_to_fp", "vtx", _given(1)),
+    ("int_cast", "vty", _given(1)),
+    # numbers and shapes
+    ("get_program_id get_num_programs", "n", lambda axis: [INT32]),
+    ("poison", "t", _given(0)),
+    ("make_range", "tnn", _given(0)),
+    ("splat", "tv", _given(0)),
+    ("unsplat", "v", lambda x: [x.type.scalar]),
+    ("expand_dims", "vn", _expand_dims),
+    ("broadcast", "vN", lambda x, shape: [x.type.with_shape(shape)]),
+    ("trans", "vN", lambda x, order: [x.type.with_shape([x.type.shape[i] for i in order])]),
+    ("reshape", "vNy", lambda x, shape, reorder: _block(x.type.scalar, shape)),
+    ("join", "vv", lambda x, y: _block(x.type.scalar, (*x.type.shape, 2))),
+    ("split", "v", lambda x: [x.type.with_shape(x.type.shape[:-1])] * 2),
+    ("cat", "vv", lambda x, y: _block(x.type.scalar, (x.type.shape[0] + y.type.shape[0], *x.type.shape[1:]))),
+    ("gather", "vvn", lambda source, index, axis: [source.type.with_shape(index.type.shape)]),
+    ("histogram", "vno", lambda x, bins, mask: _block(INT32, [bins])),
+    ("dot", "vvvxn", _like(2)),
+    ("dot_scaled", "voxvoxyyyv", _like(-1)),
+    ("extern_elementwise", "sssVty", _given(4)),
+    # memory
+    ("addptr", "vv", _like(0)),
+    ("load", "vxxy vSy", _loaded),
+    ("masked_load", "vvoxxy vvoSy", _loaded),
+    ("store", "vvxx vvS", _nothing),
+    ("masked_store", "vvvxx vvvS", _nothing),
+    ("atomic_rmw", "xvvvxx", _like(2)),
+    ("atomic_cas", "vvvxx", _like(2)),
+    ("atomic_load", "vvxx", _loaded),
+    ("atomic_store", "vvvxx", _nothing),
+    ("atomic_poll", "vvoxx", lambda pointer, *_: [pointer.type.with_element(BOOL)]),
+    ("make_block_ptr", "vVVVNN", lambda base, shape, strides, offsets, block, order:
+     [Type("pointer", element=_block(base.type.element, block)[0])]),
+    ("advance", "vV", _like(0)),
+    ("tensor_pointer_load", "vNxxxy", lambda pointer, *_: [pointer.type.element]),
+    ("tensor_pointer_store", "vvNxx", _nothing),
+    ("make_tensor_descriptor", "vVVNy vVVNyx", lambda base, shape, strides, block, signed, *_:
+     [Type("descriptor", element=base.type.element, shape=tuple(block), signed=bool(signed))]),
+    ("descriptor_load", "vVxx vVS", lambda descriptor, *_: _block(descriptor.type.element, descriptor.type.shape)),
+    ("descriptor_gather", "vvvt", _given(3)),
+    ("descriptor_store", "vvV", _nothing),
+    ("descriptor_reduce", "xvvV", _nothing),
+    ("descriptor_scatter", "vvvv", _nothing),
+    # control
+    ("for_op", "vvvV", lambda low, high, step, initial: _alike(low, high, step) and [each.type for each in initial]),
+    ("while_op", "TV", _given_to),
+    ("if_op", "Tvy", lambda types, condition, _: _given_to([BOOL], [condition], types)),
+    ("call", "fV", lambda function, given: _given_to(function.type.parts[0], given, function.type.parts[1])),
+    ("reduce", "Vn", _reduced),
+    ("scan", "Vny", _scanned),
+    ("map_elementwise", "VTn", _mapped),
+    ("ret yield_op map_elementwise_ret reduce_ret scan_ret", "V", _nothing),
+    ("condition_op", "vV", _nothing),
+    ("branch", "bV", _nothing),
+    ("cond_branch", "vbb", _nothing),
+    # what a kernel says
+    ("barrier grid_dependency_wait grid_dependency_launch_dependents", "", _nothing),
+    ("assume", "v", _nothing),
+    ("assert", "vs", _nothing),
+    ("promise", "vsN", _nothing),
+    ("print", "syVY", _nothing),
+)  # fmt: skip
+OPERATIONS = {name: (letters.split(" "), rule) for names, letters, rule in _TABLE for name in names.split()}
+
+
+def results(name: str, args) -> list[Type]:
+    """The types of what the builder's method gives."""
+    if name not in OPERATIONS:
+        raise Unsupported(_ONLY_HARDWARE.get(name, name))
+    return OPERATIONS[name][1](*args)
+
+
+def inside(operation: Operation) -> list[tuple[list[Type], str, list[Type]]]:
+    """Of each region: the types of its arguments, the name of its last operation, the types that this hands on."""
+    name, args, given = operation.name, operation.args, [each.type for each in operation.results]
+    if name == "if_op":
+        return [([], "yield_op", given)] * 2
+    if name == "for_op":
+        return [([args[0].type, *given], "yield_op", given)]
+    if name == "while_op":
+        return [(given, "condition_op", [BOOL, *given]), (given, "yield_op", given)]
+    if name not in REGIONS:
+        return []
+    inputs = [each.type.scalar for each in args[0]]
+    if name == "map_elementwise":
+        packed = [[each.scalar for each in types for _ in range(args[2])] for types in (inputs, given)]
+        return [(packed[0], f"{name}_ret", packed[1])]
+    return [(inputs * 2, f"{name}_ret", inputs)]

@@ -19,8 +19,7 @@ from triton.language import core
 from . import program as ir
 from .codec import to_data
 from .front_end import SPACES
-from .operations import TYPES
-from .program import Block, Enum, Operation, Program, Region, Type, Value
+from .program import TYPES, Block, Enum, Operation, Program, Region, Type, Value
 
 PTX_VERSION = 84  # of the target's assembler, which would be asked for it where it is not given
 _SIMPLE = {type: method for method, type in TYPES.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -165,6 +166,79 @@ class Storage:
     def origin(self, place: torch.Tensor) -> torch.Tensor:
         """Which elements lie at these places."""
         return place
+
+
+PAGE = 12  # bits of a page's elements
+
+
+class Pages(Storage):
+    """Memory too large to hold: pages of 2**PAGE elements, made where a program touches them.
+
+    So a launch over 10⁹ elements can be run for some of its programs. tensor: any view of this memory, which itself is
+    never touched. content(at): the elements at these distances from its start, int64 of any shape -> values; None:
+    nothing is defined. Arrays and `typed` hold the pages one behind the other, in the order in which they were made.
+    """
+
+    def __init__(self, tensor: torch.Tensor, content: Callable | None = None):
+        dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
+        self.memory, self.content = tensor.untyped_storage(), content
+        self.start, self.unit = self.memory.data_ptr(), dtype.itemsize
+        self.written, self.read, self.passes = False, False, {}
+        extent = self.memory.nbytes() // self.unit
+        self.table = torch.full(((extent >> PAGE) + 1,), -1, dtype=torch.int32)
+        self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
+        self.pool = torch.empty(0, dtype=dtype)
+        self.defined = torch.empty(0, dtype=torch.bool) if content is None else None
+
+    @property
+    def units(self) -> int:
+        return self.pool.numel()
+
+    def narrow(self, size: int) -> None:
+        """Pages hold whole elements; narrower ones are in another tensor."""
+
+    def typed(self, dtype: torch.dtype) -> torch.Tensor:
+        if dtype.itemsize != self.unit:
+            raise TypeError(f"a pointer to {self.pool.dtype} is used as one to {dtype}")
+        return self.pool.view(dtype)
+
+    def place(self, at):
+        page = at >> PAGE
+        slots = self.table[page]
+        if (slots < 0).any():
+            self._make(page[slots < 0].unique())
+            slots = self.table[page]
+        return (slots.long() << PAGE) + (at & (1 << PAGE) - 1)
+
+    def origin(self, place):
+        return (self.pages[place >> PAGE] << PAGE) + (place & (1 << PAGE) - 1)
+
+    def _make(self, pages: torch.Tensor) -> None:
+        first, last = len(self.pages), len(self.pages) + len(pages)
+        self.table[pages] = torch.arange(first, last, dtype=torch.int32)
+        self.pages = torch.cat([self.pages, pages])
+        if last << PAGE > self.units:
+            self._grow(max(last << PAGE, 2 * self.units))
+        if self.content is not None:
+            at = (pages[:, None] << PAGE) + torch.arange(1 << PAGE)
+            self.pool[first << PAGE : last << PAGE] = self.content(at).reshape(-1).to(self.pool.dtype)
+
+    def _grow(self, units: int) -> None:
+        """Room for more pages, in steps that double: few copies in all."""
+        more, arrays = units - self.units, vars(self)
+        for name in arrays.keys() & {"pool", "defined", *self.ARRAYS}:
+            if (array := arrays[name]) is not None:
+                fill = self.ARRAYS.get(name, (None, 0))[1]
+                arrays[name] = torch.cat([array, array.new_full((more,), fill)])
+        for line, array in self.passes.items():
+            self.passes[line] = torch.cat([array, array.new_zeros(more)])
+
+    def found(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """What was written: elements, as distances from the first, ascending, their values, and who wrote them."""
+        place = (self.writer != NOBODY).nonzero().reshape(-1)
+        at = self.origin(place)
+        order = torch.from_numpy(np.argsort(at.numpy()))
+        return at[order], self.pool[place[order]], self.writer[place[order]]
 
 
 class Argument:

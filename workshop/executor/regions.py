@@ -172,17 +172,13 @@ class Box(Region):
         """Write the lanes' part of a value of the whole batch."""
         self.of(whole).copy_(part)
 
-    def spans(self) -> Spans:
-        """Where neighbouring elements begin and end, (number, 2)."""
-        return _spans(self.start, self.steps, self.shape)
-
 
 @dataclass(eq=False)
 class Blocks(Region):
-    """As a Box, of programs whose blocks begin anywhere: `starts`, (programs,). They are only counted."""
+    """As a Box, of programs whose blocks begin anywhere: `starts`, (programs,). Only addresses are wanted of them."""
 
     counts: tuple[int, ...]
-    starts: torch.Tensor
+    starts: np.ndarray
     steps: tuple[int, ...]
 
     @property
@@ -190,7 +186,12 @@ class Blocks(Region):
         return len(self.starts), *self.counts
 
     def spans(self) -> Spans:
-        return _spans(self.starts.numpy(), self.steps, self.counts)
+        """Where neighbouring elements begin and end, (number, 2)."""
+        along = self.steps.index(1) if 1 in self.steps else None  # neighbours
+        length = 1 if along is None else self.counts[along]
+        others = [1 if axis == along else n for axis, n in enumerate(self.counts)]
+        begin = lattice(self.starts, self.steps, others).reshape(-1)
+        return torch.stack((begin, begin + length), dim=1)
 
 
 @dataclass(eq=False)
@@ -229,14 +230,6 @@ class Lanes(Region):
     def spans(self):
         at = self.storage.origin(self.at)
         return torch.stack((at, at + 1), dim=1)
-
-
-def _spans(starts: Number, steps, counts) -> Spans:
-    """Those of a lattice of elements from each of `starts`."""
-    along = steps.index(1) if 1 in steps else None  # neighbours
-    length = 1 if along is None else counts[along]
-    begin = lattice(starts, steps, [1 if axis == along else n for axis, n in enumerate(counts)]).reshape(-1)
-    return torch.stack((begin, begin + length), dim=1)
 
 
 def outside(argument: Argument, offset: Number, counts, steps, size: int) -> bool | np.ndarray | None:

@@ -226,39 +226,7 @@ class Doubtful(Kept):
     undefined: torch.Tensor
 
 
-class Later:
-    """A value that is computed when an access or a condition asks for it: where only addresses are wanted, few are.
-
-    depth: how many of them stand behind one another.
-    """
-
-    __slots__ = ("compute", "value", "depth")
-
-    def __init__(self, compute: Callable, depth: int = 0):
-        self.compute, self.value, self.depth = compute, None, depth
-
-    def now(self):
-        """The value. Raises TooLarge if it stands in memory, which is not read where only addresses are wanted."""
-        if self.compute is not None:
-            self.value, self.compute = self.compute(), None
-        return self.value
-
-
-def _not_read():
-    raise TooLarge
-
-
-UNKNOWN = Later(_not_read)  # what stands in memory
-DEEPEST = 100  # values behind one another
-
-
-def later(given: list, compute: Callable) -> Later:
-    """compute(*given) with all of them computed, when it is asked for."""
-    waiting = [each for each in given if isinstance(each, Later)]
-    depth = 1 + max((each.depth for each in waiting), default=0)
-    if UNKNOWN in waiting or depth > DEEPEST:
-        return UNKNOWN
-    return Later(lambda: compute(*map(now, given)), depth)
+UNKNOWN = object()  # where only addresses are wanted: what stands in memory, and what no address follows from
 
 
 @dataclass(eq=False)
@@ -303,20 +271,17 @@ class View(Kept):
 # --- what a value is ---------------------------------------------------------------------------------------
 
 
-def now(value):
-    """The value itself, if it was left for later."""
-    return value.now() if isinstance(value, Later) else value
-
-
 def plain(value):
-    """A value as a tensor, without what is known of its undefined lanes; what is no value as it is."""
+    """A value as a tensor, without what is known of its undefined lanes; what is no value as it is. Raises TooLarge."""
     if isinstance(value, torch.Tensor):
         return value
     if isinstance(value, Symbolic):
         return value.written
     if isinstance(value, Doubtful):
         return value.value
-    return plain(value.now()) if isinstance(value, Later) else value
+    if value is UNKNOWN:
+        raise TooLarge
+    return value
 
 
 def doubt(value) -> torch.Tensor:
@@ -358,15 +323,13 @@ def mapped(change: Callable, *given, numbers: bool = False):
 
 def of(value, programs: torch.Tensor):
     """A value of these programs of the batch, one behind the other."""
-    if isinstance(value, Later):
-        return value if value is UNKNOWN else later([value], lambda found: of(found, programs))
     return mapped(lambda tensor: tensor if len(tensor) == 1 else tensor[programs], value)
 
 
 def merged(on: torch.Tensor, new, old):
     """For each program the new value where `on`, else the old one."""
-    if isinstance(new, Later) or isinstance(old, Later):
-        return later([new, old], lambda new, old: merged(on, new, old))
+    if new is UNKNOWN or old is UNKNOWN:
+        return UNKNOWN
     try:
         return mapped(lambda a, b: torch.where(column(on, max(a.ndim, b.ndim) - 1), a, b), new, old)
     except Unlike:

@@ -11,8 +11,20 @@ import os
 import sys
 import types
 
-from .program import ENUMERATIONS
-
+# The enumerations of Triton 3.4 to 3.9.
+ENUMERATIONS = {
+    "ATOMIC_OP": ["ADD", "FADD", "AND", "OR", "XOR", "XCHG", "MAX", "MIN", "UMIN", "UMAX"],
+    "CACHE_MODIFIER": ["NONE", "CA", "CG", "WB", "CS", "WT", "CV"],
+    "DESCRIPTOR_REDUCE_KIND": ["ADD", "AND", "OR", "XOR", "MAX", "MIN", "INC", "DEC"],
+    "EVICTION_POLICY": ["NORMAL", "EVICT_FIRST", "EVICT_LAST"],
+    "INPUT_PRECISION": ["TF32", "TF32x3", "IEEE", "BF16x3", "BF16x6"],
+    "MEM_SEMANTIC": ["ACQUIRE_RELEASE", "ACQUIRE", "RELEASE", "RELAXED"],
+    "MEM_SYNC_SCOPE": ["GPU", "CTA", "SYSTEM"],
+    "PADDING_OPTION": ["PAD_ZERO", "PAD_NAN"],
+    "PROPAGATE_NAN": ["NONE", "ALL"],
+    "ROUNDING_MODE": ["RTZ", "RTNE"],
+    "ScaleDotElemTypeTY": ["E4M3", "E5M2", "E2M3", "E3M2", "E2M1", "BF16", "FP16"],
+}
 NAME = "triton._C.libtriton"
 _PARTS = ["amd", "gluon_ir", "gsan_testing", "interpreter", "ir", "linear_layout", "llvm", "nvidia", "passes", "proton"]
 

@@ -16,10 +16,10 @@ import torch
 
 from workshop.executor import launch as executor
 from workshop.executor.memory import TooLarge, Watch
+from workshop.executor.records import Pages
 from workshop.executor.regions import covered
-from workshop.executor.vast import Vast
 
-from ...tensors import DTYPES, poison, seeded, storage_of, to_bytes
+from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
@@ -52,17 +52,16 @@ class Overlap(Exception):
 
 
 class _Large:
-    """One case: tensors by the identity of their storage."""
+    """One case: tensors by the address of their memory."""
 
     def __init__(self, job: Job, case: LargeCase, programs: Known):
         self.job, self.case, self.programs = job, case, programs
-        self.memory: dict[int, Vast] = {}
+        self.pages: dict[int, Pages] = {}
         self.launches: list[Launch] = []
         self.uncounted = False
         self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.work = 0  # elements that all programs of the launches read and write, where that was counted
         self.generator = torch.Generator().manual_seed(case.seed)
-        self.kept: list[torch.Tensor] = []  # so that storages keep their identities
         self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
         self.copies: set[int] = set()  # storages that torch wrote, from others
 
@@ -86,10 +85,10 @@ class _Large:
         except TooLarge:
             self.uncounted = True
             return result.numel()
-        if not result.is_contiguous() or storage_of(result) in self.copies:
+        if not result.is_contiguous() or _start(result) in self.copies:
             return result.numel()
         first = result.storage_offset()
-        return covered(self.spans.get(storage_of(result), []), first, first + result.numel())
+        return covered(self.spans.get(_start(result), []), first, first + result.numel())
 
     def _input(self, number: int) -> torch.Tensor:
         spec = self.case.inputs[number]
@@ -100,10 +99,7 @@ class _Large:
         return tensor
 
     def _add(self, tensor: torch.Tensor, content) -> None:
-        extent = tensor.untyped_storage().nbytes() // tensor.element_size()
-        dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
-        self.memory[storage_of(tensor)] = Vast((extent,), (1,), dtype, content)
-        self.kept.append(tensor)
+        self.pages[_start(tensor)] = Pages(tensor, content)
 
     def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
         self._add(tensor, None)
@@ -117,7 +113,7 @@ class _Large:
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
         if operation in ("clone", "_to_copy", "copy", "copy_"):
-            self.copies.add(storage_of(made))
+            self.copies.add(_start(made))
             source = args[operation in ("copy", "copy_")]
             self._add(made, functools.partial(self._copied, source, made))
             return
@@ -129,7 +125,7 @@ class _Large:
 
     def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Elements of a copy, from those that were copied."""
-        content = self.memory[storage_of(source)].memory.content
+        content = self.pages[_start(source)].content
         if content is None or source.shape != made.shape:
             raise NotReplayable("a copy of what no launch has written")
         place = torch.full(at.shape, source.storage_offset())
@@ -140,25 +136,21 @@ class _Large:
             place = place + index * source.stride(axis)
         return content(place).to(made.dtype)
 
-    def _arguments(self, launch: Launch) -> list:
-        return [(label, self._vast(value), kind) for label, value, kind in launch.arguments]
-
-    def _vast(self, value):
-        if not isinstance(value, torch.Tensor):
-            return value
-        memory = self.memory[storage_of(value)].memory
-        return Vast(value.shape, value.stride(), value.dtype, memory=memory, offset=value.storage_offset())
+    def _run(self, launch: Launch, watch: Watch, programs: torch.Tensor | None = None):
+        """The addresses of all programs, or some programs."""
+        return executor.execute(
+            self.programs[launch.program], launch.arguments, launch.grid, watch, programs, name=launch.kernel,
+            only_addresses=programs is None, pages=self.pages.values(),
+        )  # fmt: skip
 
     def _look(self, launch: Launch) -> None:
         """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
-        program, watch = self.programs[launch.program], Watch(most=MOST_LOOKS)
-        arguments = self._arguments(launch)
-        seen = executor.execute(program, arguments, launch.grid, watch, name=launch.kernel, only_addresses=True)
+        seen = self._run(launch, Watch(most=MOST_LOOKS))
         self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
         self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
         for label, value, _ in launch.arguments:
             if label in seen.spans:
-                self.spans.setdefault(storage_of(value), []).extend(seen.spans[label])
+                self.spans.setdefault(_start(value), []).extend(seen.spans[label])
 
     def _found(self, result: torch.Tensor) -> int:
         """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
@@ -171,15 +163,14 @@ class _Large:
         if each > WORK:
             return 0
         programs = self._chosen(total, result.numel(), max(1, WORK // each))
-        program, arguments = self.programs[launch.program], self._arguments(launch)
-        if any(each.name.startswith("atomic") for each in program.operations()):
+        if any(each.name.startswith("atomic") for each in self.programs[launch.program].operations()):
             return 0  # what the chosen programs leave in an element is a part of it
         watch = Watch(races=self.uncounted, most=MOST_STEPS)
         try:
-            seen = executor.execute(program, arguments, launch.grid, watch, programs, name=launch.kernel)
+            seen = self._run(launch, watch, programs)
         except TooLarge:
             return 0
-        at, values, who = self.memory[storage_of(result)].memory.found()
+        at, values, who = self.pages[_start(result)].found()
         at = at - result.storage_offset()
         if self.uncounted and _overlap(seen, len(programs), total, result.numel()):
             raise Overlap
@@ -200,6 +191,10 @@ class _Large:
         wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
         near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in ((0, 1) if self.uncounted else (0,)))
         return torch.tensor(sorted(list(near)[:most]))
+
+
+def _start(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _overlap(seen, chosen: int, total: int, elements: int) -> bool:

@@ -10,8 +10,8 @@ import json
 from triton.compiler import CompilationError
 
 from workshop.executor import codec, launch
+from workshop.executor.facts import unused
 from workshop.executor.program import Program, values
-from workshop.executor.unused import unused
 
 from ..wire.answers import digest_of
 from .trace import NotReplayable, numbers

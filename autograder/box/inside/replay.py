@@ -13,8 +13,7 @@ from workshop.executor import launch as executor
 from workshop.executor import rebuild
 from workshop.executor.changes import Inapplicable, changed
 from workshop.executor.memory import Watch
-from workshop.executor.operations import STORES
-from workshop.executor.program import Program
+from workshop.executor.program import STORES, Program
 from workshop.executor.records import Launch as Seen
 
 from ...tensors import LARGE, UNWRITTEN, bits, to_bytes

@@ -41,7 +41,7 @@ class ProtocolError(Exception):
 #   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
 #       "args": {}, "options": {}}   a launch of the program; `given` are the arguments that are no constants; `args`
 #       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
-#       "unused": [[kind, line, name], ...], see workshop.executor.unused, for the judge to look at, too; where an
+#       "unused": [[kind, line, name], ...], see workshop.executor.facts, for the judge to look at, too; where an
 #       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
 #       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
 #       "others": [[name of a constant, digest of the program with another value of it, or null], ...], where the case

@@ -1,48 +1,25 @@
-"""Sees that a `while` loop never ends: what its condition follows from is again as it was before an earlier round."""
+"""Loops: a `while` loop that never ends, and many rounds at once.
+
+A loop never ends if what its condition follows from is again as it was before an earlier round.
+
+Where only addresses are wanted, each round is as a program of its own. What a round hands to the next is guessed first:
+it grows as it did in the first round. Then the rounds run, and each must hand on what was guessed for the next. If all
+do, the guess is right, by induction.
+"""
 
 from __future__ import annotations
 
 import ast
-import functools
 
 import torch
 
 from .memory import Memory
-from .operations import ACCESSES
-from .program import Operation, values
-from .values import Later, View, plain, tensor
+from .values import UNKNOWN, Affine, Unlike, View, mapped, of, plain, tensor
 
+MOST_TOGETHER = 1 << 17  # rounds of all programs
+LIKE_ONE = 1 << 12  # so many take about as long as one round does by itself, and count as one
 
-@functools.lru_cache(256)
-def deciding(loop: Operation) -> tuple[list[int], bool]:
-    """What the condition of a loop follows from: numbers of the values that it carries, and whether it reads memory.
-
-    A value may count that does not matter. Values from outside of the loop are not among them: they stay.
-    """
-    before, body = (region.blocks[0] for region in loop.regions)
-    condition, *handed = values(before.operations[-1].args)
-    made = {value: each for block in (before, body) for each in block.operations for value in each.results}
-    earlier = dict(zip(body.arguments, handed))
-    earlier |= dict(zip(before.arguments, values(body.operations[-1].args)))
-    waiting, found, reads = [condition], set(), False
-    while waiting:
-        value = waiting.pop()
-        if value in found:
-            continue
-        found.add(value)
-        if value in earlier:
-            waiting.append(earlier[value])
-        elif value in made:
-            for operation in _with_inner(made[value]):
-                waiting += values(operation.args)
-                reads |= operation.name in ACCESSES or operation.name == "call"  # a function that is not inlined
-    return [number for number, value in enumerate(before.arguments) if value in found], reads
-
-
-def _with_inner(operation: Operation) -> list[Operation]:
-    """An operation, and those of its regions."""
-    inner = [each for region in operation.regions for block in region.blocks for each in block.operations]
-    return [operation, *(deeper for each in inner for deeper in _with_inner(each))]
+# --- loops that never end ----------------------------------------------------------------------------------
 
 
 class Rounds:
@@ -51,8 +28,9 @@ class Rounds:
     States are kept before the rounds 0, 1, 2, 4, 8, …, and compared there and before each sixteenth round.
     """
 
-    def __init__(self, loop: Operation, memory: Memory):
-        self.numbers, self.reads = deciding(loop)
+    def __init__(self, deciding: tuple[list[int], bool], memory: Memory):
+        """deciding: see Facts.deciding."""
+        self.numbers, self.reads = deciding
         self.memory, self.count, self.since = memory, 0, 0
         self.state: list[torch.Tensor] | None = None
         self.contents: list[torch.Tensor] = []
@@ -67,7 +45,7 @@ class Rounds:
         if not kept and (self.reads or count % 16):
             return None
         given = [carried[number] for number in self.numbers]
-        if any(isinstance(each, Later) for each in given):  # only addresses are wanted
+        if any(each is UNKNOWN for each in given):
             return None
         state = [part for each in given for part in _parts(each)]
         found = self._found(state, go) if self.state is not None else None
@@ -118,3 +96,66 @@ def _names(code: str) -> list[str]:
         found = [each.id for each in ast.walk(condition) if isinstance(each, ast.Name) and id(each) not in owners]
         return [name for name in dict.fromkeys(found) if not name.isupper()]
     return []
+
+
+# --- rounds at once ----------------------------------------------------------------------------------------
+
+
+def left(index: torch.Tensor, high: torch.Tensor, step: torch.Tensor, on, count: int) -> torch.Tensor:
+    """How many rounds a loop from `index` to `high` has for each of `count` programs, if they are `on`."""
+    step = step.long()
+    rounds = -torch.div(index.long() - high.long(), step, rounding_mode="floor")
+    rounds = rounds.clamp(min=0).expand(count)
+    return rounds if on is None else torch.where(on, rounds, 0)
+
+
+def ahead(rounds: torch.Tensor, first: int, last: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The rounds `first` to `last` - 1, and the programs that run them.
+
+    Neighbours are rounds of one program, or programs in one round, whichever is more: their accesses are one Box.
+    """
+    there = torch.arange(first, last) < rounds[:, None]
+    if last - first > len(rounds):
+        programs, number = there.nonzero().unbind(1)
+    else:
+        number, programs = there.T.nonzero().unbind(1)
+    return number + first, programs
+
+
+def continued(old, new, rounds: torch.Tensor, programs: torch.Tensor):
+    """What loops hand on so many rounds after `new`, if it grows as from `old` to `new`; None if nobody can tell.
+
+    rounds: for each of `programs`, their numbers in the batch.
+    """
+    if new is UNKNOWN or new is old:
+        return of(new, programs)
+
+    def grown(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        if new.ndim == 1 and new.dtype in (torch.int32, torch.int64) and (by := new - old).any():
+            return of(new, programs) + of(by, programs) * rounds.to(new.dtype)
+        return of(_alike(old, new), programs)
+
+    try:
+        return mapped(grown, *_of_a_kind(old, new))
+    except Unlike:
+        return None
+
+
+def agrees(guess, found) -> bool:
+    try:
+        return guess is found or mapped(_alike, *_of_a_kind(guess, found)) is not None
+    except Unlike:
+        return False
+
+
+def _of_a_kind(one, other):
+    """A number that an operation gave as a tensor is as good as another one."""
+    if isinstance(one, Affine) == isinstance(other, Affine):
+        return one, other
+    return plain(one), plain(other)
+
+
+def _alike(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.dtype != b.dtype or a.ndim != b.ndim or not bool((a == b).all()):
+        raise Unlike
+    return b
