@@ -186,6 +186,16 @@ class Course:
         return [(student.name, folder.name) for student in students for folder in _folders(student)]
 
 
+def update(course: Course) -> Outcome:
+    """Write source/ and release/ of a course anew. Grades stay until the next grading. Raises CourseError."""
+    outdated = course.outdated()
+    course.create()
+    course.write_lessons()
+    said = [f"{', '.join(outdated) or 'no lesson'}: brought into release/"]
+    next_step = "`autograder grade` judges what its new exercises and points concern, and shows other points first"
+    return Outcome(said + [next_step] * bool(outdated))
+
+
 def _folders(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
