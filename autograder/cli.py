@@ -1,4 +1,7 @@
-"""The command line: check, watch, selftest, prove, build; for a class run and its steps, and exchange."""
+"""The command line: check, watch, selftest, prove, build; for a class run and its steps, and exchange.
+
+Nothing slow is imported before it is needed.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,18 @@ import ast
 import atexit
 import contextlib
 import gc
+import importlib
 import io
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .classroom import interrupt
-from .classroom.commands import COMMANDS, TRUST
-from .text import visible, visible_json
+from .text import many, visible, visible_json
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 UNREAD = 141  # as a shell says that SIGPIPE ended a command
@@ -30,6 +35,7 @@ class CallError(Exception):
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    of_a_class = COMMANDS[options.command].of_a_class
     atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
     # nbformat imports jsonschema, which takes this package, where it is installed, for formats that no notebook has:
     # two seconds for a grammar. There is no option against it; only a process that is all ours may do without.
@@ -38,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
         with interrupt.remembered():
-            status = options.run(options)
+            status = _of_a_class(options) if of_a_class else globals()[f"_{options.command}"](options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever read the output has left, as `head` does
@@ -52,62 +58,192 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the judges end in seconds; a second one would show a traceback
         kept = "; finished grades are kept, and the same command goes on from here"
-        print(f"autograder: stopped{kept if options.command in COMMANDS else ''}", file=sys.stderr)
+        print(f"autograder: stopped{kept if of_a_class else ''}", file=sys.stderr)
         return interrupt.STOPPED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="autograder", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-
-    check = commands.add_parser("check", help="judge one answer file or notebook")
-    check.add_argument("exercise")
-    check.add_argument("file", type=Path)
-    check.add_argument("--json", action="store_true", help="print one JSON object")
-    check.add_argument("--seed", type=int, help="draw the inputs of an earlier run again")
-    check.set_defaults(run=_check)
-
-    watch = commands.add_parser("watch", help="check a Python file each time it is saved, exercise after exercise")
-    watch.add_argument("file", type=Path)
-    watch.add_argument("exercise", nargs="?", default="", help="where to begin (default: the first that is not passed)")
-    watch.set_defaults(run=_watch)
-
-    selftest = commands.add_parser("selftest", help="judge the galleries of right and wrong answers")
-    selftest.add_argument("--answers", type=Path, help="a folder with right/<exercise>/ and wrong/, as in tests/")
-    selftest.add_argument("--exercise", action="append", help="only this exercise (may be repeated)")
-    selftest.add_argument("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds")
-    selftest.add_argument("--seed", type=int, help="draw the same inputs in each run (--page: 1)")
-    selftest.add_argument("--json", type=Path, help="write the results to this file")
-    selftest.add_argument("--page", type=Path, help="write the verdicts, as the learner sees them, to this page")
-    selftest.add_argument(
-        "--workers", "--jobs", type=int, help="judges side by side (default: one per core, at most 8)"
-    )
-    selftest.set_defaults(run=_selftest)
-
-    prove = commands.add_parser("prove", help="judge known answers: can this installation judge?")
-    prove.set_defaults(run=_prove)
-
-    build = commands.add_parser("build", help="write notebooks/ from solutions/")
-    build.add_argument("--check", action="store_true", help="write nothing; fail if notebooks/ differs")
-    build.set_defaults(run=_build)
-
-    for command in (check, selftest, prove):
-        command.add_argument(TRUST[0], **TRUST[1])
-    for name, of_a_class in COMMANDS.items():
-        command = commands.add_parser(name, help=of_a_class.help)
-        of_a_class.add_to(command)
-        command.set_defaults(run=_course_command)
-    return parser
-
-
-def _told(error: Exception, options) -> str:
+def _told(error: Exception, options: argparse.Namespace) -> str:
     """The line for an error that the call, or this machine, is the cause of; "" for any other one."""
     kinds = {kind.__name__ for kind in type(error).__mro__}  # by their names: nothing is imported for an error
-    if isinstance(error, OSError) and options.command in COMMANDS:  # a full disk does not say where it is
+    if isinstance(error, OSError) and "course" in options:  # a full disk does not say where it is
         return f"{error.filename or options.course}: {error.strerror or error}"
     if "Unconfined" in kinds:
         return f"cannot confine answers here: {error}. If they are all your own: --trust-submissions"
     return str(error) if kinds & ONE_LINE else ""
+
+
+# -- the commands and their options ------------------------------------------------------------------------------
+
+Option = tuple[str, dict]
+
+
+def _option(name: str, **how) -> Option:
+    if "dest" in how and ("type" in how or how.get("action") == "append"):
+        how = {"metavar": name.lstrip("-").upper()} | how
+    return name, how
+
+
+TRUST = _option("--trust-submissions", action="store_false", dest="confine",
+                help="run without confinement: only for code that is your own")  # fmt: skip
+SHARED = (
+    _option("--course", type=Path, default=Path(os.environ.get("ROOM", ""), "course"),  # a room's instructor has it
+            help="nbgrader's course directory"),
+    _option("--db", help="URL of the gradebook's database (default: gradebook.db in the course)"),
+)  # fmt: skip
+COLLECTING = (
+    _option("path", metavar="source", type=Path, help="a folder, a zip or a notebook"),
+    _option("--student", default="", help="whose it is, where no name says so"),
+    _option("--roster", type=Path, help="the class, in the CSV of your LMS; the course keeps it"),
+)
+GRADING = (
+    _option("--workers", type=int, help="judges side by side (default: one per card, or per core)"),
+    _option("--cluster", metavar="ADDRESS", help="judge on a Dask cluster, such as tcp://host:8786"),
+    _option("--all", action="store_true", dest="again", help="grade again what is unchanged, too"),
+    _option("--write-changes", action="store_true", help="write other points for the same answers (see changes.csv)"),
+    TRUST,
+)
+CHOOSING = (
+    _option("--assignment", action="append", dest="assignments", help="only this assignment (may be repeated)"),
+    _option("--student", action="append", dest="students", help="only this student (may be repeated)"),
+)
+TO = _option("--to", type=Path, help="folder for the CSV files (default: the course directory)")
+FILLING = (
+    _option("--for", dest="system", choices=("canvas", "moodle", "blackboard", "brightspace", "gradescope"),
+            help="fill the CSV that your LMS exported"),
+    _option("--into", type=Path, help="that CSV; it is copied and keeps its columns"),
+    _option("--column", action="append", default=[], metavar="ASSIGNMENT=TITLE",
+            help="which column is which (repeatable)"),
+    _option("--scale", action="store_true", help="turn scores into the points that the LMS has"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command's help and options. Without `calls`, the function of its name in this module gets the options.
+
+    calls: of a command for a class, a function, or module:function in classroom/. It gets the course and, by their
+    names, the options and what is in `more`. What it returns prints itself, and has an exit status.
+    """
+
+    help: str
+    calls: str | Callable = ""
+    options: tuple[Option, ...] = ()
+    more: dict = field(default_factory=dict)
+
+    @property
+    def of_a_class(self) -> bool:
+        return bool(self.calls)
+
+
+def _of_a_class(options: argparse.Namespace) -> int:
+    from .classroom.course import Course
+
+    command = COMMANDS[options.command]
+    work = command.calls
+    if isinstance(work, str):
+        module, function = work.split(":")
+        work = getattr(importlib.import_module(f".classroom.{module}", __package__), function)
+    given = {how.get("dest") or name.lstrip("-").replace("-", "_") for name, how in command.options}
+    course = Course.open(options.course, options.db)
+    report = work(course=course, **{name: getattr(options, name) for name in given}, **command.more)
+    report.print()
+    return report.status
+
+
+def _export(course, system, into, to, column, scale):
+    from .classroom.reports.export import export
+
+    if not system:
+        return export(course, to)
+    from .classroom.lms.filled import export_for
+
+    if not into:
+        raise CallError(f"found no --into; give the CSV that {system} exported: --into grades.csv")
+    if wrong := next((said for said in column if "=" not in said), None):
+        raise CallError(f"--column: found {wrong!r}; expected ASSIGNMENT=TITLE, such as '01_vector_add=Lab 1'")
+    return export_for(course, system, into, to, columns=dict(said.split("=", 1) for said in column), scale=scale)
+
+
+def _forget(course, name, room):
+    from .classroom.course import Course
+    from .classroom.forget import forget
+
+    return forget(Course.open(room / "course") if room else course, name, room)
+
+
+SAYING = {"progress": lambda line: print(line, file=sys.stderr)}
+COMMANDS = {
+    "check": Command("judge one answer file or notebook", options=(
+        _option("exercise"),
+        _option("file", type=Path),
+        _option("--json", action="store_true", help="print one JSON object"),
+        _option("--seed", type=int, help="draw the inputs of an earlier run again"),
+        TRUST,
+    )),
+    "watch": Command("check a Python file each time it is saved, exercise after exercise", options=(
+        _option("file", type=Path),
+        _option("exercise", nargs="?", default="", help="where to begin (default: the first that is not passed)"),
+    )),
+    "selftest": Command("judge the galleries of right and wrong answers", options=(
+        _option("--answers", type=Path, default=Path(__file__).resolve().parents[1] / "tests",
+                help="a folder with right/<exercise>/ and wrong/, as in tests/"),
+        _option("--exercise", action="append", help="only this exercise (may be repeated)"),
+        _option("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds"),
+        _option("--seed", type=int, help="draw the same inputs in each run (--page: 1)"),
+        _option("--json", type=Path, help="write the results to this file"),
+        _option("--page", type=Path, help="write the verdicts, as the learner sees them, to this page"),
+        _option("--workers", type=int, help="judges side by side (default: one per core, at most 8)"),
+        _option("--jobs", type=int, dest="workers", help="the same"),
+        TRUST,
+    )),
+    "prove": Command("judge known answers: can this installation judge?", options=(TRUST,)),
+    "build": Command("write notebooks/ from solutions/", options=(
+        _option("--check", action="store_true", help="write nothing; fail if notebooks/ differs"),
+    )),
+    "run": Command("collect, grade, feedback, report and export in one go", "run:run",
+                   (*COLLECTING, TO, *GRADING), SAYING),
+    "collect": Command("take filled notebooks from a folder or a zip", "intake.collect:collect", COLLECTING),
+    "grade": Command("judge what was collected", "grading.grade:grade", (*CHOOSING, *GRADING), SAYING),
+    "feedback": Command("write a page for each student", "reports.feedback:feedback"),
+    "report": Command("write one page about the class", "reports.report:report"),
+    "export": Command("write the grades as CSV", _export, (TO, *FILLING)),
+    "gradescope": Command("write the autograder of an assignment for Gradescope", "lms.gradescope:build_zip", (
+        _option("assignment"),
+        _option("--to", dest="path", type=Path, help="the zip (default: in the course directory)"),
+        TRUST,
+    )),
+    "comment": Command("write one comment to all whose answer has one diagnosis", "reports.comment:comment", (
+        _option("exercise"),
+        _option("diagnosis", help="as in misconceptions.csv"),
+        _option("text", help='what to write; "" takes it away'),
+        _option("--replace", action="store_true", help="also where somebody wrote another comment"),
+    )),
+    "forget": Command("remove what the course, and a room, keep of a person (docs/PRIVACY.md)", _forget, (
+        _option("name", help="the student's id, as in grades.csv"),
+        _option("--room", type=Path, help="the folder of a room that is closed; needs root"),
+    )),
+    "update": Command("bring the lessons of today into a course that has older ones", "course:update"),
+    "lti": Command("key, roster and grades by LTI 1.3 (docs/LTI.md)", "lms.lti:lti", (
+        _option("step", choices=("key", "roster", "grades")),
+    )),
+    "exchange": Command("release lessons, collect answers, give pages back through nbgrader's exchange (docker/hub/)",
+                        "room.exchange:exchange", (
+        _option("step", choices=("release", "collect", "give-back")),
+        _option("--exchange", dest="root", type=Path, help="its folder",
+                default=Path(os.environ.get("ROOM", "/srv/workshop"), "exchange")),
+        _option("--assignment", dest="only", action="append", default=[], help="only this lesson (may be repeated)"),
+    )),
+}  # fmt: skip
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="autograder", description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in COMMANDS.items():
+        added = commands.add_parser(name, help=command.help)
+        for option, how in (*(SHARED if command.of_a_class else ()), *command.options):
+            added.add_argument(option, **how)
+    return parser
 
 
 # -- check -------------------------------------------------------------------------------------------------------
@@ -186,14 +322,18 @@ def _require_entry(path: Path, source: str, exercise):
         return
     function = _defined(tree, exercise.entry)
     if function is None:
-        found = ", ".join(sorted(_names(tree)))
+        found = ", ".join(sorted({n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}))
         what = f"defines {found}, but not {exercise.entry}" if found else "defines no function"
         raise CallError(f"{path.name} {what}; expected {exercise.signature}")
-    wanted = _count(exercise.signature)
+    inside = exercise.signature.partition("(")[2].partition(")")[0]
+    wanted = len([name for name in inside.split(",") if name.strip()])
     if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
+        takes = "…"
+        with contextlib.suppress(RecursionError):
+            takes = ast.unparse(function.args)[:80]
         raise CallError(
-            f"{path.name}: {exercise.entry}({_shown(function.args)}) cannot be called with {wanted} "
-            f"argument{'s' if wanted != 1 else ''}; expected {exercise.signature}"
+            f"{path.name}: {exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}; "
+            f"expected {exercise.signature}"
         )
 
 
@@ -209,22 +349,6 @@ def _defined(tree: ast.Module, name: str) -> ast.AST | None:
     return found
 
 
-def _shown(arguments: ast.arguments) -> str:
-    try:
-        return ast.unparse(arguments)[:80]
-    except RecursionError:
-        return "…"
-
-
-def _names(tree: ast.Module) -> set[str]:
-    return {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-
-
-def _count(signature: str) -> int:
-    inside = signature[signature.index("(") + 1 : signature.index(")")]
-    return len([a for a in inside.split(",") if a.strip()])
-
-
 def _takes(arguments: ast.arguments, count: int) -> bool:
     positional = len(arguments.posonlyargs) + len(arguments.args)
     required = positional - len(arguments.defaults)
@@ -238,7 +362,7 @@ def _takes(arguments: ast.arguments, count: int) -> bool:
 def _selftest(options) -> int:
     from . import gallery, selftest
 
-    folder = options.answers or Path(__file__).resolve().parents[1] / "tests"
+    folder = options.answers
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
     answered = {known.exercise for known in gallery.answers_in(folder, options.exercise)}
@@ -277,21 +401,10 @@ def _prove(options) -> int:
     return PASSED
 
 
-# -- build and the course ----------------------------------------------------------------------------------------
-
-
 def _build(options) -> int:
     from . import lessons
 
     return lessons.build(check=options.check)
-
-
-def _course_command(options) -> int:
-    from .classroom.course import Course
-
-    report = COMMANDS[options.command].run(Course.open(options.course, options.db), options)
-    report.print()
-    return report.status
 
 
 if __name__ == "__main__":

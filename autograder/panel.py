@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from .text import many, templates_in
 
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
+
 
 def html(verdict, after: str = "") -> str:
     """The panel of a Verdict. `after` is HTML of the caller's."""
@@ -30,7 +34,8 @@ def _panels():
     JupyterLab and nbgrader also style p, pre, code and ul. Some of their selectors are more specific than div.verdict.
     """
     style = Markup(f"<style>\n{Path(__file__).with_name('panel.css').read_text(encoding='utf-8')}</style>")
-    functions = {"points": points, "mark": _mark, "counted": _counted, "drawn": _map, "backends": BACKENDS}
+    functions = {"points": points, "mark": _mark, "counted": _counted, "backends": BACKENDS}
+    functions |= {"boxes": _boxes, "ticks": _ticks, "legend": _LEGEND}
     return templates_in(Path(__file__).parent, words=_words)("panel.html").make_module({"style": style} | functions)
 
 
@@ -70,7 +75,7 @@ def _words(text: str) -> Markup:
 
 # -- the map of a failure ----------------------------------------------------------------------------------
 
-_LEFT, _WIDTH, _LINE, _HEIGHT = 92, 580, 24, 18
+_LEFT, _RIGHT, _WIDTH, _LINE = 92, 680, 580, 24  # pixels
 _LEAST = 3  # pixels of the narrowest run
 MOST_RUNS = 40  # pieces of one row
 _SINGLE = 32  # so many elements are drawn one by one
@@ -83,115 +88,71 @@ _LEGEND = {
     "gap": "gap between rows",
     "masked": "masked lane, no element",
 }
+_NO_FAULT = ("right", "gap", "masked")
 
 
-def _map(drawn) -> Markup:
-    """Rows of an output as strips in the colours of the launch grid: a block has one colour."""
-    from workshop.picture import WRONG
+class _Box(NamedTuple):
+    """Neighbouring elements of one state, in pixels. `color` is that of a block."""
 
-    if not _tells(drawn):
-        return Markup(f"<p class='foot'>{_words(f'{drawn.case}: {drawn.words}')}</p>")
-    masked = -drawn.columns % drawn.block if drawn.block else 0
-    tail = min(masked, drawn.columns)  # a tail that is longer than the row itself is cut
-    scale = _WIDTH / (drawn.columns + tail)
-    marks, faults, states = [], [], set()
-    for number, row in enumerate(drawn.rows):
-        y = 4 + number * _LINE
-        marks.append(f"<text x='0' y='{y + 13}'>{escape(row.label)}</text>")
-        start = 0
-        for run in [*row.runs, *([_Masked(tail)] if tail else [])]:
-            states.add(run.state)
-            (marks if run.state in ("right", "gap", "masked") else faults).extend(_run(run, start, scale, y, drawn))
-            start += run.length
-    marks += faults  # a narrow one is drawn wider than it is, over its neighbours
-    below = 4 + len(drawn.rows) * _LINE
-    marks += _ticks(drawn, scale, below)
-    hatch = "".join(
-        f"<pattern id='verdict-{name}' width='6' height='6' patternUnits='userSpaceOnUse' "
-        f"patternTransform='rotate(45)'><rect width='6' height='6' fill='{color}' fill-opacity='{ground}'/>"
-        f"<line y2='6' stroke='{color}' stroke-width='3'/></pattern>"
-        for name, color, ground in (("unwritten", WRONG, 0.12), ("masked", "#808081", 0.05))
-    )
-    label = escape(f"{drawn.case}: {drawn.words}", quote=True)
-    more = drawn.of_rows - len(drawn.rows)
-    words = drawn.words + (f" {more} more row{'s' * (more != 1)} not drawn." if more > 0 else "")
-    return Markup(
-        f"<svg viewBox='0 0 680 {below + 18}' role='img' aria-label='{label}'><defs>{hatch}</defs>"
-        f"{''.join(marks)}</svg>{_legend(states)}<p class='foot'>{_words(f'{drawn.case}: {words}')}</p>"
-    )
+    state: str
+    x: float
+    y: float
+    width: float
+    color: str
+    note: str
 
 
-def _tells(drawn) -> bool:
-    """Whether a drawing says more than its words: not if all is of one state, or scattered in many small pieces."""
+def _boxes(drawn) -> list[_Box]:
+    """Rows of an output as strips in the colours of the launch grid; none where the map's words say as much.
+
+    That is where all is of one state, or scattered in many small pieces.
+    """
     states = {run.state for row in drawn.rows for run in row.runs}
-    return len(states) > 1 and max(len(row.runs) for row in drawn.rows) <= MOST_RUNS
+    if len(states) == 1 or max(len(row.runs) for row in drawn.rows) > MOST_RUNS:
+        return []
+    boxes, tail = [], _tail(drawn)
+    for number, row in enumerate(drawn.rows):
+        start = 0
+        for state, length in [*((run.state, run.length) for run in row.runs), *([("masked", tail)] if tail else [])]:
+            boxes += _run(drawn, state, start, start + length, 4 + number * _LINE)
+            start += length
+    return sorted(boxes, key=lambda box: box.state not in _NO_FAULT)  # a narrow one lies over its neighbours
 
 
-class _Masked:
-    state = "masked"
-
-    def __init__(self, length: int):
-        self.length = length
+def _tail(drawn) -> int:
+    """The masked lanes of the last block; no more than the row has elements."""
+    return min(-drawn.columns % drawn.block, drawn.columns) if drawn.block else 0
 
 
-def _run(run, start: int, scale: float, y: int, drawn):
-    """A run as rectangles; right elements take the colour of their block."""
-    single = drawn.columns <= _SINGLE
-    step = 1 if single else drawn.block if drawn.block and run.state == "right" else 0
-    at, end = start, start + run.length
-    while at < end:
-        after = min(end, (at // step + 1) * step) if step else end
+def _scale(drawn) -> float:
+    """Pixels of an element."""
+    return _WIDTH / (drawn.columns + _tail(drawn))
+
+
+def _run(drawn, state: str, start: int, end: int, y: float) -> Iterator[_Box]:
+    """A run as boxes: one for each block where it is right, one for each element in a short row."""
+    from workshop.picture import CYCLE
+
+    single, scale = drawn.columns <= _SINGLE, _scale(drawn)
+    step = 1 if single else drawn.block if state == "right" else 0
+    inner = range((start // step + 1) * step, end, step) if step else ()
+    for at, after in itertools.pairwise([start, *inner, end]):
         x, width = _LEFT + at * scale, max(_LEAST, (after - at) * scale - 3 * single)
-        block = at // drawn.block if drawn.block else 0
+        color = CYCLE[at // (drawn.block or end) % len(CYCLE)] if state == "right" else ""
         what = "lanes" if drawn.lanes else "elements"
-        place = f"{what} {at} to {after - 1}" if after - at > 1 else f"{what[:-1]} {at}"
-        note = _LEGEND[run.state] if run.state == "masked" else f"{place}: {_LEGEND[run.state]}"
-        yield (
-            f"<rect x='{x:.1f}' y='{y}' width='{min(width, 680 - x):.1f}' height='{_HEIGHT}' "
-            f"{_paint(run.state, block)}>"
-            f"<title>{note}</title></rect>"
-        )
-        at = after
+        place = f"{what} {at} to {after - 1}: " if after - at > 1 else f"{what[:-1]} {at}: "
+        yield _Box(state, x, y, min(width, _RIGHT - x), color, ("" if state == "masked" else place) + _LEGEND[state])
 
 
-def _paint(state: str, block: int = 0) -> str:
-    from workshop.picture import CYCLE, WRONG
-
-    color = CYCLE[block % len(CYCLE)]
-    return {
-        "right": f"fill='{color}' fill-opacity='.5'",
-        "wrong": f"fill='{WRONG}'",
-        "nan": f"fill='#cc79a7' stroke='{WRONG}' stroke-width='2'",
-        "unwritten": f"fill='url(#verdict-unwritten)' stroke='{WRONG}' stroke-dasharray='4 3'",
-        "outside": f"fill='url(#verdict-unwritten)' stroke='{WRONG}' stroke-width='2'",
-        "gap": "fill='url(#verdict-masked)'",
-        "masked": "fill='url(#verdict-masked)' stroke='#808081' stroke-dasharray='4 3'",
-    }[state]
-
-
-def _ticks(drawn, scale: float, y: int):
-    """Numbers below the strips: where blocks begin, where the tensor ends, and the end of the row."""
-    for at in _places(drawn):
-        if at == 0 or (drawn.columns - at) * scale > 60:  # the label of the end must not lie on this one
-            anchor = "middle" if at else "start"
-            yield f"<text x='{_LEFT + at * scale:.1f}' y='{y + 12}' text-anchor='{anchor}'>{at:,}</text>"
-    end = _LEFT + drawn.columns * scale
-    yield f"<text x='{min(end, 678):.1f}' y='{y + 12}' text-anchor='end'>{drawn.columns:,}</text>"
-
-
-def _places(drawn) -> list[int]:
-    if drawn.block and not drawn.lanes:
-        starts = range(0, drawn.columns, drawn.block)
-        return list(starts) if len(starts) <= 8 else [0]
+def _ticks(drawn) -> list[tuple[float, str, int]]:
+    """(x, anchor, number) below the strips: where blocks begin, where the tensor ends, and the end of the row."""
+    scale, columns = _scale(drawn), drawn.columns
     first, *others = drawn.rows[0].runs
-    return [0, first.length] if others and others[0].state in ("gap", "outside") else [0]
-
-
-def _legend(states: set[str]) -> str:
-    """Outside of the drawing: its words keep their size where the drawing is small."""
-    keys = "".join(
-        f"<span class='key'><svg viewBox='0 0 22 12'><rect width='22' height='12' {_paint(state)}/></svg>{words}</span>"
-        for state, words in _LEGEND.items()
-        if state in states
-    )
-    return f"<p class='keys'>{keys}</p>"
+    places = [0, first.length] if others and others[0].state in ("gap", "outside") else [0]
+    if drawn.block and not drawn.lanes:
+        starts = range(0, columns, drawn.block)
+        places = starts if len(starts) <= 8 else [0]
+    # The label of the end must not lie on another one.
+    ticks = [(at, "middle" if at else "start") for at in places if at == 0 or (columns - at) * scale > 60]
+    ends = (min(_LEFT + columns * scale, _RIGHT - 2), "end", columns)
+    return [*((_LEFT + at * scale, anchor, at) for at, anchor in ticks), ends]

@@ -15,7 +15,7 @@ from classroom import RIGHT, filled, new_course, zip_of
 
 from autograder.classroom.course import CourseError
 from autograder.classroom.intake.collect import collect
-from autograder.classroom.intake.people import student_id
+from autograder.classroom.intake.systems import student_id
 from autograder.classroom.submission import MAX_NOTEBOOK_BYTES
 
 ADD, SOFTMAX = "01_vector_add", "02_naive_softmax"

@@ -9,12 +9,10 @@ from datetime import UTC, datetime
 import pytest
 from classroom import RIGHT, filled, new_course, submit, zip_of
 
-from autograder.classroom.course import CourseError
-from autograder.classroom.intake.collect import collect, read_timestamp
-from autograder.classroom.intake.people import ClassList
-from autograder.classroom.intake.roster import Person, Roster, read_roster
-from autograder.classroom.intake.student_id import student_id
-from autograder.classroom.intake.systems import Named, attempt_time, gradescope
+from autograder.classroom.course import CourseError, read_timestamp
+from autograder.classroom.intake.collect import collect
+from autograder.classroom.intake.people import ClassList, Person, Roster, read_roster
+from autograder.classroom.intake.systems import Named, attempt_time, gradescope, student_id
 from autograder.classroom.lms.filled import export_for
 from autograder.classroom.standing import standing
 

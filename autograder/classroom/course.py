@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -186,6 +188,16 @@ class Course:
         return [(student.name, folder.name) for student in students for folder in _folders(student)]
 
 
+def update(course: Course) -> Outcome:
+    """Write source/ and release/ of a course anew. Grades stay until the next grading. Raises CourseError."""
+    outdated = course.outdated()
+    course.create()
+    course.write_lessons()
+    said = [f"{', '.join(outdated) or 'no lesson'}: brought into release/"]
+    next_step = "`autograder grade` judges what its new exercises and points concern, and shows other points first"
+    return Outcome(said + [next_step] * bool(outdated))
+
+
 def _folders(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
@@ -202,9 +214,9 @@ def _move_over(new: Path, old: Path) -> None:
         _move_over(path, old / path.name) if path.is_dir() else path.replace(old / path.name)
 
 
-def word(name: str) -> str:
-    """A folder's name for a line of text."""
-    return visible(name, 80).replace("\n", "⟨U+000A⟩")
+def word(name: object, limit: int = 80) -> str:
+    """A name for a line of text."""
+    return visible(name, limit).replace("\n", "⟨U+000A⟩")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -224,6 +236,22 @@ def write_atomically(path: Path, content: bytes) -> None:
         if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where it is
             error.filename = str(path)
         raise
+
+
+def stamped_time(text: str) -> datetime:
+    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
+    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
+    if time.tzinfo is None:
+        raise ValueError("it has no time zone")
+    return time.astimezone(UTC)
+
+
+def read_timestamp(path: Path) -> datetime | None:
+    """The time in a timestamp.txt or collected.txt, None if there is none."""
+    try:
+        return stamped_time(path.read_text())
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def read_json(path: Path) -> dict:

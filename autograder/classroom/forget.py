@@ -23,9 +23,7 @@ from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, wo
 from .duedates import FILE as RULES
 from .grading.gradebook import open_gradebook
 from .grading.regrade import held_of_others, write_changes
-from .intake.people import ClassList, roster_of
-from .intake.roster import people_of
-from .intake.tables import read_table
+from .intake.people import ClassList, people_of, read_table, roster_of
 from .lms.filled import MOODLE_ZIP, SYSTEMS
 from .lms.lti import SENT
 from .locks import one_grader

@@ -9,14 +9,12 @@ from datetime import timedelta
 from nbgrader.api import Gradebook
 
 from ..text import visible
-from .course import HELD, Course, word
+from .course import HELD, Course, read_timestamp, word
 from .duedates import Rules, spoken
 from .grading.gradebook import open_gradebook
 from .grading.gradebook import waiting as waiting_in
 from .grading.record import is_stale
-from .intake.collect import read_timestamp
-from .intake.people import ClassList
-from .intake.roster import Person
+from .intake.people import ClassList, Person
 
 Submission = tuple[str, str]  # student, assignment
 

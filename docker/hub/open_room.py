@@ -133,7 +133,7 @@ def expect(folder: Path, users: Path) -> list[str]:
     import room
 
     from autograder.classroom.course import CourseError
-    from autograder.classroom.intake.roster import read_roster
+    from autograder.classroom.intake.people import read_roster
 
     try:
         people = read_roster(users).people

@@ -35,8 +35,7 @@ from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, configure, write_atomically
-from ..intake.collect import read_timestamp
+from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
 from ..intake.people import ClassList
 from ..submission import exercise_of, grade_id, is_answer, is_check
 from .judging import Row, grader_error, ungraded

@@ -11,12 +11,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..course import Course, write_atomically
+from ..course import Course, read_timestamp, write_atomically
 from ..submission import notebook_of
-from .identity import Identified, answers_of, identified
+from .identity import Identified, identified
 from .people import ClassList, keep_roster
 from .sources import CollectReport, Found, files_in, shown
-from .systems import stamped_time
 
 _MINUTES = "%Y-%m-%d %H:%M"
 _AT_ONCE = timedelta(minutes=5)  # files of several students that are closer together were copied, not handed in
@@ -36,7 +35,7 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
         if roster:
             keep_roster(course, Path(roster))
         classlist = ClassList(course)
-        for one in identified(files, answers_of(course), classlist, student, report):
+        for one in identified(files, course, classlist, student, report):
             if one.problem:
                 report.refuse(one.found.path, one.problem, *filter(None, (one.student, *one.perhaps)))
             else:
@@ -153,11 +152,3 @@ def _store(
         report.refuse(found.path, f"{target} cannot be written: {error.strerror}", student)
         return False
     return True
-
-
-def read_timestamp(path: Path) -> datetime | None:
-    """The time in a timestamp.txt or collected.txt, None if there is none."""
-    try:
-        return stamped_time(path.read_text())
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -1,18 +1,283 @@
-"""Who is who in a course without a roster, and what a course remembers about what it collected."""
+"""Who is in a course: by the roster that a learning-management system exports, or by what was handed in.
+
+A course keeps the roster as roster.csv, and what it learned of people in class.json.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
 import json
+import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
-from ..course import Course, read_json, write_atomically
-from .roster import Roster, Unclear, read_roster
-from .student_id import short_hash, student_id
-from .systems import PARTICIPANT, Named
+from ...text import visible
+from ..course import Course, CourseError, read_json, word, write_atomically
+from .systems import PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
+MAX_TABLE_BYTES = 16 << 20
+_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))
 Claim = tuple[Named, str]  # what a name says, and the assignment that was found there
+
+_NAMES = ("name", "fullname", "student", "displayname", "studentname")
+_FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
+_EMAIL, _SECTION, _ROLE = ("email", "emailaddress"), ("section", "sections", "group", "groups"), ("role", "roles")
+# The first that a row has becomes the student's id; all of them name the student.
+_IDS = (
+    *("username", "sisloginid", "loginid", "orgdefinedid", "studentid", "idnumber", "sid", "sisuserid"),
+    *("githubusername", "githubid", "integrationid"),
+)
+
+
+@dataclass
+class Table:
+    """The lines of a CSV, the header first, and how it was written."""
+
+    lines: list[list[str]]
+    delimiter: str
+    mark: bytes
+    encoding: str
+    newline: str
+    quoted: bool
+
+    def content(self) -> bytes:
+        """The file. A cell that was not changed is what it was."""
+        text = io.StringIO()
+        quoting = csv.QUOTE_ALL if self.quoted else csv.QUOTE_MINIMAL
+        csv.writer(text, delimiter=self.delimiter, lineterminator=self.newline, quoting=quoting).writerows(self.lines)
+        return self.mark + text.getvalue().encode(self.encoding, "replace")
+
+
+def read_table(path: Path, what: str) -> Table:
+    """The CSV in a file; `what` names it in messages. Raises CourseError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_TABLE_BYTES + 1)
+    except OSError as error:
+        raise CourseError(f"{path}: {what} cannot be read: {error.strerror}") from None
+    if len(content) > MAX_TABLE_BYTES:
+        raise CourseError(f"{path}: {what} has more than {MAX_TABLE_BYTES >> 20} MB")
+    mark, encoding, text = _decoded(content)
+    first = text.lstrip().partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except csv.Error as error:
+        raise CourseError(f"{path}: {what} is not CSV: {visible(error, 100)}") from None
+    header = first.rstrip("\r")
+    quoted = bool(lines) and header.startswith('"') and header.count('"') >= 2 * len(lines[0])
+    return Table(lines, delimiter, mark, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
+
+
+def _decoded(content: bytes) -> tuple[bytes, str, str]:
+    """(mark, encoding, text) of a CSV: Blackboard writes UTF-16, Excel the code page of its country."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return mark, encoding, content[len(mark) :].decode(encoding, "replace")
+    try:
+        return b"", "utf-8", content.decode("utf-8")
+    except UnicodeDecodeError:
+        return b"", "cp1252", content.decode("cp1252", "replace")
+
+
+# -- the roster ------------------------------------------------------------------------------------------------
+
+
+class Unclear(LookupError):
+    """A name that is nobody's on the roster, or more than one person's: `people`. The message says which."""
+
+    def __init__(self, message: str, people: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.people = tuple(people)
+
+
+@dataclass(frozen=True)
+class Person:
+    """One row of the roster. `keys` are the person's identifiers, `numbers` the system's number -> by system.
+
+    `handed_in` is the time in Moodle's grading worksheet, which is about one assignment, as its number is.
+    """
+
+    id: str
+    name: str = ""
+    email: str = ""
+    section: str = ""
+    keys: frozenset[str] = frozenset()
+    numbers: dict[str, str] = field(default_factory=dict, hash=False)
+    handed_in: datetime | None = None
+
+
+class Roster:
+    """The people of a course, found by whatever a file's name says about them."""
+
+    def __init__(self, people: list[Person]) -> None:
+        self.people = people
+        self._by_key: dict[str, list[Person]] = {}
+        self._by_name: dict[str, list[Person]] = {}
+        for person in people:
+            for key in {folded(k) for k in person.keys}:
+                self._by_key.setdefault(key, []).append(person)
+            for name in _spellings(person.name):
+                self._by_name.setdefault(name, []).append(person)
+
+    def find(self, named: Named) -> Person:
+        """The person that a name means. Raises Unclear if it is nobody's, or more than one person's."""
+        if numbered := self.numbered(named):
+            return numbered
+        there = next(filter(None, self._called(named)), [])
+        ids = sorted(person.id for person in there)
+        if len(set(ids)) > 1:
+            who = named.student.removesuffix(f"_{named.number}") if named.number else named.student
+            raise Unclear(f"{word(who)} may be {len(there)} people of the roster: {', '.join(ids)}", ids)
+        number = there[0].numbers.get(named.system) if there and named.stable and named.number else ""
+        if number or not there:  # or two people of one name, one of whom is not listed
+            where = f", where {word(ids[0])} has the number {number}" if number else ""
+            raise Unclear(f"{word(named.student)} is not on the roster{where}")
+        return there[0]
+
+    def _called(self, named: Named) -> Iterator[list[Person]]:
+        """Who may be meant, by each way to say it: an identifier, a name, one behind a group's, words among others."""
+        yield from (self._by_key.get(folded(said), []) for said in (*named.identifiers, named.student))
+        name = named.student.removesuffix(f"_{named.number}") if named.system == "Canvas" else named.student
+        for spelt in (name, name.partition("-")[2] if named.system == "Moodle" else ""):
+            yield list({p.id: p for s in _spellings(spelt) for p in self._by_name.get(s, [])}.values())
+        if not named.system:
+            yield self._mentioned(name)
+
+    def numbered(self, named: Named) -> Person | None:
+        """The person to whom a system gave the number in a name; None if not exactly one is on the roster."""
+        found = [p for p in self.people if named.number and p.numbers.get(named.system) == named.number]
+        return found[0] if len(found) == 1 else None
+
+    def user_of(self, name: str) -> str | None:
+        """The user name at the end of Blackboard's `title_user`, None if not exactly one is on the roster."""
+        pieces = name.split("_")
+        found = [user for n in range(1, len(pieces)) if folded(user := "_".join(pieces[n:])) in self._by_key]
+        return found[0] if len(found) == 1 else None
+
+    def _mentioned(self, text: str) -> list[Person]:
+        """Who is named among other words: all words of a name, or an identifier."""
+        words = set(_words(text))
+        keys = {folded(w) for w in re.split(r"[\s_]+", text)}
+        keys |= {folded(text[m.end() :]) for m in re.finditer("-", text)}  # GitHub Classroom: assignment-user
+        return [
+            p
+            for p in self.people
+            if keys & {folded(k) for k in p.keys} or (_words(p.name) and words >= set(_words(p.name)))
+        ]
+
+
+def folded(text: str) -> str:
+    """Text as it is compared: no case, no accents, no outer blanks."""
+    text = unicodedata.normalize("NFKD", text.strip()).casefold()
+    return "".join(c for c in text if not unicodedata.combining(c))
+
+
+def _words(name: str) -> list[str]:
+    return "".join(c if in_a_word(c) and c != "_" else " " for c in folded(name)).split()
+
+
+def _spellings(name: str) -> set[str]:
+    """Ways to write a name: its words in any order, and Canvas's `lastfirst` in one word."""
+    words = _words(name)
+    if not words:
+        return set()
+    turned = {"".join(words[n:] + words[:n]) for n in range(len(words))}
+    return turned | {" ".join(sorted(words))}
+
+
+def read_roster(path: Path) -> Roster:
+    """The people in a CSV that Canvas, Moodle, Blackboard, Brightspace, Gradescope or GitHub Classroom exported.
+
+    A file of one's own needs a column `id` or `name`; `email` and `section` are read, too. Raises CourseError.
+    """
+    lines = read_table(path, "the roster").lines
+    refuse_translated(path, lines)
+    people = {}
+    for person in filter(None, people_of(lines)):
+        if people.setdefault(person.id, person) != person:
+            raise CourseError(f"{path}: two rows of the roster are for {word(person.id)}; give each an id")
+    if not people:
+        columns = ", ".join(visible(cell, 40) for cell in lines[0][:8]) if lines else "nothing"
+        raise CourseError(f"{path}: the roster names nobody; found the columns {columns}; expected id, name or email")
+    return Roster(list(people.values()))
+
+
+def refuse_translated(path: Path, lines: list[list[str]]) -> None:
+    """CourseError for Moodle's worksheet with titles in another language than English.
+
+    It is known by its first column, one word with a number: "Teilnehmer/in 4711".
+    """
+    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
+    numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in lines[1:] if line]
+    same = len({match[1] for match in numbered if match}) == 1 and all(numbered)
+    if same and len(header) > 4 and "identifier" not in header and not {*_NAMES, *_EMAIL} & set(header):
+        raise CourseError(
+            f"{path}: looks like Moodle's worksheet in another language than English; "
+            "choose English in Moodle's menu of languages, and download it again"
+        )
+
+
+def people_of(lines: list[list[str]]) -> list[Person | None]:
+    """Who is in each line of a CSV below its header; None if a line is no student's."""
+    header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
+    columns = set(header)
+    is_canvas = bool(columns & {"sisloginid", "sisuserid"}) or (
+        {"id", "section"} <= columns and ("student" in columns or header[:2] == ["lastname", "firstname"])
+    )
+    people = []
+    for line in lines[1:]:
+        row = {}
+        for column, cell in zip(header, line):
+            row.setdefault(column, cell.strip())
+        people.append(_person(row, is_canvas))
+    return people
+
+
+def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
+    def first(columns: tuple[str, ...]) -> str:
+        return next((row[c] for c in columns if row.get(c)), "")
+
+    name = first(_NAMES)
+    if not name or first(_LAST):
+        name = " ".join(filter(None, (first(_FIRST), first(_LAST)))) or name
+    if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
+        return None
+    role = first(_ROLE)
+    if role and "student" not in role.lower() and "learner" not in role.lower():
+        return None
+    numbers = {}
+    ids = {c: row[c].lstrip("#") for c in _IDS if row.get(c)}  # Brightspace writes #123
+    if is_canvas and row.get("id"):
+        numbers["Canvas"] = row["id"]
+    elif row.get("id"):
+        ids = {"id": row["id"], **ids}
+    identifier = row.get("identifier", "")
+    if participant := re.fullmatch(r"Participant (\d+)", identifier):
+        numbers["Moodle"] = participant[1]
+    elif identifier:
+        ids = {**ids, "identifier": identifier}
+    email = first(_EMAIL)
+    canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if numbers.get("Canvas") else ""
+    own = next(iter(ids.values()), "") or canvas or email or name
+    if "," in name:
+        name = " ".join(part.strip() for part in reversed(name.split(",", 1)))
+    if not own:
+        return None
+    local = email.partition("@")[0]
+    keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
+    # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
+    handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
+    return Person(student_id(own), name, email, first(_SECTION), keys, numbers, handed_in)
+
+
+# -- everybody --------------------------------------------------------------------------------------------------
 
 
 class ClassList:

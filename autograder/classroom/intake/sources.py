@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from ...text import visible
-from ..course import CourseError
+from ..course import CourseError, word
 from ..submission import MAX_NOTEBOOK_BYTES
 
 MAX_NAME = 1000  # characters of a path in a zip
@@ -49,6 +49,20 @@ class Found:
     @property
     def parts(self) -> tuple[str, ...]:
         return PurePosixPath(self.path).parts
+
+    @property
+    def hidden(self) -> bool:
+        return any(map(_ignored, self.parts))
+
+    @property
+    def trusted(self) -> tuple[str, ...]:
+        """The parts of its path that no student has named: those up to a student's own zip."""
+        zips = (at for at, part in enumerate(self.parts[:-1], 1) if part.lower().endswith(".zip"))
+        return self.parts[: next(zips, len(self.parts))]
+
+    @property
+    def in_own_zip(self) -> bool:
+        return self.trusted != self.parts
 
 
 @dataclass
@@ -111,7 +125,7 @@ def files_in(path: Path, course: Path, report: CollectReport) -> Iterator[Iterat
 def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
     """The files, and those in a student's own zip among them; a zip in that is a problem."""
     for found in files:
-        if found.problem or not found.path.lower().endswith(".zip") or any(map(ignored, found.parts)):
+        if found.problem or not found.path.lower().endswith(".zip") or found.hidden:
             yield found
             continue
         try:
@@ -122,7 +136,7 @@ def _with_nested(files: Iterator[Found]) -> Iterator[Found]:
         if refused:
             name, reason = refused[0]
             yield replace(found, problem=f"holds {shown(name)}: {reason}")
-        elif all(any(map(ignored, one.parts)) for one in inside):
+        elif all(one.hidden for one in inside):
             yield replace(found, problem="is a zip with nothing in it to grade")
         for one in inside:
             too_deep = "is a zip in a zip in a zip; unpack it first" if one.path.lower().endswith(".zip") else ""
@@ -169,7 +183,7 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
         cloned = _changed(Path(folder, ".git")) if ".git" in subfolders else clones.get(Path(folder).parent)
         clones |= {Path(folder): cloned} if cloned else {}
-        subfolders[:] = sorted(s for s in subfolders if not ignored(s) and Path(folder, s) != course)
+        subfolders[:] = sorted(s for s in subfolders if not _ignored(s) and Path(folder, s) != course)
         if not subfolders and not names:
             yield Found(Path(folder, NOTHING).relative_to(root).as_posix(), _changed(Path(folder)), _nothing)
         for path in (Path(folder, name) for name in sorted(subfolders + names)):
@@ -184,7 +198,7 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
                 yield Found(name, _changed(path), _nothing, "is neither a file nor a folder; not read")
 
 
-def ignored(name: str) -> bool:
+def _ignored(name: str) -> bool:
     return name.startswith(".") or name in _IGNORED
 
 
@@ -253,4 +267,4 @@ def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:
 
 
 def shown(path: object) -> str:
-    return visible(str(path), 160).replace("\n", "⟨U+000A⟩")
+    return word(path, 160)

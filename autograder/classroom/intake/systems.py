@@ -1,7 +1,8 @@
-"""How learning-management systems name what they pack: who handed it in, when, and whether late."""
+"""How learning-management systems name what they pack: who handed it in, when, and whether late; ids for names."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -11,13 +12,33 @@ from datetime import UTC, datetime
 import dateutil.parser
 import yaml
 
-from .student_id import in_a_word
+from ...text import BLANK_LETTERS
 
 MAX_METADATA_BYTES = 16 << 20
 # Moodle (files/classes/local/archive_writer/zip_writer.php) and Canvas (lib/content_zipper.rb) write the time of the
 # download into their zip. Moodle's grading worksheet has the right one (roster.Person.handed_in).
 WITHOUT_TIMES = {"Moodle", "Canvas", "Canvas, anonymous"}
 PARTICIPANT = "Participant"  # Moodle's name for everybody where marking is anonymous
+_UNSEEN = "\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"  # marks that show nothing
+
+
+def student_id(name: str) -> str:
+    """An id that is safe as a folder, in a URL and in a spreadsheet: blanks become "_", further changes a mark."""
+    composed = re.sub(r"\s+", "_", unicodedata.normalize("NFC", name).strip())
+    safe = re.sub(f"[{BLANK_LETTERS}{_UNSEEN}]", "_", unicodedata.normalize("NFKC", composed))
+    safe = "".join(c if in_a_word(c) or c in ".@-" else "_" for c in safe).rstrip(".")
+    first = next((at for at, c in enumerate(safe) if c.isalnum()), len(safe))
+    cleaned = safe[first : first + 60]
+    return cleaned if cleaned == composed else f"{cleaned or 'student'}-{short_hash(composed, 4)}"
+
+
+def in_a_word(c: str) -> bool:
+    """Whether a character belongs to a word, as Ruby sees it. Python's regular expressions leave out Hindi's vowels."""
+    return c == "_" or c.isalnum() or unicodedata.category(c)[0] == "M"
+
+
+def short_hash(name: str, length: int) -> str:
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:length]
 
 
 @dataclass(frozen=True)
@@ -133,14 +154,6 @@ def attempt_time(text: str) -> datetime | None:
         return dateutil.parser.parse(text, default=datetime(2000, 1, 1)).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def stamped_time(text: str) -> datetime:
-    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
-    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
-    if time.tzinfo is None:
-        raise ValueError("it has no time zone")
-    return time.astimezone(UTC)
 
 
 def gradescope(content: bytes) -> dict[str, list[Named]]:

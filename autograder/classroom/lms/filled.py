@@ -17,11 +17,9 @@ from pathlib import Path
 from ...text import visible
 from ..course import Course, CourseError, Outcome, word, write_atomically
 from ..grading.gradebook import Marks, graded_folders, marks_in, open_gradebook
-from ..intake.identity import assignment_in
-from ..intake.people import ClassList
-from ..intake.roster import Person, Roster, Unclear, people_of, refuse_translated
+from ..intake.identity import Lessons
+from ..intake.people import ClassList, Person, Roster, Table, Unclear, people_of, read_table, refuse_translated
 from ..intake.systems import Named
-from ..intake.tables import Table, read_table
 from ..standing import Standing, Submission, standing
 
 
@@ -163,9 +161,9 @@ def _columns(target: _Target, course: Course, now: Standing, into: Path, said: d
         if len(there) != 1:
             raise CourseError(f"{into}: has {len(there) or 'no'} columns {title!r}; there are: {_listed(header)}")
         columns[assignment] = header.index(there[0])
-    others = SYSTEMS[target.system].not_scores
+    others, lessons = SYSTEMS[target.system].not_scores, Lessons(course)
     for at, title in enumerate(header):
-        assignment = "" if others and re.search(others, title) else assignment_in(title, course.released)
+        assignment = "" if others and re.search(others, title) else lessons.named(title)[0]
         if assignment and assignment not in columns and assignment not in said:
             columns[assignment] = at
         elif assignment and assignment not in said:

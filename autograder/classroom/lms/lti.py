@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from ...text import visible
 from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
 from ..grading.gradebook import marks_in, open_gradebook
-from ..intake.identity import assignment_in
+from ..intake.identity import Lessons
 from ..intake.people import keep_roster
 from ..standing import standing
 
@@ -132,7 +132,8 @@ def _score(user: str, score: float, points: float) -> dict:
 def _item(platform: _Platform, items: list[dict], course: Course, assignment: str) -> dict:
     """The column of an assignment in the LMS: its own, or one with its name; a new one if there is none."""
     own = [item for item in items if item.get("resourceId") == assignment]
-    own = own or [item for item in items if assignment_in(str(item.get("label", "")), course.released) == assignment]
+    lessons = Lessons(course)
+    own = own or [item for item in items if lessons.named(str(item.get("label", "")))[0] == assignment]
     if len(own) > 1:
         raise CourseError(f"{platform.issuer} has {len(own)} columns for {assignment}; rename the others")
     if not own:
