@@ -9,7 +9,9 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from .text import many, templates_in
+from workshop.pages import templates_in
+
+from .text import many
 
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 
+from workshop import pages
 from workshop.progress import Progress, progress
 from workshop.syllabus import SYLLABUS
 
@@ -25,35 +25,15 @@ NEXT = (
         "Keep the kernel if the whole step became faster, not only the kernel.",
     ),
 )
-_STYLE = """
-:root {color-scheme: light dark}
-body {font: 16px/1.5 system-ui, sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em}
-h1 {margin-bottom: 0} .points {font-size: 1.2em; border-left: 5px solid #009e73; padding-left: 12px}
-table {border-collapse: collapse; width: 100%} td, th {text-align: left; padding: 5px 10px 5px 0; vertical-align: top}
-tr {border-bottom: 1px solid rgba(127, 127, 127, .4)} code {white-space: nowrap} small {opacity: .8}
-"""
 
 
 def page(current: Progress | None = None) -> str:
     """The page as HTML. It lists what is passed, so it can be written at any time."""
     current = current or progress()
-    passed = [name for name in SYLLABUS if current.entry(name).passed]
-    days = sorted(current.entry(name).last[:10] for name in passed if current.entry(name).last)
-    when = f"The last check was on {days[-1]}. " if days else ""
-    rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(SYLLABUS[name].shows)}</td></tr>" for name in passed
-    )
-    projects = "".join(f"<li><b>{escape(title)}.</b> {escape(words)}</li>" for title, words in NEXT)
-    return (
-        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
-        f"<title>Triton workshop</title><style>{_STYLE}</style><h1>Triton workshop</h1>"
-        f"<p>Exercises passed: {len(passed)} of {len(SYLLABUS)}.</p>"
-        f"<p class='points'>{escape(current.headline())}</p>"
-        f"<table><tr><th>exercise</th><th>what it showed</th></tr>{rows}</table>"
-        f"<h2>What next</h2><ul>{projects}</ul>"
-        f"<p><small>{when}Written by the course from a progress file on a learner's machine. Nobody has signed it."
-        "</small></p></html>\n"
-    )
+    passed = [lesson for lesson in SYLLABUS.values() if current.entry(lesson.name).passed]
+    last = max((current.entry(lesson.name).last[:10] for lesson in passed), default="")
+    about = {"passed": passed, "exercises": len(SYLLABUS), "last": last, "projects": NEXT}
+    return pages.page("finish.html", headline=current.headline(), **about)
 
 
 def write(path: str | Path) -> Path:

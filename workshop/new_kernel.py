@@ -64,6 +64,8 @@ def write(name: str, notebook: Path | None = None, folder: Path | None = None) -
     if not name.isidentifier() or keyword.iskeyword(name) or name in ("torch", "triton", "tests", "benchmarks"):
         raise ValueError(f"{name!r} cannot be the name of a package; take letters, digits and _")
     target = (folder or Path.cwd()) / name
+    if target.exists():
+        raise FileExistsError(f"{name} is there already")
     target.mkdir()
     operator = _own(notebook) or SCALE._replace(source=_filled("scale.py.in", {"name": name}))
     words = operator._asdict() | {"name": name}
