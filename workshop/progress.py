@@ -85,10 +85,10 @@ class Progress:
 
     def foreseen(self) -> str:
         """How many predictions were right, as a sentence. It is a score of its own, and part of no grade."""
-        from workshop.questions import QUESTIONS, right
+        from workshop.questions import QUESTIONS
 
         kept = {name: choice for name, choice in self.predictions.items() if name in QUESTIONS}
-        good = sum(right(name, choice) for name, choice in kept.items())
+        good = sum(QUESTIONS[name].foresaw(choice) for name, choice in kept.items())
         return f"Predictions: {good} of {len(kept)} right; no grade depends on them." if kept else ""
 
     def of_lesson(self, notebook: str) -> tuple[float, int]:

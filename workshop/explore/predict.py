@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from html import escape
 from math import prod
 
 import torch
@@ -12,10 +10,9 @@ from torch.utils._pytree import tree_map_only
 
 from workshop import launching
 from workshop.explore import bridge
-from workshop.explore.controls import script
-from workshop.picture import STYLE
+from workshop.pages import page
 from workshop.progress import progress, record_prediction
-from workshop.questions import QUESTIONS, Estimate, Question, possible
+from workshop.questions import QUESTIONS, Estimate, Question
 
 
 def predict(name: str) -> Prediction:
@@ -68,19 +65,10 @@ class Prediction:
 
     def choose(self, choice: str) -> None:
         """Keep this choice, if it is the first one and one of the question's, and show the output with it."""
-        if possible(self.question, choice):
+        if self.question.takes(choice):
             record_prediction(self.name, choice)
             if self._handle:
                 self._handle.update(self._bundle(), raw=True)
-
-    def answer(self, choice: str) -> str:
-        """What is said after a choice, in plain text."""
-        question = self.question
-        if isinstance(question, Estimate):
-            return f"You said {float(choice):g}, {_right_estimate(question)}"
-        if choice == question.right:
-            return f"✓ You said it: {choice}."
-        return f"✗ You said “{choice}”; it is “{question.right}”."
 
     def _bundle(self) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._html()}
@@ -92,39 +80,8 @@ class Prediction:
         bridge.listen(self.name, self.choose)
 
     def _html(self) -> str:
-        said, question = self.said, self.question
-        body = _estimate(question) if isinstance(question, Estimate) else _options(question, said)
-        again = f"<p class='said'>{escape(self.answer(said))}</p>" if said else ""
-        return (
-            "<div class='workshop-picture workshop-question' "
-            f"data-question='{escape(self.name)}' "
-            f"data-said='{escape(said)}' role='group' aria-label='prediction'><style>{STYLE}</style>"
-            f"<p class='ask'>{escape(question.ask)}</p>{body}{again}{script('ask')}</div>"
-        )
+        return page("question.html", name=self.name, question=self.question, said=self.said)
 
     def __repr__(self) -> str:
-        options = "" if isinstance(self.question, Estimate) else "".join(f"\n  - {o}" for o in self.question.options)
-        return f"{self.question.ask}{options}" + (f"\n{self.answer(self.said)}" if self.said else "")
-
-
-def _right_estimate(question: Estimate) -> str:
-    return f"it is {question.right:g}. {question.why}"
-
-
-def _options(question: Question, said: str) -> str:
-    """One disclosure for each choice: it opens without a script, and a keyboard and a screen reader know it."""
-    return "".join(
-        f"<details data-choice='{escape(option)}'{' open' * (option == said)}><summary>{escape(option)}</summary>"
-        f"<p>{'✓ Yes.' if option == question.right else '✗ No.'} {escape(reason)}</p></details>"
-        for option, reason in question.options.items()
-    )
-
-
-def _estimate(question: Estimate) -> str:
-    why = escape(_right_estimate(question))
-    scale = f"min='{question.low:g}' max='{question.high:g}' step='{question.step:g}' value='{question.low:g}'"
-    return (
-        f"<div class='guess' hidden><label>your guess <input type='range' {scale}></label> "
-        f"<output>{question.low:g}</output></div><p class='answer' role='status' data-why='{why}'></p>"
-        f"<details><summary>Answer</summary><p>{json.dumps(question.right)}: {escape(question.why)}</p></details>"
-    )
+        lines = [self.question.ask, *(f"  - {option}" for option in getattr(self.question, "options", ()))]
+        return "\n".join([*lines, *([self.question.said(self.said)] if self.said else [])])

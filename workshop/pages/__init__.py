@@ -27,6 +27,6 @@ def templates_in(folder: Path, **filters: Callable) -> Callable:
 _templates = functools.cache(functools.partial(templates_in, FOLDER, number=lambda value: f"{value:g}"))
 
 
-def page(name: str, **values) -> str:
-    """The template of this name, filled in."""
-    return _templates()(name).render(values)
+def page(template: str, /, **values) -> str:
+    """This template, filled in."""
+    return _templates()(template).render(values)

@@ -1,8 +1,17 @@
-"""How fast a card can be by its data sheet: the time of memory, the time of arithmetic, and where the two are equal."""
+"""Products of matrices: the order of the tiles, and how fast a card can be by its data sheet."""
 
 from dataclasses import dataclass
 
-__all__ = ["CARDS", "Card"]
+
+def swizzle(pid: int, num_m: int, num_n: int, group: int) -> tuple[int, int]:
+    """The row and column of the tile that a program computes, of num_m × num_n tiles.
+
+    Groups of `group` rows of tiles, column by column inside a group; the last group is as high as it is.
+    """
+    first = pid // (group * num_n) * group
+    height = min(num_m - first, group)
+    within = pid % (group * num_n)
+    return first + within % height, within // height
 
 
 @dataclass(frozen=True)
