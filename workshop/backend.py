@@ -9,6 +9,8 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 SWITCH = "TRITON_INTERPRET"
 WISHED = os.environ.get(SWITCH, "").lower() in ("1", "true", "yes", "on", "y")  # to run without the GPU that is here
@@ -87,3 +89,19 @@ def driver():
             f"torch sees an accelerator, but Triton finds no driver for it ({error}). `workshop doctor` says what is "
             f"missing. To run kernels without it, start Python with {SWITCH}=1."
         ) from error
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch in one thread: thousands of short operations would each wait for the slowest thread.
+
+    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

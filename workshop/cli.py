@@ -44,10 +44,9 @@ def _people(text: str) -> int:
 
 
 def _doctor(options) -> int:
-    from workshop.doctor import doctor
-    from workshop.room import room
+    from workshop import doctor, room
 
-    findings = room(options.room) if options.room else doctor()
+    findings = room.room(options.room) if options.room else doctor()
     print(findings)
     return 0 if findings.usable else 1
 

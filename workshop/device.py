@@ -8,6 +8,7 @@ import functools
 import html
 import os
 import platform
+import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -92,30 +93,26 @@ class Device(DeviceFacts):
         return _copy_gbps(nbytes)
 
     def __str__(self) -> str:
-        return " ".join(self._sentences())
+        if self.interpreting:
+            return (
+                f"No GPU here: your kernels run on the CPU ({self.name}), as Triton's own front end reads them. "
+                "They compute the same values as on a GPU, and every access to memory is checked. Nothing is timed. "
+                "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100."
+            )
+        return (
+            f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}). "
+            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory. "
+            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
+            f"memory and room for {self.max_threads} threads in warps of {self.warp_size}."
+        )
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(value)}</td></tr>"
             for label, value in self._table()
         )
-        story = html.escape(" ".join(self._sentences()))
-        return f"<p style='max-width:46em'>{story}</p><table>{rows}</table>"
-
-    def _sentences(self) -> list[str]:
-        if self.interpreting:
-            return [
-                f"No GPU here: your kernels run on the CPU ({self.name}), as Triton's own front end reads them.",
-                "They compute the same values as on a GPU, and every access to memory is checked. Nothing is timed.",
-                "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
-            ]
-        return [
-            f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}).",
-            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory.",
-            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
-            f"memory and room for {self.max_threads} threads in warps of {self.warp_size}.",
-        ]
+        return f"<p style='max-width:46em'>{html.escape(str(self))}</p><table>{rows}</table>"
 
     @property
     def _unit(self) -> str:
@@ -201,17 +198,14 @@ def _interpreter() -> Device:
 
 
 def _driver_version() -> str:
-    sources = {"NVIDIA": Path("/sys/module/nvidia/version"), "amdgpu": Path("/sys/module/amdgpu/version")}
-    for name, path in sources.items():
-        if path.exists():
-            return f"{name} {path.read_text().strip()}"
+    for name, module in (("NVIDIA", "nvidia"), ("amdgpu", "amdgpu")):
+        version = Path("/sys/module", module, "version")
+        if version.exists():
+            return f"{name} {version.read_text().strip()}"
     return "unknown"
 
 
 def _cpu_name() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M) if cpuinfo.exists() else None
+    return named[1].strip() if named else platform.processor() or platform.machine()

@@ -11,11 +11,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from workshop.install import NEWEST_PYTHON, OLDEST_PYTHON, dotted
 from workshop.machine import VENDORS, Machine, Node, probe
-from workshop.notebook import in_notebook
+from workshop.notebook import live
 
-OLDEST_PYTHON = (3, 11)
-NEWEST_PYTHON = (3, 14)
 TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
 LOOKING = "Looking at this machine, and trying the judge …"
@@ -64,30 +63,28 @@ def doctor(machine: Machine | None = None) -> Findings:
 @contextlib.contextmanager
 def _looking() -> Iterator[None]:
     """Says in a notebook, and in a terminal, that something happens. It goes when that is over."""
-    if in_notebook():
-        handle = sys.modules["IPython"].display.display({"text/plain": LOOKING}, raw=True, display_id=True)
-        yield
-        handle.update({"text/html": ""}, raw=True)
-    elif sys.stderr.isatty():
+    shown = live({"text/plain": LOOKING})
+    terminal = not shown and sys.stderr.isatty()
+    if terminal:
         print(LOOKING, end="\r", file=sys.stderr, flush=True)
-        yield
+    yield
+    if shown:
+        shown.update({"text/html": ""}, raw=True)
+    elif terminal:
         print(" " * len(LOOKING), end="\r", file=sys.stderr, flush=True)
-    else:
-        yield
 
 
 def check_platform(machine: Machine) -> Iterator[Finding]:
-    python = ".".join(map(str, machine.python))
+    python = dotted(machine.python)
     if machine.system != "Linux":
         yield Finding("warn" if machine.triton else "bad", f"{machine.system} on {machine.architecture}",
                       "Triton is published for Linux only." + " Its Python files are here." * bool(machine.triton),
                       "Use a Linux machine, WSL 2 on Windows, the container in docker/, or Colab.")
     if machine.python < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        yield Finding("bad", f"Python {python}", f"The course needs {wanted} or newer.", "Install a newer Python.")
+        needs = f"The course needs {dotted(OLDEST_PYTHON)} or newer."
+        yield Finding("bad", f"Python {python}", needs, "Install a newer Python.")
     elif machine.python > NEWEST_PYTHON:
-        newest = ".".join(map(str, NEWEST_PYTHON))
-        yield Finding("warn", f"Python {python}", f"The course was tried up to {newest}.")
+        yield Finding("warn", f"Python {python}", f"The course was tried up to {dotted(NEWEST_PYTHON)}.")
     else:
         yield Finding("ok", f"Python {python}")
 
@@ -108,7 +105,7 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
                       f"Run `make lab`, or `pip install {pin}` beside an image's own torch.")
         return
     wanted = machine.torch_wants_triton
-    oldest, newest = (".".join(map(str, version)) for version in TRITONS)
+    numbers = tuple(int(part) for part in re.findall(r"\d+", machine.triton)[:2])
     if wanted and not machine.triton.startswith(wanted):
         yield Finding("warn", f"triton {machine.triton}, but torch {machine.torch} was built for triton {wanted}",
                       "torch.compile may fail; the course's own kernels usually work.",
@@ -117,8 +114,9 @@ def check_triton(machine: Machine) -> Iterator[Finding]:
         yield Finding("warn", f"triton {machine.triton} without its library",
                       "Kernels run, and every exercise of lessons 0 to 5 can be solved. Nothing can be compiled: "
                       "xray() says so.", f"On Linux: pip install --force-reinstall triton=={machine.triton}")
-    elif not TRITONS[0] <= _numbers(machine.triton) <= TRITONS[1]:
-        yield Finding("warn", f"triton {machine.triton}", f"The course was tried with {oldest} to {newest}.")
+    elif not TRITONS[0] <= numbers <= TRITONS[1]:
+        tried = f"The course was tried with {' to '.join(map(dotted, TRITONS))}."
+        yield Finding("warn", f"triton {machine.triton}", tried)
     else:
         yield Finding("ok", f"triton {machine.triton}")
 
@@ -165,13 +163,10 @@ def _why_unused(machine: Machine) -> Iterator[Finding]:
 
 def _closed(node: Node) -> Finding:
     """What to do about a device file that this user may not open."""
+    todo = f"sudo usermod -aG {node.group} $USER, then log in again (container: --group-add {node.gid})."
     if node.group is None:
-        todo = (
-            f"The host's group {node.gid} has no name here: start the container with --group-add {node.gid}, "
-            "or as root: groupadd and usermod with that number."
-        )
-    else:
-        todo = f"sudo usermod -aG {node.group} $USER, then log in again (container: --group-add {node.gid})."
+        todo = (f"The host's group {node.gid} has no name here: start the container with --group-add {node.gid}, or "
+                "as root: groupadd and usermod with that number.")  # fmt: skip
     group = node.group or "unnamed"
     what = f"{node.path} may not be opened: it belongs to group {group} ({node.gid})"
     return Finding("warn", what, "The driver is there, but this user has no access to the GPU.", todo)
@@ -240,8 +235,3 @@ CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
 
 def _vendors_of(build: str) -> set[str]:
     return {"CUDA": {"NVIDIA"}, "ROCm": {"AMD"}, "xpu": {"Intel"}}.get(build.split()[0], set(VENDORS.values()))
-
-
-def _numbers(version: str) -> tuple[int, int]:
-    """Major and minor of a version string."""
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

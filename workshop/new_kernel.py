@@ -44,16 +44,6 @@ SCALE = Operator(
     "An operator of torch that is a Triton kernel.",
 )
 
-# A path in the package -> its template in new_package/
-FILES = {
-    "pyproject.toml": "pyproject.toml.in",
-    "README.md": "README.md.in",
-    "src/$name/__init__.py": "init.py.in",
-    "tests/conftest.py": "conftest.py.in",
-    "tests/test_$name.py": "test.py.in",
-    "benchmarks/speed.py": "speed.py.in",
-}
-
 
 def write(name: str, notebook: Path | None = None, folder: Path | None = None) -> tuple[Path, str]:
     """Makes the folder `name` of a package, and returns it with the name of its function.
@@ -67,17 +57,18 @@ def write(name: str, notebook: Path | None = None, folder: Path | None = None) -
     if target.exists():
         raise FileExistsError(f"{name} is there already")
     target.mkdir()
-    operator = _own(notebook) or SCALE._replace(source=_filled("scale.py.in", {"name": name}))
+    operator = _own(notebook) or SCALE._replace(source=_filled(TEMPLATES / "scale.py.in", {"name": name}))
     words = operator._asdict() | {"name": name}
-    for path, template in FILES.items():
-        file = target / Template(path).substitute(words)
+    for template in (TEMPLATES / "NAME").rglob("*.in"):
+        path = template.relative_to(TEMPLATES / "NAME").with_suffix("")
+        file = target / str(path).replace("NAME", name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_filled(template, words), encoding="utf-8")
     return target, operator.function
 
 
-def _filled(template: str, words: dict[str, str]) -> str:
-    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(words)
+def _filled(template: Path, words: dict[str, str]) -> str:
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
 
 
 def _own(notebook: Path | None) -> Operator | None:

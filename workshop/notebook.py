@@ -12,3 +12,8 @@ def interactive_shell():
 def in_notebook() -> bool:
     """Whether a notebook's front end shows what is displayed."""
     return bool(getattr(interactive_shell(), "kernel", None))
+
+
+def live(content: dict[str, str]):
+    """Show this in a notebook, and return what can `update` it there; None elsewhere."""
+    return sys.modules["IPython"].display.display(content, raw=True, display_id=True) if in_notebook() else None

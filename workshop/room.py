@@ -46,9 +46,10 @@ class Host:
 
 
 def this_host() -> Host:
-    """Read /proc and the cards. In a container with limits, what the limits leave."""
-    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    free = int(lines["MemAvailable"].split()[0]) * 1024
+    """The memory, the cores and the cards. In a container with limits, what the limits leave."""
+    import psutil
+
+    free = psutil.virtual_memory().available
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         file = Path(limit)
         if file.exists() and file.read_text().strip().isdigit():
@@ -80,29 +81,32 @@ def holds(host: Host, needs: Needs) -> dict[str, int]:
 def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
     """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
     host, needs = host or this_host(), needs or Needs.measured()
-    there = {
-        "memory": f"{host.memory / GIB:.0f} GiB of memory are free",
-        "cores": f"{host.cores} cores",
-        "card": f"{len(host.card_memory)} card(s) with {sum(host.card_memory) / GIB:.0f} GiB",
-    }
-    why = {
-        "memory": f"An idle attendee has {needs.idle / GIB:.2f} GiB, a checking one {needs.checking / GIB:.2f} GiB; "
-        f"counted with {AT_ONCE:.0%} checking, and {HUB / GIB:.0f} GiB for the hub.",
-        "cores": f"Counted with {AT_ONCE:.0%} checking at once, and none longer than {PATIENCE:g} times what it takes "
-        f"alone: {needs.check_seconds:.1f} s for a small exercise.",
-        "card": f"Counted with {CARD / GIB:.0f} GiB for each attendee, which is a guess: it was not measured.",
-    }
-    todo = {
-        "memory": "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
-        "cores": "More cores, or patience: nothing fails, every check takes longer.",
-        "card": "Fewer people for each card (ROOM_PER_CARD), or none for some: no exercise needs a card.",
+    told = {  # what there is, how it was counted, and what to do where it is too little
+        "memory": (
+            f"{host.memory / GIB:.0f} GiB of memory are free",
+            f"An idle attendee has {needs.idle / GIB:.2f} GiB, a checking one {needs.checking / GIB:.2f} GiB; "
+            f"counted with {AT_ONCE:.0%} checking, and {HUB / GIB:.0f} GiB for the hub.",
+            "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
+        ),
+        "cores": (
+            f"{host.cores} cores",
+            f"Counted with {AT_ONCE:.0%} checking at once, and none longer than {PATIENCE:g} times what it takes "
+            f"alone: {needs.check_seconds:.1f} s for a small exercise.",
+            "More cores, or patience: nothing fails, every check takes longer.",
+        ),
+        "card": (
+            f"{len(host.card_memory)} card(s) with {sum(host.card_memory) / GIB:.0f} GiB",
+            f"Counted with {CARD / GIB:.0f} GiB for each attendee, which is a guess: it was not measured.",
+            "Fewer people for each card (ROOM_PER_CARD), or none for some: no exercise needs a card.",
+        ),
     }
     findings = Findings()
     found = holds(host, needs)
     for what, number in found.items():
+        there, why, todo = told[what]
         enough = number >= attendees
         state = "ok" if enough else ("bad" if what == "memory" else "warn")
-        findings.append(Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what]))
+        findings.append(Finding(state, f"{there}: enough for {number}", why, "" if enough else todo))
     most = min(found.values())
     sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
     findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))

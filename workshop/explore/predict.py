@@ -13,6 +13,7 @@ from workshop.explore import bridge
 from workshop.pages import page
 from workshop.progress import progress, record_prediction
 from workshop.questions import QUESTIONS, Estimate, Question
+from workshop.traffic import Recording
 
 
 def predict(name: str) -> Prediction:
@@ -32,13 +33,11 @@ def predict_bytes(function: Callable, *args) -> Prediction:
     Whatever the function raises is raised.
     """
     args = tree_map_only(torch.Tensor, lambda each: each.cpu(), args)
-    with launching.installed(), launching.Recording(elements=False) as counted:
+    with launching.installed(), Recording(elements=False) as counted:
         function(*args)
-    read = sum(launch.bytes_loaded for launch in counted.launches)
-    written = sum(launch.bytes_stored for launch in counted.launches)
-    shapes = [each.shape for launch in counted.launches for each in launch.arguments.values()]
+    shapes = [each.shape for launch in counted.records for each in launch.arguments.values()]
     largest = max(shapes, key=prod, default=())
-    moved = float(f"{(read + written) / max(1, prod(largest)):.3g}")
+    moved = float(f"{counted.per_element(max(1, prod(largest))):.3g}")
     question = Estimate(
         f"How many bytes does your kernel move for each element of its largest tensor, {list(largest)}? "
         "Add what it reads and what it writes.",
@@ -46,7 +45,8 @@ def predict_bytes(function: Callable, *args) -> Prediction:
         high=max(24, 2 * moved),
         step=1,
         right=moved,
-        why=f"Counted as {function.__name__} is now: {read:,} bytes read and {written:,} written.",
+        why=f"Counted as {function.__name__} is now: {counted.bytes_read:,} bytes read and "
+        f"{counted.bytes_written:,} written.",
     )
     return Prediction(f"bytes of {function.__name__}", question)
 
