@@ -9,9 +9,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from workshop.pages import templates_in
-
-from .text import many
+from .text import many, templates_in
 
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 

@@ -37,14 +37,14 @@ def accelerator_visible() -> bool:
             os.environ[key] = before
 
 
-def choose() -> None:
-    """Where there is no accelerator, or TRITON_INTERPRET=1 is set, have this course's executor run all kernels.
+def choose() -> bool:
+    """Whether this course's executor is to run all kernels: there is no accelerator, or TRITON_INTERPRET=1 is set.
 
     Triton itself is always imported as on a GPU, so that its compiler is there, too. Raises ImportError without Triton.
     """
     if WISHED and "triton" in sys.modules:
         warnings.warn(INTERPRETED, RuntimeWarning, stacklevel=3)
-        return
+        return False
     if WISHED:
         os.environ[SWITCH] = "0"
     if importlib.util.find_spec("triton") is None:
@@ -53,10 +53,7 @@ def choose() -> None:
     from workshop.executor import without_native
 
     without_native.install()
-    if interpreting():
-        from workshop import launching
-
-        launching.install()
+    return interpreting()
 
 
 @functools.cache

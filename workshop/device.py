@@ -9,6 +9,7 @@ import html
 import os
 import platform
 import re
+import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -51,26 +52,8 @@ class DeviceFacts:
         return self.backend == "hip" and self.arch in CDNA
 
 
-# Sources.
-# NVIDIA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Shared memory is the most
-# that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0. A multiprocessor has 1 KiB more, and reserves 1 KiB for
-# each block. The number of multiprocessors is from the data sheets of the SXM cards (H100, H200, A100).
-# AMD: "AMD GPU specifications" at rocm.docs.amd.com (compute units, LDS, wavefront size); 4 SIMD units x 8 waves x
-# 64 lanes = 2048 threads per compute unit from LLVM's AMDGPU backend documentation. HIP reports 65536 registers, half
-# of the 512 KiB file. MI250X counts one of its two dies, which HIP shows as one device.
-_HOPPER = ("cuda", "sm_90", 132, 65536, 227 * 1024, 32, 2048)
-KNOWN_DEVICES = {
-    facts.name: facts
-    for facts in (
-        DeviceFacts("NVIDIA A100", "cuda", "sm_80", 108, 65536, 163 * 1024, 32, 2048),
-        DeviceFacts("NVIDIA H100", *_HOPPER),
-        DeviceFacts("NVIDIA H200", *_HOPPER),
-        DeviceFacts("AMD Instinct MI210", "hip", "gfx90a", 104, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI250X", "hip", "gfx90a", 110, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI300X", "hip", "gfx942", 304, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI355X", "hip", "gfx950", 256, 65536, 160 * 1024, 64, 2048),
-    )
-}
+SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in SHEET.items()}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from workshop import shared
 from workshop.advice import did_you_mean
+from workshop.notebook import Live
 from workshop.pages import page
 from workshop.syllabus import LESSONS, SYLLABUS, Lesson
 
@@ -152,15 +153,14 @@ class Progress:
         return page("progress.html", progress=self)
 
 
-class Strip:
+class Strip(Live):
     """The lessons in a row, with this one marked and the points of each; a link leads to each of the others.
 
-    What a notebook shows of it changes with the progress file (`refresh`).
+    What a notebook shows of it changes with the progress file.
     """
 
     def __init__(self, notebook: str):
         self.notebook, self.greeting = notebook, progress().welcome(notebook)
-        self._handle = None
 
     def __str__(self) -> str:
         return "\n".join(filter(None, [*progress().lines(self.notebook), self.greeting]))
@@ -172,18 +172,8 @@ class Strip:
         return page("strip.html", lessons=lessons, here=self.notebook, greeting=self.greeting)
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        self._handle = display(self._bundle(), raw=True, display_id=True)
+        super()._ipython_display_()
         _shown[:] = [self]
-
-    def refresh(self) -> None:
-        """Show the points as they are now, in the place where this strip was shown."""
-        if self._handle:
-            self._handle.update(self._bundle(), raw=True)
-
-    def _bundle(self) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 def _titled(notebook: str) -> tuple[str, str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workshop.doctor import Finding, Findings
+from workshop.doctor import Findings, told
 
 RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "recorded" / "room.json"
 GIB = 1 << 30
@@ -81,33 +81,23 @@ def holds(host: Host, needs: Needs) -> dict[str, int]:
 def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
     """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
     host, needs = host or this_host(), needs or Needs.measured()
-    told = {  # what there is, how it was counted, and what to do where it is too little
-        "memory": (
-            f"{host.memory / GIB:.0f} GiB of memory are free",
-            f"An idle attendee has {needs.idle / GIB:.2f} GiB, a checking one {needs.checking / GIB:.2f} GiB; "
-            f"counted with {AT_ONCE:.0%} checking, and {HUB / GIB:.0f} GiB for the hub.",
-            "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
-        ),
-        "cores": (
-            f"{host.cores} cores",
-            f"Counted with {AT_ONCE:.0%} checking at once, and none longer than {PATIENCE:g} times what it takes "
-            f"alone: {needs.check_seconds:.1f} s for a small exercise.",
-            "More cores, or patience: nothing fails, every check takes longer.",
-        ),
-        "card": (
-            f"{len(host.card_memory)} card(s) with {sum(host.card_memory) / GIB:.0f} GiB",
-            f"Counted with {CARD / GIB:.0f} GiB for each attendee, which is a guess: it was not measured.",
-            "Fewer people for each card (ROOM_PER_CARD), or none for some: no exercise needs a card.",
-        ),
+    words = {
+        "memory": host.memory / GIB,
+        "cores": host.cores,
+        "cards": len(host.card_memory),
+        "card_memory": sum(host.card_memory) / GIB,
+        "idle": needs.idle / GIB,
+        "checking": needs.checking / GIB,
+        "seconds": needs.check_seconds,
+        "at_once": AT_ONCE,
+        "hub": HUB / GIB,
+        "patience": PATIENCE,
+        "card": CARD / GIB,
     }
-    findings = Findings()
-    found = holds(host, needs)
+    findings, found = Findings(), holds(host, needs)
     for what, number in found.items():
-        there, why, todo = told[what]
-        enough = number >= attendees
-        state = "ok" if enough else ("bad" if what == "memory" else "warn")
-        findings.append(Finding(state, f"{there}: enough for {number}", why, "" if enough else todo))
+        finding = told(f"room-{what}", number=number, **words)
+        findings.append(finding if number < attendees else replace(finding, state="ok", todo=""))
     most = min(found.values())
-    sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
-    findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))
-    return findings
+    enough = "room" if most >= attendees else "room-too-large"
+    return Findings([*findings, told(enough, attendees=attendees, most=most, about=needs.about)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from math import prod
 
@@ -9,8 +10,8 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from workshop import launching
-from workshop.explore import bridge
-from workshop.pages import page
+from workshop.notebook import Live, in_notebook
+from workshop.pages import FOLDER, page
 from workshop.progress import progress, record_prediction
 from workshop.questions import QUESTIONS, Estimate, Question
 from workshop.traffic import Recording
@@ -51,12 +52,11 @@ def predict_bytes(function: Callable, *args) -> Prediction:
     return Prediction(f"bytes of {function.__name__}", question)
 
 
-class Prediction:
+class Prediction(Live):
     """One question, with what the learner said to it first, if anything."""
 
     def __init__(self, name: str, question: Question | Estimate):
         self.name, self.question = name, question
-        self._handle = None
 
     @property
     def said(self) -> str:
@@ -67,21 +67,40 @@ class Prediction:
         """Keep this choice, if it is the first one and one of the question's, and show the output with it."""
         if self.question.takes(choice):
             record_prediction(self.name, choice)
-            if self._handle:
-                self._handle.update(self._bundle(), raw=True)
-
-    def _bundle(self) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._html()}
+            self.refresh()
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
+        super()._ipython_display_()
+        if in_notebook() and _listener():
+            _asked[self.name] = self.choose
 
-        self._handle = display(self._bundle(), raw=True, display_id=True)
-        bridge.listen(self.name, self.choose)
-
-    def _html(self) -> str:
+    def _repr_html_(self) -> str:
         return page("question.html", name=self.name, question=self.question, said=self.said)
 
     def __repr__(self) -> str:
         lines = [self.question.ask, *(f"  - {option}" for option in getattr(self.question, "options", ()))]
         return "\n".join([*lines, *([self.question.said(self.said)] if self.said else [])])
+
+
+_asked: dict[str, Callable[[str], None]] = {}  # the questions that are shown
+
+
+@functools.cache
+def _listener():
+    """A widget without a view, which listens to the page. None without anywidget: choices are not kept then.
+
+    An HTML output cannot speak to the kernel, and a widget that is shown dies with it. No output holds this one.
+    """
+    try:
+        import anywidget
+    except ImportError:
+        return None
+    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (FOLDER / "bridge.js").read_text()})()
+    widget.on_msg(_hear)
+    return widget
+
+
+def _hear(widget, message, buffers) -> None:
+    """A page can send anything, so only what an output of this kernel asked for is passed on."""
+    if isinstance(message, dict) and (heard := _asked.get(str(message.get("name")))):
+        heard(str(message.get("choice")))

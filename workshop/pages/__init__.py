@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 
 
-def templates_in(folder: Path, **filters: Callable) -> Callable:
-    """What gives a template in this folder by its name. Text is escaped, unless a template says `safe` of our HTML."""
+@functools.cache
+def _environment():
+    """Text is escaped, unless a template says `safe` of our own HTML."""
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= filters
-    return environment.get_template
-
-
-_templates = functools.cache(functools.partial(templates_in, FOLDER, number=lambda value: f"{value:g}"))
+    made.filters["number"] = lambda value: f"{value:g}"
+    return made
 
 
 def page(template: str, /, **values) -> str:
     """This template, filled in."""
-    return _templates()(template).render(values)
+    return _environment().get_template(template).render(values)

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from workshop.pages import templates_in
+from ...text import templates_in
 
 template = templates_in(Path(__file__).parent)
