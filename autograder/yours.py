@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from workshop.launching import Recording, installed
+from workshop.launching import installed
 from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, paragraph
-from workshop.traffic import Traffic
+from workshop.traffic import Recording
 
 from .exercises import EXERCISES
 from .exercises.cases import Strided
@@ -36,7 +36,7 @@ class Did:
     case: str
     writers: np.ndarray
     itemsize: int
-    traffic: Traffic
+    traffic: Recording
 
     @property
     def programs(self) -> int:
@@ -77,7 +77,7 @@ def _did(exercise: Exercise, function: Callable) -> Did | None:
             quiet = contextlib.redirect_stdout(io.StringIO())  # a kernel may print
             with installed(), Recording(races=True) as recording, quiet:
                 output = function(*arguments)
-            did = _seen(case.name, output[case.pick] if case.pick is not None else output, recording.launches)
+            did = _seen(case.name, output[case.pick] if case.pick is not None else output, recording)
         except Exception:  # a picture is no reason for an error: the answer has passed
             continue
         if did and did.programs > 1:
@@ -86,13 +86,13 @@ def _did(exercise: Exercise, function: Callable) -> Did | None:
     return found
 
 
-def _seen(case: str, output: torch.Tensor, launches: list) -> Did | None:
+def _seen(case: str, output: torch.Tensor, recording: Recording) -> Did | None:
     """What the launches did to the output; None if none wrote it."""
-    for launch in reversed(launches):
+    for launch in reversed(recording.records):
         for argument in launch.arguments.values():
             if argument.storage.start == output.untyped_storage().data_ptr() and argument.shape == output.shape:
                 writers = argument.of(argument.storage.writer)
-                return Did(case, writers, argument.itemsize, Traffic(launches)) if writers.size else None
+                return Did(case, writers, argument.itemsize, recording) if writers.size else None
     return None
 
 

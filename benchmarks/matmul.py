@@ -25,8 +25,8 @@ from kernels.matmul import Tile
 from timing import Clock, Contest, about, need_gpu, short, whole_error
 
 from workshop.backend import torch_device
+from workshop.matmul import CARDS
 from workshop.results import RECORDED
-from workshop.roofline import CARDS
 
 SQUARES = (1024, 2048, 4096, 8192, 16384)
 LAYERS = ((4096, 14336, 4096), (4096, 4096, 14336), (4096, 6144, 4096), (16384, 28672, 4096))  # (m, n, k)

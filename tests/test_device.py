@@ -14,7 +14,8 @@ import workshop
 from workshop import KNOWN_DEVICES, DeviceFacts, machine
 from workshop import device as current_device
 from workshop.cli import main
-from workshop.doctor import Machine, Node, doctor
+from workshop.doctor import doctor
+from workshop.machine import Machine, Node
 
 HEALTHY = Machine(
     torch="2.13.0",

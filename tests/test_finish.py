@@ -24,7 +24,8 @@ def test_the_page_lists_what_is_passed_and_needs_nothing_else():
     record("vector_add", 5, 5)
     page = finish.page()
     assert "1 of" in page and "vector_add" in page and "bug_hunt" not in page.partition("<table")[2]
-    assert all(title in page for title, _ in finish.NEXT)
+    projects = ("Attention for a whole prompt", "Quantise while you normalise", "A kernel in a model that you use")
+    assert all(title in page for title in projects)
     assert "src=" not in page and "href=" not in page and "<script" not in page
 
 

@@ -8,7 +8,7 @@ import pytest
 from workshop import here, progress, record
 from workshop.cli import main
 from workshop.progress import COURSE, path, record_hint
-from workshop.syllabus import SYLLABUS
+from workshop.syllabus import LESSONS, SYLLABUS
 
 STRETCH = [name for name, lesson in SYLLABUS.items() if lesson.stretch]
 POINTS = sum(lesson.points for lesson in SYLLABUS.values() if not lesson.stretch)
@@ -54,13 +54,22 @@ def test_next_is_the_first_that_is_not_passed_and_stretch_comes_last():
     assert "Every exercise is passed" in str(progress())
 
 
-def test_the_view_lists_every_exercise():
+def test_the_view_lists_every_lesson_and_the_exercises_of_one():
+    """It printed a row for each exercise of the course, 43 in all."""
     record("vector_add", 3, 5)
-    text, page = str(progress()), progress()._repr_html_()
-    for name in SYLLABUS:
-        assert name in text and name in page
-    assert "3 / 5" in text and "3 / 5" in page
-    assert text.index("bug_hunt") < text.index("bytes_moved")
+    asked, page = str(progress("01_vector_add")), progress()._repr_html_()
+    assert all(name in page for name in SYLLABUS) and "3 / 5" in page
+    assert all(lesson in asked for lesson in LESSONS) and "3 / 5" in asked
+    assert [name for name in SYLLABUS if f" {name} " in asked.partition("\n")[2]] == list(LESSONS["01_vector_add"])
+    assert len(asked.splitlines()) < 25
+
+
+def test_without_a_lesson_the_exercises_of_the_next_one_are_shown(monkeypatch, capsys):
+    monkeypatch.setattr(sys.modules["workshop.progress"], "_shown", [])
+    record("first_kernel", 1, 1)
+    assert "· vector_add " in str(progress()) and "first_kernel" not in str(progress())
+    assert main(["progress", "03_online_softmax"]) == 0 and "· online_softmax " in capsys.readouterr().out
+    assert main(["progress", "03_online"]) == 2 and "Did you mean 03_online_softmax" in capsys.readouterr().err
 
 
 def test_the_view_unfolds_the_lesson_at_hand_alone():

@@ -1,5 +1,6 @@
 """The answers that the lessons' questions give are right: computed here, not copied."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,6 @@ import triton
 import triton.language as tl
 
 from workshop import KNOWN_DEVICES, explore, progress, recorded, xray
-from workshop.explore import bridge
 from workshop.hints import solution_source
 from workshop.occupancy import occupancy, programs_by_resource
 from workshop.questions import QUESTIONS, Estimate, Question
@@ -213,14 +213,14 @@ def test_the_first_choice_is_kept_and_shown_again(kept):
     asked.choose("1")
     asked.choose("0")
     again = explore.predict("barriers")
-    assert again.said == "1" and "You said “1”; it is “0”" in again._html()
-    assert " open><summary>1</summary>" in again._html()
+    assert again.said == "1" and "You said “1”; it is “0”" in again._repr_html_()
+    assert " open><summary>1</summary>" in again._repr_html_()
     assert kept().foreseen().startswith("Predictions: 0 of 1 right") and kept().score == 0
 
 
 def test_an_estimate_is_kept_and_a_near_one_counts(kept):
     explore.predict("five steps").choose("4.5")
-    assert "You said 4.5, it is 4" in explore.predict("five steps")._html()
+    assert "You said 4.5, it is 4" in explore.predict("five steps")._repr_html_()
     assert kept().foreseen().startswith("Predictions: 1 of 1 right")
 
 
@@ -232,15 +232,16 @@ def test_what_is_no_choice_is_not_kept(kept, name, choice):
 
 def test_a_choice_of_the_page_reaches_its_question_alone(monkeypatch):
     heard = []
-    monkeypatch.setitem(bridge._open, "heard", {"barriers": heard.append})
+    asking = sys.modules["workshop.explore.predict"]
+    monkeypatch.setitem(asking._asked, "barriers", heard.append)
     for message in ({"name": "barriers", "choice": "1"}, {"name": "other", "choice": "1"}, "nonsense", None):
-        bridge._hear(None, message, [])
+        asking._hear(None, message, [])
     assert heard == ["1"]
 
 
 def test_answers_unfold_without_a_script_and_are_never_in_the_text(kept):
     asked = explore.predict("barriers")
-    assert asked._html().count("<details ") == 3
+    assert asked._repr_html_().count("<details ") == 3
     assert "exchange numbers" not in repr(asked)
 
 

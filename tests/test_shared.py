@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from workshop import progress, record, share_progress, shared
-from workshop.attendees import STUCK, attendees
 from workshop.cli import main
 from workshop.progress import record_hint
+from workshop.shared import STUCK, attendees
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_wrong_numbers_show_in_every_judgement(name):
 @pytest.mark.parametrize(
     "name, formula",
     [
-        ("swizzle", "workshop.explore.l2_tiles import tile_of"),
+        ("swizzle", "workshop.matmul import swizzle"),
         ("occupancy", "workshop.occupancy import occupancy"),
         ("occupancy_launch", "workshop.occupancy import num_programs"),
     ],

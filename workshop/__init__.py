@@ -22,11 +22,13 @@ try:
     if _is_command():  # `workshop --help` answers before torch and triton are imported
         raise ImportError("the `workshop` command does not load the whole package")
     with collector.paused():
-        backend.choose()
+        on_executor = backend.choose()
         import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 
-        from workshop import jax_import
+        from workshop import jax_import, launching
 
+        if on_executor:
+            launching.install()
         jax_import.install()
         from workshop.bench import compare, matches, recorded
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device

@@ -9,6 +9,8 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 SWITCH = "TRITON_INTERPRET"
 WISHED = os.environ.get(SWITCH, "").lower() in ("1", "true", "yes", "on", "y")  # to run without the GPU that is here
@@ -35,14 +37,14 @@ def accelerator_visible() -> bool:
             os.environ[key] = before
 
 
-def choose() -> None:
-    """Where there is no accelerator, or TRITON_INTERPRET=1 is set, have this course's executor run all kernels.
+def choose() -> bool:
+    """Whether this course's executor is to run all kernels: there is no accelerator, or TRITON_INTERPRET=1 is set.
 
     Triton itself is always imported as on a GPU, so that its compiler is there, too. Raises ImportError without Triton.
     """
     if WISHED and "triton" in sys.modules:
         warnings.warn(INTERPRETED, RuntimeWarning, stacklevel=3)
-        return
+        return False
     if WISHED:
         os.environ[SWITCH] = "0"
     if importlib.util.find_spec("triton") is None:
@@ -51,10 +53,7 @@ def choose() -> None:
     from workshop.executor import without_native
 
     without_native.install()
-    if interpreting():
-        from workshop import launching
-
-        launching.install()
+    return interpreting()
 
 
 @functools.cache
@@ -87,3 +86,19 @@ def driver():
             f"torch sees an accelerator, but Triton finds no driver for it ({error}). `workshop doctor` says what is "
             f"missing. To run kernels without it, start Python with {SWITCH}=1."
         ) from error
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """torch in one thread: thousands of short operations would each wait for the slowest thread.
+
+    On a machine where others compute, too, such as a room's, two threads are ten times slower than one.
+    """
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -13,7 +13,7 @@ import torch
 
 from workshop.counted import Counted, count, first_line
 from workshop.device import device
-from workshop.notebook import in_notebook
+from workshop.notebook import live
 from workshop.results import RECORDED, Results, Row, recorded
 from workshop.short import own_lines
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
@@ -161,16 +161,12 @@ class _ProgressBar:
     """A bar in a notebook, a line per size elsewhere."""
 
     def __init__(self, steps: int):
-        self.steps, self.done, self.handle = steps, 0, None
-        if in_notebook():
-            from IPython.display import display
-
-            self.handle = display({"text/html": "measuring"}, raw=True, display_id=True)
+        self.steps, self.done, self.shown = steps, 0, live({"text/html": "measuring"})
 
     def advance(self, what: str) -> None:
         self.done += 1
-        if self.handle:
+        if self.shown:
             bar = f"<progress max='{self.steps}' value='{self.done}' aria-label='measured'></progress> {escape(what)}"
-            self.handle.update({"text/html": bar if self.done < self.steps else ""}, raw=True)
+            self.shown.update({"text/html": bar if self.done < self.steps else ""}, raw=True)
         else:
             print(f"measured {what} ({self.done} of {self.steps})")

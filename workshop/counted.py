@@ -11,13 +11,36 @@ from workshop.traffic import recording
 
 @dataclass(frozen=True)
 class Count:
-    """What one provider asks memory for, in bytes per element of its output. None: not counted."""
+    """What one provider asks memory for, in bytes per element of its output. None: not counted, and `reason` says why.
+
+    least: what a perfect kernel moves. wrong: its output is not the right one.
+    """
 
     provider: str
-    read: float | None
-    written: float | None
-    note: str = ""
-    wrong: bool = False  # its output is not the right one
+    least: float
+    read: float | None = None
+    written: float | None = None
+    reason: str = ""
+    wrong: bool = False
+
+    @property
+    def total(self) -> float | None:
+        return None if self.read is None else self.read + self.written
+
+    @property
+    def share(self) -> float | None:
+        """Of a copy's speed at most, when no cache helps. None where the work is not done: it would mean nothing."""
+        done = self.total is not None and not self.wrong and not self.too_little
+        return self.least / self.total if done else None
+
+    @property
+    def too_little(self) -> bool:
+        return self.total is not None and self.total < 0.999 * self.least
+
+    @property
+    def note(self) -> str:
+        less = "moves less than the work needs" if self.too_little else ""
+        return self.reason or less or ("its result is wrong" if self.wrong else "")
 
 
 @dataclass
@@ -37,8 +60,8 @@ class Counted:
         import pandas
 
         rows = [
-            (count.provider, count.read, count.written, self._total(count), self._share(count), self._note(count))
-            for count in self.counts
+            (one.provider, one.read, one.written, one.total, one.share and f"{one.share:.0%}", one.note)
+            for one in self.counts
         ]
         columns = ["provider", "read", "written", "bytes per element", "at most, of copy", "note"]
         return pandas.DataFrame(rows, columns=columns).set_index("provider")
@@ -53,15 +76,20 @@ class Counted:
         Among recorded curves a kernel that was counted here appears as a bound: the share of a copy's speed that
         its bytes allow when no cache helps.
         """
+        counted = [one for one in self.counts if one.total is not None]
         if self.curves:
-            return self.curves.plot({self._bound(c): self.least / self._total(c) for c in self._finished()})
-        counted = [count for count in self.counts if count.read is not None]
-        alt = "; ".join(f"{count.provider}: {self._total(count):g} bytes per element" for count in counted)
+            # A kernel without a byte too many may even pass the copy.
+            bounds = {
+                f"{one.provider}: {'no byte too many' if one.share > 0.999 else f'at most {one.share:.0%}'}": one.share
+                for one in counted
+                if one.share is not None
+            }
+            return self.curves.plot(bounds)
+        alt = "; ".join(f"{one.provider}: {one.total:g} bytes per element" for one in counted)
         with style.figure(self.title, "bytes per element", "", alt) as (figure, axes):
-            names = [count.provider for count in counted]
-            reads = [count.read for count in counted]
+            names, reads = [one.provider for one in counted], [one.read for one in counted]
             axes.barh(names, reads, color=style.PALETTE[0], label="read")
-            axes.barh(names, [c.written for c in counted], left=reads, color=style.PALETTE[4], label="written")
+            axes.barh(names, [one.written for one in counted], left=reads, color=style.PALETTE[4], label="written")
             axes.axvline(self.least, color=style.INK, linestyle="--", label="least possible")
             axes.invert_yaxis()
             axes.grid(axis="y", visible=False)
@@ -73,30 +101,6 @@ class Counted:
 
     def __str__(self) -> str:
         return f"{self.title}\nbytes per element, at least {self.least:g}\n{self.table().to_string(na_rep='–')}"
-
-    def _total(self, count: Count) -> float | None:
-        return None if count.read is None else count.read + count.written
-
-    def _share(self, count: Count) -> str | None:
-        return None if count.read is None or self._unfinished(count) else f"{self.least / self._total(count):.0%}"
-
-    def _note(self, count: Count) -> str:
-        if count.read is None:
-            return count.note
-        less = self._total(count) < 0.999 * self.least
-        return "moves less than the work needs" if less else "its result is wrong" if count.wrong else ""
-
-    def _bound(self, count: Count) -> str:
-        """The name of a kernel's bound: a kernel without a byte too many may even pass the copy."""
-        least = self._total(count) <= 1.001 * self.least
-        return f"{count.provider}: no byte too many" if least else f"{count.provider}: at most {self._share(count)}"
-
-    def _finished(self) -> list[Count]:
-        return [count for count in self.counts if count.read is not None and not self._unfinished(count)]
-
-    def _unfinished(self, count: Count) -> bool:
-        """Whether a kernel is wrong or moves less than a perfect one. Its work is not done: its share means nothing."""
-        return count.read is not None and (count.wrong or self._total(count) < 0.999 * self.least)
 
     def _repr_html_(self) -> str:
         table = self.table().rename_axis(None)  # a named index would add a line to the table
@@ -127,15 +131,15 @@ def count(
                 output = function(*inputs)
             wrong = bool(check) and not check(output, *inputs)
         except Exception as error:  # one unfinished kernel must not hide the others
-            counts.append(Count(provider, None, None, first_line(error)))
+            counts.append(Count(provider, least, reason=first_line(error)))
             continue
         elements = output.numel()
         least = bytes_moved(*inputs) / elements if elements else 0.0
         if traffic.launches:
             moved = (traffic.bytes_read / elements, traffic.bytes_written / elements)
-            counts.append(Count(provider, *moved, wrong=wrong))
+            counts.append(Count(provider, least, *moved, wrong=wrong))
         else:
-            counts.append(Count(provider, None, None, "no Triton kernel: its loads cannot be counted"))
+            counts.append(Count(provider, least, reason="no Triton kernel: its loads cannot be counted"))
     return Counted(counts, least, recorded(name) if name else None, title)
 
 

@@ -8,6 +8,8 @@ import functools
 import html
 import os
 import platform
+import re
+import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -50,26 +52,8 @@ class DeviceFacts:
         return self.backend == "hip" and self.arch in CDNA
 
 
-# Sources.
-# NVIDIA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Shared memory is the most
-# that one block may ask for: 227 KiB on 9.0, 163 KiB on 8.0. A multiprocessor has 1 KiB more, and reserves 1 KiB for
-# each block. The number of multiprocessors is from the data sheets of the SXM cards (H100, H200, A100).
-# AMD: "AMD GPU specifications" at rocm.docs.amd.com (compute units, LDS, wavefront size); 4 SIMD units x 8 waves x
-# 64 lanes = 2048 threads per compute unit from LLVM's AMDGPU backend documentation. HIP reports 65536 registers, half
-# of the 512 KiB file. MI250X counts one of its two dies, which HIP shows as one device.
-_HOPPER = ("cuda", "sm_90", 132, 65536, 227 * 1024, 32, 2048)
-KNOWN_DEVICES = {
-    facts.name: facts
-    for facts in (
-        DeviceFacts("NVIDIA A100", "cuda", "sm_80", 108, 65536, 163 * 1024, 32, 2048),
-        DeviceFacts("NVIDIA H100", *_HOPPER),
-        DeviceFacts("NVIDIA H200", *_HOPPER),
-        DeviceFacts("AMD Instinct MI210", "hip", "gfx90a", 104, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI250X", "hip", "gfx90a", 110, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI300X", "hip", "gfx942", 304, 65536, 64 * 1024, 64, 2048),
-        DeviceFacts("AMD Instinct MI355X", "hip", "gfx950", 256, 65536, 160 * 1024, 64, 2048),
-    )
-}
+SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in SHEET.items()}
 
 
 @dataclass(frozen=True)
@@ -92,30 +76,26 @@ class Device(DeviceFacts):
         return _copy_gbps(nbytes)
 
     def __str__(self) -> str:
-        return " ".join(self._sentences())
+        if self.interpreting:
+            return (
+                f"No GPU here: your kernels run on the CPU ({self.name}), as Triton's own front end reads them. "
+                "They compute the same values as on a GPU, and every access to memory is checked. Nothing is timed. "
+                "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100."
+            )
+        return (
+            f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}). "
+            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory. "
+            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
+            f"memory and room for {self.max_threads} threads in warps of {self.warp_size}."
+        )
 
     def _repr_html_(self) -> str:
+        left = "style='text-align:left'"
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(value)}</td></tr>"
             for label, value in self._table()
         )
-        story = html.escape(" ".join(self._sentences()))
-        return f"<p style='max-width:46em'>{story}</p><table>{rows}</table>"
-
-    def _sentences(self) -> list[str]:
-        if self.interpreting:
-            return [
-                f"No GPU here: your kernels run on the CPU ({self.name}), as Triton's own front end reads them.",
-                "They compute the same values as on a GPU, and every access to memory is checked. Nothing is timed.",
-                "Compiling needs no GPU: xray() shows what your kernel becomes on an MI300X or an H100.",
-            ]
-        return [
-            f"Your kernels run on this device: {self.name} ({self.backend}, {self.arch}).",
-            f"It has {self.multiprocessors} {self._unit}s and {self.memory / 2**30:.0f} GiB of memory.",
-            f"Each {self._unit} has {self.registers} registers, {self.shared_memory // 1024} KiB of shared "
-            f"memory and room for {self.max_threads} threads in warps of {self.warp_size}.",
-        ]
+        return f"<p style='max-width:46em'>{html.escape(str(self))}</p><table>{rows}</table>"
 
     @property
     def _unit(self) -> str:
@@ -201,17 +181,14 @@ def _interpreter() -> Device:
 
 
 def _driver_version() -> str:
-    sources = {"NVIDIA": Path("/sys/module/nvidia/version"), "amdgpu": Path("/sys/module/amdgpu/version")}
-    for name, path in sources.items():
-        if path.exists():
-            return f"{name} {path.read_text().strip()}"
+    for name, module in (("NVIDIA", "nvidia"), ("amdgpu", "amdgpu")):
+        version = Path("/sys/module", module, "version")
+        if version.exists():
+            return f"{name} {version.read_text().strip()}"
     return "unknown"
 
 
 def _cpu_name() -> str:
     cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M) if cpuinfo.exists() else None
+    return named[1].strip() if named else platform.processor() or platform.machine()

@@ -1,25 +1,27 @@
 """Says what works on this machine, what does not, and what to do about it.
 
-`machine.probe` collects the facts; each check below turns facts into at most a few findings.
-Standard library only at import: it must run where torch or triton is missing.
+`machine.probe` collects the facts; each check below turns facts into at most a few findings, whose words are in
+doctor.toml. Standard library only at import: it must run where torch or triton is missing.
 """
 
 import contextlib
-import html
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from workshop.machine import VENDORS, Machine, Node, probe
-from workshop.notebook import in_notebook
+from workshop.install import NEWEST_PYTHON, OLDEST_PYTHON, dotted
+from workshop.machine import VENDORS, Machine, probe
+from workshop.notebook import live
+from workshop.pages import page
 
-OLDEST_PYTHON = (3, 11)
-NEWEST_PYTHON = (3, 14)
 TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels
 LOOKING = "Looking at this machine, and trying the judge …"
 SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
+WORDS = tomllib.loads(Path(__file__).with_name("doctor.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,7 @@ class Findings(list):
         return "\n".join(map(str, self))
 
     def _repr_html_(self) -> str:
-        items = "".join(
-            f"<li><pre style='margin:0;word-break:normal'>{html.escape(str(finding))}</pre></li>" for finding in self
-        )
-        return f"<ul style='list-style:none;padding:0'>{items}</ul>"
+        return page("doctor.html", findings=self, signs=SIGNS)
 
 
 def doctor(machine: Machine | None = None) -> Findings:
@@ -64,184 +63,110 @@ def doctor(machine: Machine | None = None) -> Findings:
 @contextlib.contextmanager
 def _looking() -> Iterator[None]:
     """Says in a notebook, and in a terminal, that something happens. It goes when that is over."""
-    if in_notebook():
-        handle = sys.modules["IPython"].display.display({"text/plain": LOOKING}, raw=True, display_id=True)
-        yield
-        handle.update({"text/html": ""}, raw=True)
-    elif sys.stderr.isatty():
+    shown = live({"text/plain": LOOKING})
+    terminal = not shown and sys.stderr.isatty()
+    if terminal:
         print(LOOKING, end="\r", file=sys.stderr, flush=True)
-        yield
+    yield
+    if shown:
+        shown.update({"text/html": ""}, raw=True)
+    elif terminal:
         print(" " * len(LOOKING), end="\r", file=sys.stderr, flush=True)
+
+
+def told(name: str, **words) -> Finding:
+    """A finding as doctor.toml words it."""
+    said = WORDS[name]
+    return Finding(said["state"], *(said.get(part, "").format(**words) for part in ("what", "meaning", "todo")))
+
+
+def _told(name: str, m: Machine, **more) -> Finding:
+    """A finding about a machine."""
+    gpus, build = ", ".join(m.gpus), m.torch_build
+    absent = [name for name, version in (("jax", m.jax), ("jax-triton", m.jax_triton)) if not version]
+    return told(
+        name,
+        m=m,
+        python=dotted(m.python),
+        oldest=dotted(OLDEST_PYTHON),
+        newest=dotted(NEWEST_PYTHON),
+        tritons=" to ".join(map(dotted, TRITONS)),
+        pin=f"triton=={m.torch_wants_triton}" if m.torch_wants_triton else "triton",
+        reasons=dict.fromkeys(("torch", "triton"), "it is not installed") | m.errors,
+        gpus=gpus or "a GPU",
+        gpus_or_files=gpus or "device files of a GPU",
+        build="the CPU" if build == "CPU" else build,
+        missing=" and ".join(absent),
+        mib=m.cache_free / 2**20,
+        gib=m.cache_free / 2**30,
+        **more,
+    )
+
+
+def check_platform(m: Machine) -> Iterator[Finding]:
+    if m.system != "Linux":
+        yield _told("not-linux-with-triton" if m.triton else "not-linux", m)
+    yield _told("python-old" if m.python < OLDEST_PYTHON else "python-new" if m.python > NEWEST_PYTHON else "python", m)
+    yield _told("torch-missing" if m.torch is None else "torch", m)
+
+
+def check_triton(m: Machine) -> Iterator[Finding]:
+    if m.triton is None:
+        yield _told("triton-missing", m)
+    elif m.torch_wants_triton and not m.triton.startswith(m.torch_wants_triton):
+        yield _told("triton-of-another-torch", m)
+    elif not m.compiler:
+        yield _told("triton-without-library", m)
     else:
-        yield
+        numbers = tuple(int(part) for part in re.findall(r"\d+", m.triton)[:2])
+        yield _told("triton" if TRITONS[0] <= numbers <= TRITONS[1] else "triton-untried", m)
 
 
-def check_platform(machine: Machine) -> Iterator[Finding]:
-    python = ".".join(map(str, machine.python))
-    if machine.system != "Linux":
-        yield Finding("warn" if machine.triton else "bad", f"{machine.system} on {machine.architecture}",
-                      "Triton is published for Linux only." + " Its Python files are here." * bool(machine.triton),
-                      "Use a Linux machine, WSL 2 on Windows, the container in docker/, or Colab.")
-    if machine.python < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        yield Finding("bad", f"Python {python}", f"The course needs {wanted} or newer.", "Install a newer Python.")
-    elif machine.python > NEWEST_PYTHON:
-        newest = ".".join(map(str, NEWEST_PYTHON))
-        yield Finding("warn", f"Python {python}", f"The course was tried up to {newest}.")
+def check_gpu(m: Machine) -> Iterator[Finding]:
+    if m.accelerator:
+        yield _told("gpu", m)
+        if m.interpret:
+            yield _told("gpu-not-wished", m)
+    elif not (m.gpus or m.nodes):
+        yield _told("no-gpu", m)
     else:
-        yield Finding("ok", f"Python {python}")
+        yield from list(_why_unseen(m)) or [_told("gpu-unseen", m)]
 
 
-def check_torch(machine: Machine) -> Iterator[Finding]:
-    if machine.torch is None:
-        reason = machine.errors.get("torch", "it is not installed")
-        yield Finding("bad", "torch does not import", f"Reason: {reason}.", "Run `make lab`, which installs it.")
-    else:
-        yield Finding("ok", f"torch {machine.torch}, built for {machine.torch_build}")
-
-
-def check_triton(machine: Machine) -> Iterator[Finding]:
-    if machine.triton is None:
-        reason = machine.errors.get("triton", "it is not installed")
-        pin = f"triton=={machine.torch_wants_triton}" if machine.torch_wants_triton else "triton"
-        yield Finding("bad", "triton does not import", f"Reason: {reason}. torch for the CPU comes without it.",
-                      f"Run `make lab`, or `pip install {pin}` beside an image's own torch.")
-        return
-    wanted = machine.torch_wants_triton
-    oldest, newest = (".".join(map(str, version)) for version in TRITONS)
-    if wanted and not machine.triton.startswith(wanted):
-        yield Finding("warn", f"triton {machine.triton}, but torch {machine.torch} was built for triton {wanted}",
-                      "torch.compile may fail; the course's own kernels usually work.",
-                      f"pip install triton=={wanted}")
-    elif not machine.compiler:
-        yield Finding("warn", f"triton {machine.triton} without its library",
-                      "Kernels run, and every exercise of lessons 0 to 5 can be solved. Nothing can be compiled: "
-                      "xray() says so.", f"On Linux: pip install --force-reinstall triton=={machine.triton}")
-    elif not TRITONS[0] <= _numbers(machine.triton) <= TRITONS[1]:
-        yield Finding("warn", f"triton {machine.triton}", f"The course was tried with {oldest} to {newest}.")
-    else:
-        yield Finding("ok", f"triton {machine.triton}")
-
-
-def check_gpu(machine: Machine) -> Iterator[Finding]:
-    if machine.accelerator:
-        yield Finding("ok", f"GPU: {machine.accelerator}")
-        if machine.interpret:
-            yield Finding("warn", "TRITON_INTERPRET is set although there is a GPU",
-                          "Kernels run on the CPU, every access to memory is checked, and nothing is timed.",
-                          "Unset it and restart the notebook's kernel to use the GPU.")
-        return
-    if not (machine.gpus or machine.nodes):
-        yield Finding("ok", "no GPU found",
-                      "Kernels run on the CPU, every access to memory checked: every exercise can be solved, nothing "
-                      "is timed.")
-        return
-    what = f"found {', '.join(machine.gpus) or 'device files of a GPU'}, but torch does not see it"
-    todo = "Look at the output of `nvidia-smi` or `rocminfo`."
-    yield from list(_why_unused(machine)) or [Finding("warn", what, "The doctor does not know the cause.", todo)]
-
-
-def _why_unused(machine: Machine) -> Iterator[Finding]:
+def _why_unseen(m: Machine) -> Iterator[Finding]:
     """Why torch does not see a GPU that is there. The course still works, without it."""
-    vendors, build = {gpu.split()[0] for gpu in machine.gpus}, machine.torch_build
-    found, fits = ", ".join(machine.gpus), not vendors or vendors & _vendors_of(build)
-    if machine.torch and (build == "CPU" or not fits):
-        what = "the CPU" if build == "CPU" else build
-        yield Finding("warn", f"found {found or 'a GPU'}, but this torch is built for {what}",
-                      "Kernels run on the CPU.",
-                      "Install a torch for this GPU: README has the table of PyTorch indexes for `make lab`.")
-    if machine.gpus and not machine.drivers:
-        yield Finding("warn", f"found {found} without a loaded driver", "No program can use the GPU.",
-                      "Install the vendor's kernel driver (amdgpu or nvidia) on the host; a container uses the "
-                      "host's.")
-    elif machine.gpus and not machine.nodes:
-        yield Finding("warn", f"found {found}, but no device files in /dev",
-                      "Inside a container this means that the GPU was not passed in.",
-                      "docker run --device /dev/kfd --device /dev/dri … (AMD) or --gpus all … (NVIDIA).")
-    for node in machine.nodes:
+    vendors = {gpu.split()[0] for gpu in m.gpus}
+    of_build = {"CUDA": {"NVIDIA"}, "ROCm": {"AMD"}, "xpu": {"Intel"}}.get(m.torch_build.split()[0])
+    fits = not vendors or vendors & (of_build or set(VENDORS.values()))
+    if m.torch and (m.torch_build == "CPU" or not fits):
+        yield _told("gpu-of-another-build", m)
+    if m.gpus and not m.drivers:
+        yield _told("no-driver", m)
+    elif m.gpus and not m.nodes:
+        yield _told("no-device-files", m)
+    for node in m.nodes:
         if not node.usable:
-            yield _closed(node)
+            yield _told("closed" if node.group else "closed-to-a-number", m, node=node)
 
 
-def _closed(node: Node) -> Finding:
-    """What to do about a device file that this user may not open."""
-    if node.group is None:
-        todo = (
-            f"The host's group {node.gid} has no name here: start the container with --group-add {node.gid}, "
-            "or as root: groupadd and usermod with that number."
-        )
-    else:
-        todo = f"sudo usermod -aG {node.group} $USER, then log in again (container: --group-add {node.gid})."
-    group = node.group or "unnamed"
-    what = f"{node.path} may not be opened: it belongs to group {group} ({node.gid})"
-    return Finding("warn", what, "The driver is there, but this user has no access to the GPU.", todo)
+def check_amd_settings(m: Machine) -> Iterator[Finding]:
+    if m.accelerator and m.torch_build.startswith("ROCm"):
+        if m.dev_kernarg != "1":
+            yield _told("kernarg", m)
+        if m.numa_balancing not in (None, "0"):
+            yield _told("numa", m)
+        if m.clocks == "auto":
+            yield _told("clocks", m)
 
 
-def check_amd_settings(machine: Machine) -> Iterator[Finding]:
-    """Settings that change timings on an AMD GPU, from AMD's workload and system optimization guides."""
-    if not (machine.accelerator and machine.torch_build.startswith("ROCm")):
-        return
-    if machine.dev_kernarg != "1":
-        yield Finding("warn", "HIP_FORCE_DEV_KERNARG is not 1",
-                      "Every launch reads its arguments from the host's memory, so short kernels look slower.",
-                      "export HIP_FORCE_DEV_KERNARG=1, before Python starts.")
-    if machine.numa_balancing not in (None, "0"):
-        yield Finding("warn", "NUMA balancing is on",
-                      "Linux moves memory between processors while you measure, so timings vary.",
-                      "sudo sh -c 'echo 0 > /proc/sys/kernel/numa_balancing'")
-    if machine.clocks == "auto":
-        yield Finding("ok", "the GPU chooses its clocks", "Timings vary with its temperature and power.",
-                      "To compare small differences on an MI300X: rocm-smi --setperfdeterminism 1900 (back: rocm-smi "
-                      "-r).")
+def check_rest(m: Machine) -> Iterator[Finding]:
+    full = "cache-full" if m.cache_free < DISK_NEEDED else "cache"
+    yield _told(full if m.cache_writable else "cache-closed", m)
+    if m.numpy:
+        yield _told("numpy", m)
+    yield _told("jax" if m.jax and m.jax_triton else "jax-missing", m)
+    if m.judge is not None:
+        yield _told("judge-broken" if m.judge else "judge", m)
 
 
-def check_cache(machine: Machine) -> Iterator[Finding]:
-    if not machine.cache_writable:
-        yield Finding("bad", f"{machine.cache} cannot be written", "Triton keeps compiled kernels there.",
-                      "Set TRITON_CACHE_DIR to a folder of yours.")
-    elif machine.cache_free < DISK_NEEDED:
-        yield Finding("warn", f"{machine.cache_free / 2**20:.0f} MiB free at {machine.cache}",
-                      "Compiled kernels may not fit.", "Free some space, or set TRITON_CACHE_DIR to another disk.")
-    else:
-        yield Finding("ok", f"kernel cache {machine.cache}, {machine.cache_free / 2**30:.0f} GiB free")
-
-
-def check_packages(machine: Machine) -> Iterator[Finding]:
-    if machine.numpy:
-        yield Finding("ok", f"numpy {machine.numpy}")
-    missing = [name for name, version in (("jax", machine.jax), ("jax-triton", machine.jax_triton)) if not version]
-    if missing:
-        yield Finding("warn", f"{' and '.join(missing)} not installed", "Only notebook 05 needs it.",
-                      "Run `make jax`. (`make lab` installs it too where there is no GPU.)")
-    else:
-        yield Finding("ok", f"jax {machine.jax} with jax-triton {machine.jax_triton}")
-
-
-def check_judge(machine: Machine) -> Iterator[Finding]:
-    if machine.judge is None:
-        return
-    if machine.judge:
-        yield Finding("bad", "the judge does not work here", machine.judge)
-    else:
-        yield Finding("ok", "the judge: known answers get their verdicts")
-
-
-CHECKS: tuple[Callable[[Machine], Iterable[Finding]], ...] = (
-    check_platform,
-    check_torch,
-    check_triton,
-    check_gpu,
-    check_amd_settings,
-    check_cache,
-    check_packages,
-    check_judge,
-)
-
-
-def _vendors_of(build: str) -> set[str]:
-    return {"CUDA": {"NVIDIA"}, "ROCm": {"AMD"}, "xpu": {"Intel"}}.get(build.split()[0], set(VENDORS.values()))
-
-
-def _numbers(version: str) -> tuple[int, int]:
-    """Major and minor of a version string."""
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+CHECKS = (check_platform, check_triton, check_gpu, check_amd_settings, check_rest)

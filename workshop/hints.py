@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workshop import syllabus
 from workshop.notebook import in_notebook
+from workshop.pages import page
 from workshop.progress import progress, record_hint
 from workshop.starters import split_answer
 
@@ -61,10 +62,13 @@ def hint(name: str):
         record_hint(name)
         opened += 1
     if not in_notebook():
-        return _show(_markdown(rungs[opened - 1], opened, len(rungs)))
+        title, body = rungs[opened - 1]
+        return _show(f"**Hint {opened} of {len(rungs)}: {title}**\n\n{body}")
     from IPython.display import HTML, display
 
-    return display(HTML(_ladder_html(name, rungs, opened)))
+    shown = [(title, _html(body)) for title, body in rungs[:opened]]
+    following = next((title for title, _ in rungs[opened:]), "")
+    return display(HTML(page("hints.html", opened=shown, of=len(rungs), following=following)))
 
 
 @_known
@@ -96,18 +100,6 @@ def others(name: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _ladder_html(name: str, rungs: list[tuple[str, str]], opened: int) -> str:
-    """The opened hints as folded sections, the latest one unfolded, and how to open the next one."""
-    folded = "".join(
-        f"<details{' open' * (number == opened)}><summary>Hint {number} of {len(rungs)}: {escape(title)}</summary>"
-        f"{_html(body)}</details>"
-        for number, (title, body) in enumerate(rungs[:opened], 1)
-    )
-    following = rungs[opened : opened + 1]
-    more = f"<p>Run this cell again for the next hint: {escape(following[0][0])}.</p>" if following else ""
-    return f"<div class='hints'>{folded}{more}</div>"
-
-
 def solution_source(name: str) -> str | None:
     """The exercise's answer cell in solutions/*.py, without the build's markers; None if there is none."""
     cell = answer_cell(name)
@@ -123,11 +115,6 @@ def answer_cell(name: str) -> tuple[str, str] | None:
                 solution, starter = split_answer(body)
                 return solution.strip(), starter.strip()
     return None
-
-
-def _markdown(rung: tuple[str, str], number: int, of: int) -> str:
-    title, body = rung
-    return f"**Hint {number} of {of}: {title}**\n\n{body}"
 
 
 def _html(markdown: str) -> str:

@@ -12,6 +12,7 @@ What pip says goes into install.log. uv does its work where uv is installed and 
 an index of a company: uv would not read them. INSTALL_WITH=pip keeps uv out.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -56,16 +57,11 @@ AMD_NODES = "/sys/class/kfd/kfd/topology/nodes"
 # Distributions that belong to a torch build: the build decides their versions, not the course.
 OF_TORCH = re.compile(r"torch|triton|triton-(rocm|xpu)|pytorch-triton.*|nvidia-.*")
 
-# Plugins of JupyterLab that learners do not meet: the question whether it may fetch its news, and nbgrader's menu
-# and buttons. Its Validate calls an answer right when the visible cells ran. Where there is an exchange, or an
-# instructor, a folder of docker/hub/ in JUPYTER_CONFIG_PATH shows what they need again.
-HIDDEN = ["@jupyterlab/apputils-extension:announcements"] + [
-    f"@jupyter/nbgrader:{name}"
-    for name in ("menu", "formgrader", "validate-assignment", "create-assignment", "assignment-list", "course-list")
-]
-
-# What JupyterLab does otherwise: on a narrow page, long lines of code are broken and not cut.
-SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"codeCellConfig": {"lineWrap": True}}}
+# What JupyterLab does otherwise for learners: on a narrow page, long lines of code are broken and not cut. It hides the
+# question whether it may fetch its news, and nbgrader's menu and buttons: its Validate calls an answer right when the
+# visible cells ran. Where there is an exchange, or an instructor, a folder of docker/hub/ in JUPYTER_CONFIG_PATH shows
+# what they need again.
+LABCONFIG = ROOT / "workshop" / "labconfig"
 
 # Runs in another interpreter and prints what that one has.
 LOOK = """
@@ -99,27 +95,20 @@ class Problem(Exception):
 
 def check_machine(system, machine, libc, python):
     """Raise Problem unless there are Triton wheels for this system, processor, C library and Python."""
-    if system != "Linux":
-        elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
-        raise Problem(
-            f"found {system}; expected Linux, whose processes the judge confines and for which Triton is published: "
-            f"run the course on a Linux machine, {elsewhere} or in Colab"
-        )
-    if machine not in MACHINES:
-        raise Problem(
-            f"found a {machine} processor; Triton is published for {' and '.join(MACHINES)}: "
-            "run the course on such a machine or in Colab"
-        )
-    if libc != "glibc":
-        raise Problem(
-            "found a Linux without glibc; Triton is published for glibc: "
-            "use Debian, Ubuntu, Fedora or a container of one (docker/README.md)"
-        )
-    if not OLDEST_PYTHON <= python <= NEWEST_PYTHON:
-        raise Problem(
-            f"found Python {dotted(python)}; expected {dotted(OLDEST_PYTHON)} to {dotted(NEWEST_PYTHON)}: "
-            "install one and name it, as in `make lab PYTHON=python3.12`"
-        )
+    elsewhere = "inside WSL 2" if system == "Windows" else "in a Linux container (docker/README.md)"
+    pythons = f"{dotted(OLDEST_PYTHON)} to {dotted(NEWEST_PYTHON)}"
+    for fits, problem in (
+        (system == "Linux", f"found {system}; expected Linux, whose processes the judge confines and for which Triton "
+         f"is published: run the course on a Linux machine, {elsewhere} or in Colab"),
+        (machine in MACHINES, f"found a {machine} processor; Triton is published for {' and '.join(MACHINES)}: "
+         "run the course on such a machine or in Colab"),
+        (libc == "glibc", "found a Linux without glibc; Triton is published for glibc: use Debian, Ubuntu, Fedora or "
+         "a container of one (docker/README.md)"),
+        (OLDEST_PYTHON <= python <= NEWEST_PYTHON, f"found Python {dotted(python)}; expected {pythons}: install one "
+         "and name it, as in `make lab PYTHON=python3.12`"),
+    ):  # fmt: skip
+        if not fits:
+            raise Problem(problem)
 
 
 def check_venv_module(find_spec=importlib.util.find_spec):
@@ -145,6 +134,10 @@ def dotted(version):
 # --- pins -------------------------------------------------------------------------------------------------
 
 
+def course_pins():
+    return [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
+
+
 def normal(name):
     """The spelling under which pip compares names of distributions."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -166,8 +159,7 @@ def pins_beside(has, pins):
 
 def triton_of(needs):
     """The requirement of a torch build on its Triton, which has another name for each kind of GPU."""
-    requirements = [need.partition(";")[0].strip() for need in needs if "extra ==" not in need]
-    return [requirement for requirement in requirements if "triton" in requirement]
+    return [need.partition(";")[0].strip() for need in needs if "triton" in need and "extra ==" not in need]
 
 
 def wanted(group, has, jax):
@@ -191,7 +183,11 @@ def run(what, command):
         started = time.monotonic()
         child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         try:
-            status = _awaited(child, started)
+            while (status := child.poll()) is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(1)
+                if sys.stdout.isatty():  # time passes
+                    print(f"  {time.monotonic() - started:.0f} s", end="\r", flush=True)
         except BaseException:
             child.wait()  # Ctrl-C reached it, too
             raise
@@ -204,15 +200,6 @@ def run(what, command):
             f"repair what they name, then run this again{other}"
         )
     print(f"  {time.monotonic() - started:.0f} s", flush=True)
-
-
-def _awaited(child, started):
-    """The exit status of a child. A terminal shows meanwhile that time passes."""
-    while True:
-        try:
-            return child.wait(1 if sys.stdout.isatty() else None)
-        except subprocess.TimeoutExpired:
-            print(f"  {time.monotonic() - started:.0f} s", end="\r", flush=True)
 
 
 def pip(what, python, *arguments):
@@ -240,10 +227,6 @@ def look(python):
     return json.loads(child.stdout)
 
 
-def imports_torch(python):
-    return subprocess.call([str(python), "-c", "import torch"], stderr=subprocess.DEVNULL) == 0
-
-
 def make_venv(folder, host):
     """Make the virtual environment; host is what `look` says of the Python that has a torch, or None."""
     options = ["--system-site-packages"] if host else []
@@ -252,18 +235,14 @@ def make_venv(folder, host):
         # That torch lives in a virtual environment itself, and --system-site-packages looks past it.
         paths = folder.glob("lib/python3*/site-packages")
         (next(paths) / "torch_of_this_machine.pth").write_text("\n".join(host["folders"]) + "\n")
-    settings = folder / "etc" / "jupyter" / "labconfig"
-    settings.mkdir(parents=True, exist_ok=True)
-    page = {"disabledExtensions": dict.fromkeys(HIDDEN, True)}
-    for name, content in (("page_config", page), ("default_setting_overrides", SETTINGS)):
-        (settings / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
+    shutil.copytree(LABCONFIG, folder / "etc" / "jupyter" / "labconfig", dirs_exist_ok=True)
 
 
 def host_torch():
     """What this Python has when it can import torch, otherwise None."""
     if importlib.util.find_spec("torch") is None:
         return None
-    if not imports_torch(sys.executable):
+    if subprocess.call([sys.executable, "-c", "import torch"], stderr=subprocess.DEVNULL):
         print(f"The torch of {sys.executable} does not import: .venv gets another, that one stays as it is.")
         return None
     host = look(sys.executable)
@@ -279,8 +258,7 @@ def install_torch_from(index, python, pins):
         return
     only = ["--no-deps", "--index-url", index]
     pip("torch from TORCH_INDEX_URL", python, *only, "--force-reinstall", wished)
-    triton = triton_of(look(python)["needs"])
-    if triton:
+    if triton := triton_of(look(python)["needs"]):
         pip("the Triton of that torch", python, *only, *triton)
 
 
@@ -315,21 +293,6 @@ def install_group(group, python, pins, jax):
 # --- everything --------------------------------------------------------------------------------------------
 
 
-class Stamps:
-    """Remembers what was installed, from which files, so that a second run returns at once."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def has(self, name, value):
-        stamp = self.folder / name
-        return stamp.is_file() and stamp.read_text() == value
-
-    def set(self, name, value):
-        self.folder.mkdir(exist_ok=True)
-        (self.folder / name).write_text(value)
-
-
 def jax_for(group, environ):
     """The JAX to install with this group: without a GPU the plain one, otherwise only on `make jax`.
 
@@ -350,16 +313,17 @@ def digest(jax):
 def install(groups, environ):
     """Bring .venv to what the groups need; returns at once when it is there already."""
     index = environ.get("TORCH_INDEX_URL", "")
-    stamps = Stamps(VENV / "installed")
     asked = {group: digest(jax_for(group, environ)) for group in groups}
+    stamps = VENV / "installed"  # what was installed, from which files, so that a second run returns at once
+    there = {stamp.name: stamp.read_text() for stamp in stamps.glob("*")}
     python = VENV / "bin" / "python"
     fresh = not python.exists()
-    if not fresh and index and not stamps.has("torch", index):
+    if not fresh and index and there.get("torch") != index:
         raise Problem(
             "found a .venv whose torch is not from this TORCH_INDEX_URL; "
             "expected one torch per .venv: `make clean`, then run this again"
         )
-    missing = [group for group in groups if not stamps.has(group, asked[group])]
+    missing = [group for group in groups if there.get(group) != asked[group]]
     if not missing:
         return
     check_venv_module()
@@ -367,19 +331,20 @@ def install(groups, environ):
     LOG.write_text("")
     print(TAKES if fresh else "Bringing .venv up to date.", flush=True)
     try:
-        pins = [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line]
+        stamps.mkdir(parents=True, exist_ok=True)
+        pins = course_pins()
         if fresh:
             host = None if index else host_torch()
             make_venv(VENV, host)
             if index:
                 install_torch_from(index, python, pins)
-                stamps.set("torch", index)
+                (stamps / "torch").write_text(index)
             elif not host and find_uv(python):
                 backend = environ.get("UV_TORCH_BACKEND", "auto")  # auto: uv asks the driver of the card
                 pip("torch for this machine", python, f"--torch-backend={backend}", torch_up_to(pins))
         for group in missing:
             install_group(group, python, pins, jax_for(group, environ))
-            stamps.set(group, asked[group])
+            (stamps / group).write_text(asked[group])
         print(f"Done, in {time.monotonic() - started:.0f} s: everything is installed in {VENV.name}.", flush=True)
     except BaseException:
         if fresh:
@@ -408,7 +373,7 @@ def main(arguments, environ=os.environ):
     groups = arguments or ["lab"]
     try:
         if groups[0] in ONLINE:
-            install_here(groups[0], [line for line in CONSTRAINTS.read_text().splitlines() if "==" in line])
+            install_here(groups[0], course_pins())
             return 0
         unknown = [group for group in groups if group not in GROUPS]
         if unknown:

@@ -19,6 +19,7 @@ from jax import tree_util
 __all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
 
 SCALARS = (bool, int, float, np.float32)  # passed by value; everything else is an array, passed as a pointer
+ARRAY = None  # in the place of an array among the arguments of a launch
 
 
 def cdiv(a: int, b: int) -> int:
@@ -78,7 +79,7 @@ def triton_call(
     launch = Launch(
         kernel,
         grid,
-        tuple(_Scalar(a) if isinstance(a, SCALARS) else None for a in args),
+        tuple(a if isinstance(a, SCALARS) else ARRAY for a in args),
         tuple(shapes),
         dict(input_output_aliases or {}),
         zeroed_outputs,
@@ -100,18 +101,13 @@ def at_once(launch: "Launch", arrays: list) -> list:
     return [jnp.asarray(output) for output in launch(*arrays)]
 
 
-@dataclass(frozen=True)
-class _Scalar:
-    value: object
-
-
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """One triton_call as a function from numpy arrays to numpy arrays. `scalars` has None for each array."""
+    """One triton_call as a function from numpy arrays to numpy arrays. `given` has ARRAY in the place of each."""
 
     kernel: object
     grid: object
-    scalars: tuple[_Scalar | None, ...]
+    given: tuple
     outputs: tuple[jax.ShapeDtypeStruct, ...]
     aliases: dict[int, int]
     zeroed: object
@@ -124,19 +120,19 @@ class Launch:
     def on(self, arrays: Iterable[torch.Tensor], make: Callable, options: dict | None = None) -> list[torch.Tensor]:
         """The outputs. `make` gives the memory for one, from its shape and dtype. options: those of the launch."""
         waiting = iter(arrays)
-        inputs = [s.value if s else next(waiting) for s in self.scalars]
+        inputs = [next(waiting) if each is ARRAY else each for each in self.given]
         results = [make(shape) for shape in self.outputs]
         for index in self.zeroed(self.metaparams) if callable(self.zeroed) else self.zeroed:
             results[index].zero_()
         for source, index in self.aliases.items():
             results[index].copy_(inputs[source])
-        run(self.kernel, self.launch_grid(), [*inputs, *results], self.metaparams | (options or {}))
+        self.kernel[self.launch_grid()](*inputs, *results, **(self.metaparams | (options or {})))
         return results
 
     def launch_grid(self) -> tuple[int, ...] | Callable:
         if not callable(self.grid):
             return _as_tuple(self.grid)
-        by_position = self.kernel.arg_names[: len(self.scalars) + len(self.outputs)]
+        by_position = self.kernel.arg_names[: len(self.given) + len(self.outputs)]
         return lambda meta: _as_tuple(self.grid({k: v for k, v in meta.items() if k not in by_position}))
 
 
@@ -162,11 +158,6 @@ class _KernelErrors(logging.Filter):
 _errors = _KernelErrors()
 logging.getLogger("jax._src.callback").addFilter(_errors)
 jax.errors.JaxRuntimeError._render_traceback_ = property(_errors.short_text)
-
-
-def run(kernel, grid, arguments: list, metaparams: dict) -> None:
-    """Launch the kernel. `arguments` are torch tensors on the CPU and Python numbers."""
-    kernel[grid](*arguments, **metaparams)
 
 
 def unwritten(shape: jax.ShapeDtypeStruct) -> torch.Tensor:

@@ -9,47 +9,19 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-import torch
 import triton
 from triton.runtime.jit import JITFunction
 
 from workshop import compiling, short, stand_in
+from workshop.backend import one_thread
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import Unsupported
-from workshop.executor.records import Fault, Launch, Stopped
-from workshop.threads import one_thread
+from workshop.executor.records import Fault, Stopped
+from workshop.traffic import active
 
 MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
-_recordings: list[Recording] = []
-
-
-@dataclass(eq=False)
-class Recording:
-    """The launches while it is entered, as the executor saw them.
-
-    elements: reads and writes are counted for each element. races: accesses that nothing orders are looked for.
-    """
-
-    elements: bool = True
-    races: bool = False
-    launches: list[Launch] = field(default_factory=list)
-
-    def __enter__(self) -> Recording:
-        _recordings.append(self)
-        return self
-
-    def __exit__(self, *error) -> None:
-        _recordings.remove(self)
-
-    def defined(self) -> dict[int, torch.Tensor]:
-        """By a storage's address, which of its elements are defined. All others are defined whole."""
-        return {}
-
-    def add(self, launch: Launch) -> None:
-        self.launches.append(launch)
 
 
 def install() -> None:
@@ -105,8 +77,8 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
         known = compiling.as_read_here(error, kernel, special.signature, special.constants, options, "cuda")
         short.fold(error, short.of_a_kernel(known, kernel))
         raise
-    counts, races = any(each.elements for each in _recordings), any(each.races for each in _recordings)
-    defined = {start: known for each in _recordings for start, known in each.defined().items()}
+    counts, races = any(each.elements for each in active), any(each.races for each in active)
+    defined = {start: known for each in active for start, known in each.defined().items()}
     try:
         with one_thread():
             watch = Watch(counts, races, tell=print)
@@ -114,7 +86,7 @@ def run(kernel: JITFunction, *args, grid, warmup: bool, **kwargs):
     except MISTAKES as error:
         short.of_a_kernel(error, kernel)
         raise
-    for recording in _recordings:
+    for recording in active:
         recording.add(launch)
 
 

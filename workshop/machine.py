@@ -111,19 +111,15 @@ def _torch_build(torch) -> str:
         return "nothing"
     if torch.version.hip:
         return f"ROCm {torch.version.hip}"
-    return f"CUDA {torch.version.cuda}" if torch.version.cuda else _other_build(torch)
-
-
-def _other_build(torch) -> str:
+    if torch.version.cuda:
+        return f"CUDA {torch.version.cuda}"
     accelerator = torch.accelerator.current_accelerator()
     return accelerator.type if accelerator else "CPU"
 
 
 def _accelerator(torch) -> str | None:
     """The name of the accelerator torch sees."""
-    if torch is None:
-        return None
-    if not backend.accelerator_visible():
+    if torch is None or not backend.accelerator_visible():
         return None
     where = torch.accelerator.current_accelerator()
     return getattr(torch.get_device_module(where).get_device_properties(where), "name", where.type)
@@ -169,7 +165,7 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _line_of(folder: str, pattern: str) -> str | None:
+def _line_of(folder: str | Path, pattern: str) -> str | None:
     """What the first file of that name says; None where there is none or it may not be read."""
     for file in sorted(Path(folder).glob(pattern)):
         try:
@@ -182,10 +178,7 @@ def _line_of(folder: str, pattern: str) -> str | None:
 def _pci_gpus() -> Iterator[str]:
     """Display controllers (class 03) and accelerators (class 12) on the PCI bus, of GPU vendors."""
     for device in sorted(Path("/sys/bus/pci/devices").glob("*")):
-        try:
-            kind, vendor = ((device / name).read_text().strip() for name in ("class", "vendor"))
-        except OSError:
-            continue
+        kind, vendor = (_line_of(device, name) or "" for name in ("class", "vendor"))
         computes = kind.startswith("0x12") or (kind.startswith("0x03") and vendor != "0x8086")
         if computes and vendor in VENDORS:
             yield f"{VENDORS[vendor]} {device.name}"

@@ -8,51 +8,15 @@ from __future__ import annotations
 
 import json
 import keyword
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 from workshop.progress import progress
 
 TEMPLATES = Path(__file__).with_name("new_package")
 LESSON, ANSWERS = "10_ship_it.ipynb", ("rms_norm", "rms_norm_op")
-
-
-class Operator(NamedTuple):
-    """What a package holds. inputs, reference: Python for the tests; `m` rows and `n` columns."""
-
-    function: str
-    source: str
-    inputs: str
-    reference: str
-    about: str
-
-
-RMS_NORM = Operator(
-    "rms_norm_op",
-    "",
-    "torch.randn(m, n, device=DEVICE, requires_grad=True), torch.rand(n, device=DEVICE, requires_grad=True), 1e-5",
-    "lambda x, weight, eps: torch.nn.functional.rms_norm(x, weight.shape, weight, eps)",
-    "RMS norm with its gradients, as an operator of torch.",
-)
-SCALE = Operator(
-    "scale",
-    "",
-    "torch.randn(m, n, device=DEVICE, requires_grad=True), 2.5",
-    "lambda x, a: a * x",
-    "An operator of torch that is a Triton kernel.",
-)
-
-# A path in the package -> its template in new_package/
-FILES = {
-    "pyproject.toml": "pyproject.toml.in",
-    "README.md": "README.md.in",
-    "src/$name/__init__.py": "init.py.in",
-    "tests/conftest.py": "conftest.py.in",
-    "tests/test_$name.py": "test.py.in",
-    "benchmarks/speed.py": "speed.py.in",
-}
 
 
 def write(name: str, notebook: Path | None = None, folder: Path | None = None) -> tuple[Path, str]:
@@ -64,29 +28,33 @@ def write(name: str, notebook: Path | None = None, folder: Path | None = None) -
     if not name.isidentifier() or keyword.iskeyword(name) or name in ("torch", "triton", "tests", "benchmarks"):
         raise ValueError(f"{name!r} cannot be the name of a package; take letters, digits and _")
     target = (folder or Path.cwd()) / name
+    if target.exists():
+        raise FileExistsError(f"{name} is there already")
     target.mkdir()
-    operator = _own(notebook) or SCALE._replace(source=_filled("scale.py.in", {"name": name}))
-    words = operator._asdict() | {"name": name}
-    for path, template in FILES.items():
-        file = target / Template(path).substitute(words)
+    own = _own(notebook)
+    function = ANSWERS[-1] if own else "scale"
+    about = tomllib.loads((TEMPLATES / "operators.toml").read_text(encoding="utf-8"))[function]
+    source = own or _filled(TEMPLATES / "scale.py.in", {"name": name})
+    words = about | {"name": name, "function": function, "source": source}
+    for template in (TEMPLATES / "NAME").rglob("*.in"):
+        path = template.relative_to(TEMPLATES / "NAME").with_suffix("")
+        file = target / str(path).replace("NAME", name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_filled(template, words), encoding="utf-8")
-    return target, operator.function
+    return target, function
 
 
-def _filled(template: str, words: dict[str, str]) -> str:
-    return Template((TEMPLATES / template).read_text(encoding="utf-8")).substitute(words)
+def _filled(template: Path, words: dict[str, str]) -> str:
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
 
 
-def _own(notebook: Path | None) -> Operator | None:
-    """The learner's rms_norm_op, if it has passed and lesson 10 is found."""
+def _own(notebook: Path | None) -> str:
+    """The source of the learner's rms_norm_op; empty unless it has passed and lesson 10 is found."""
     if not progress().entry(ANSWERS[-1]).passed:
-        return None
+        return ""
     known = [notebook] if notebook else [Path(LESSON), Path("notebooks", LESSON)]
-    for path in known:
-        if path.is_file() and (cells := list(_answers(path))):
-            return RMS_NORM._replace(source="\n\n".join(["", *cells]).rstrip() + "\n")
-    return None
+    cells = next((cells for path in known if path.is_file() and (cells := list(_answers(path)))), [])
+    return "\n\n".join(["", *cells]).rstrip() + "\n" if cells else ""
 
 
 def _answers(notebook: Path) -> Iterator[str]:

@@ -12,3 +12,27 @@ def interactive_shell():
 def in_notebook() -> bool:
     """Whether a notebook's front end shows what is displayed."""
     return bool(getattr(interactive_shell(), "kernel", None))
+
+
+class Live:
+    """Shows itself as HTML, and anew in the same place after a change. Elsewhere it is text."""
+
+    _handle = None
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import display
+
+        self._handle = display(self._bundle(), raw=True, display_id=True)
+
+    def refresh(self) -> None:
+        """Show what is true now, in the place where this was shown."""
+        if self._handle:
+            self._handle.update(self._bundle(), raw=True)
+
+    def _bundle(self) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+
+def live(content: dict[str, str]):
+    """Show this in a notebook, and return what can `update` it there; None elsewhere."""
+    return sys.modules["IPython"].display.display(content, raw=True, display_id=True) if in_notebook() else None

@@ -72,14 +72,16 @@ def occupancy(vgprs: int, lds_bytes: int, num_warps: int, arch: str | ComputeUni
     workgroups_by_lds = unit.lds // lds_bytes if lds_bytes else None
     workgroups = workgroups_by_vgprs if workgroups_by_lds is None else min(workgroups_by_vgprs, workgroups_by_lds)
 
-    result = Occupancy(workgroups * num_warps // EXECUTION_UNITS)
-    result.vgprs_allocated = allocated
-    result.waves_by_vgprs = by_vgprs
-    result.workgroups_by_vgprs = workgroups_by_vgprs
-    result.workgroups_by_lds = workgroups_by_lds
-    result.workgroups = workgroups
     by_registers = "VGPRs" if by_vgprs < unit.max_waves else "wave slots"
-    result.limiter = "LDS" if workgroups < workgroups_by_vgprs else by_registers
+    result = Occupancy(workgroups * num_warps // EXECUTION_UNITS)
+    vars(result).update(
+        vgprs_allocated=allocated,
+        waves_by_vgprs=by_vgprs,
+        workgroups_by_vgprs=workgroups_by_vgprs,
+        workgroups_by_lds=workgroups_by_lds,
+        workgroups=workgroups,
+        limiter="LDS" if workgroups < workgroups_by_vgprs else by_registers,
+    )
     return result
 
 

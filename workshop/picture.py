@@ -6,7 +6,8 @@ import base64
 import re
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
+
+from workshop.pages import FOLDER
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
@@ -19,7 +20,7 @@ CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 # code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
 # narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
 # A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
-STYLE = Path(__file__).with_name("picture.css").read_text(encoding="utf-8")
+STYLE = (FOLDER / "picture.css").read_text(encoding="utf-8")
 _STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
@@ -83,6 +84,12 @@ class Drawing:
         if words:
             self.text(x + width / 2, y + height / 2 + 4.5, words, "middle")
 
+    def cells(self, x, y, width, height, looks, columns=None):
+        """Cells side by side, in rows of `columns`. A look is what `cell` takes behind its place and size."""
+        for number, look in enumerate(looks):
+            row, column = divmod(number, columns or len(looks))
+            self.cell(x + column * width, y + row * height, width, height, **look)
+
     def html(self) -> str:
         width, height = self._size
         return (
@@ -116,3 +123,8 @@ def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> 
     """The same table in plain text."""
     widths = [max(len(row[column]) for row in [header, *rows]) for column in range(len(header))]
     return "\n".join("  ".join(map(justify, row, widths)).rstrip() for row in [header, *rows])
+
+
+def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
+    """A table with a sentence below it."""
+    return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")

@@ -1,7 +1,6 @@
 """Points earned. They are kept in one file of the course; who sits in a room can let the instructor see them."""
 
 import contextlib
-import html
 import json
 import os
 from collections.abc import Iterator
@@ -10,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from workshop import shared
-from workshop.files import replace_json
+from workshop.advice import did_you_mean
+from workshop.notebook import Live
+from workshop.pages import page
 from workshop.syllabus import LESSONS, SYLLABUS, Lesson
 
 FILE = ".progress.json"
@@ -34,10 +35,14 @@ class Entry:
 
 @dataclass
 class Progress:
-    """Every exercise's entry, in the course's order; shows itself as a table."""
+    """Every exercise's entry, in the course's order. Shows itself as a line for each lesson.
+
+    lesson: the one whose exercises are shown, too; without it, that of this notebook, or of the next exercise.
+    """
 
     entries: dict[str, Entry] = field(default_factory=dict)
     predictions: dict[str, str] = field(default_factory=dict)  # the first choice in each question
+    lesson: str = ""
 
     def entry(self, name: str) -> Entry:
         return self.entries.get(name, Entry())
@@ -57,6 +62,12 @@ class Progress:
         """What the course can give, without the stretch exercises."""
         return sum(lesson.points for lesson in SYLLABUS.values() if not lesson.stretch)
 
+    @property
+    def at_hand(self) -> str:
+        """The lesson whose exercises are shown; empty if all are passed and none is asked for."""
+        following = self.next()
+        return self.lesson or (_shown[-1].notebook if _shown else following.notebook if following else "")
+
     def next(self, after: str = "") -> Lesson | None:
         """The first exercise that is not passed, stretch exercises last; None when all are.
 
@@ -73,24 +84,30 @@ class Progress:
 
         return min(waiting, key=order, default=None)
 
-    def state(self, name: str) -> str:
-        entry = self.entry(name)
-        if entry.passed:
-            return "passed"
-        return "started" if entry.checks or entry.hints else "open"
-
     def foreseen(self) -> str:
         """How many predictions were right, as a sentence. It is a score of its own, and part of no grade."""
-        from workshop.questions import QUESTIONS, right
+        from workshop.questions import QUESTIONS
 
         kept = {name: choice for name, choice in self.predictions.items() if name in QUESTIONS}
-        good = sum(right(name, choice) for name, choice in kept.items())
+        good = sum(QUESTIONS[name].foresaw(choice) for name, choice in kept.items())
         return f"Predictions: {good} of {len(kept)} right; no grade depends on them." if kept else ""
 
     def of_lesson(self, notebook: str) -> tuple[float, int]:
         """(points earned, points to earn) of a lesson, without stretch exercises."""
         own = [name for name in LESSONS[notebook] if not SYLLABUS[name].stretch]
         return sum(self.entry(name).score for name in own), sum(SYLLABUS[name].points for name in own)
+
+    def lessons(self) -> list[tuple[str, float, int]]:
+        """(notebook, points earned, points to earn) of each lesson, without stretch exercises."""
+        return [(notebook, *self.of_lesson(notebook)) for notebook in LESSONS]
+
+    def exercises(self, notebook: str) -> Iterator[tuple[str, str, str, str]]:
+        """(mark, state, name, points) of each exercise of a lesson, as they are shown."""
+        for lesson in map(SYLLABUS.get, LESSONS.get(notebook, ())):
+            entry = self.entry(lesson.name)
+            state = "passed" if entry.passed else "started" if entry.checks or entry.hints else "open"
+            label = f"{lesson.name} (stretch)" if lesson.stretch else lesson.name
+            yield MARKS[state], state, label, f"{entry.score:g} / {lesson.points}"
 
     def welcome(self, notebook: str) -> str:
         """What has been earned in a lesson and what is next; empty if nothing was tried in it."""
@@ -104,146 +121,66 @@ class Progress:
         else:
             following = self.next(own[-1])
             then = f"next is {following.name} in {following.notebook}" if following else "every exercise is passed"
-        return f"Welcome back: {_number(earned)} of {points} points in this lesson, {then}."
+        return f"Welcome back: {earned:g} of {points} points in this lesson, {then}."
 
     def headline(self) -> str:
         following = self.next()
         then = f"Next: {following.name} in {following.notebook}." if following else "Every exercise is passed."
-        more = f", and {_number(self.stretch)} from stretch exercises" if self.stretch else ""
-        return f"{_number(self.score)} of {self.points} points{more}. {then}"
+        more = f", and {self.stretch:g} from stretch exercises" if self.stretch else ""
+        return f"{self.score:g} of {self.points} points{more}. {then}"
+
+    def lines(self, here: str, unfolded: str = "") -> list[str]:
+        """A line for each lesson, `here` marked, and one for each exercise of the unfolded one."""
+        found = []
+        for notebook, earned, points in self.lessons():
+            found.append(f"{'▶' if notebook == here else ' '} {notebook:<22} {earned:g} of {points}")
+            rows = self.exercises(notebook) if notebook == unfolded else ()
+            found += [f"    {mark} {label:<34} {score}" for mark, _, label, score in rows]
+        return found
+
+    def about(self) -> list[str]:
+        """What is said below the points."""
+        done = "" if self.next() else "A page to show, and what to build next: `workshop progress --page mine.html`."
+        sharing = shared.told() if shared.folder() else ""
+        return [words for words in (done, self.foreseen(), f"Your progress is kept in {path()}.", sharing) if words]
 
     def __str__(self) -> str:
-        lines = [self.headline(), ""]
-        for name, lesson in SYLLABUS.items():
-            entry = self.entry(name)
-            stretch = "  stretch" if lesson.stretch else ""
-            earned = f"{_number(entry.score):>4} / {lesson.points}"
-            lines.append(f"{MARKS[self.state(name)]} {lesson.notebook:<20} {name:<22} {earned}{stretch}")
-        return "\n".join([*lines, "", *self._about(), *([str(Sharing())] if shared.folder() else [])])
-
-    def _about(self) -> list[str]:
-        done = "" if self.next() else "A page to show, and what to build next: `workshop progress --page mine.html`."
-        return [words for words in (done, self.foreseen(), f"Your progress is kept in {path()}.") if words]
+        return "\n".join([self.headline(), "", *self.lines(self.at_hand, self.at_hand), "", *self.about()])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        lessons = "".join(map(self._lesson, LESSONS))
-        sharing = f"<p>{html.escape(str(Sharing()))}</p>" if shared.folder() else ""
-        about = "".join(f"<p>{html.escape(words)}</p>" for words in self._about())
-        return f"<p><b>{html.escape(self.headline())}</b></p>{lessons}{about}{sharing}"
-
-    def _lesson(self, notebook: str) -> str:
-        """A lesson's points, and its exercises below, folded unless the lesson is the one at hand."""
-        earned, points = self.of_lesson(notebook)
-        rows = "".join(self._row(lesson) for lesson in SYLLABUS.values() if lesson.notebook == notebook)
-        unfolded = " open" * any(strip.notebook == notebook for strip in _shown)
-        return (
-            f"<details{unfolded}><summary>{notebook}: {_number(earned)} of {points}{' ✓' * (earned >= points)}"
-            f"</summary><table>{rows}</table></details>"
-        )
-
-    def _row(self, lesson: Lesson) -> str:
-        state = self.state(lesson.name)
-        earned = f"{_number(self.entry(lesson.name).score)} / {lesson.points}"
-        label = f"{lesson.name} (stretch)" if lesson.stretch else lesson.name
-        cells = (f"<span title='{state}'>{MARKS[state]}</span>", label, earned)
-        return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
+        return page("progress.html", progress=self)
 
 
-class Sharing:
-    """Whether the instructor of the room sees this progress, as sentences that say how to change it."""
-
-    def __str__(self) -> str:
-        if shared.folder() is None:
-            return "This is no room: nobody else can see your progress."
-        if shared.is_on():
-            return f"The instructor sees {shared.WHAT}. To stop, and to delete what they see, {_to_choose('off')}"
-        return (
-            "The instructor does not see your progress. To let them, so that they come when you are stuck, "
-            f"{_to_choose('on')} They see {shared.WHAT}."
-        )
-
-    __repr__ = __str__
-
-
-def _to_choose(choice: str) -> str:
-    in_a_cell = f"from workshop import share_progress; share_progress('{choice}')"
-    return f"run `{in_a_cell}` in a cell, or `workshop share-progress {choice}` in a terminal."
-
-
-class Strip:
+class Strip(Live):
     """The lessons in a row, with this one marked and the points of each; a link leads to each of the others.
 
-    What a notebook shows of it changes with the progress file (`refresh`).
+    What a notebook shows of it changes with the progress file.
     """
 
     def __init__(self, notebook: str):
         self.notebook, self.greeting = notebook, progress().welcome(notebook)
-        self._handle = None
-
-    def lessons(self) -> list[tuple[str, float, int]]:
-        """(notebook, points earned, points to earn) of each lesson, without stretch exercises."""
-        current = progress()
-        return [(notebook, *current.of_lesson(notebook)) for notebook in LESSONS]
 
     def __str__(self) -> str:
-        lines = [
-            f"{'▶' if notebook == self.notebook else ' '} {notebook:<22} {_number(earned)} of {points}"
-            for notebook, earned, points in self.lessons()
-        ]
-        return "\n".join([*lines, *([self.greeting] if self.greeting else [])])
+        return "\n".join(filter(None, [*progress().lines(self.notebook), self.greeting]))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        steps = "".join(self._step(*lesson) for lesson in self.lessons())
-        greeting = f"<p>{html.escape(self.greeting)}</p>" if self.greeting else ""
-        return f"<nav class='workshop-strip' aria-label='lessons'><style>{_STRIP_STYLE}</style>{steps}</nav>{greeting}"
+        lessons = [(notebook, *_titled(notebook), *points) for notebook, *points in progress().lessons()]
+        return page("strip.html", lessons=lessons, here=self.notebook, greeting=self.greeting)
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
-
-        self._handle = display(self._bundle(), raw=True, display_id=True)
+        super()._ipython_display_()
         _shown[:] = [self]
 
-    def refresh(self) -> None:
-        """Show the points as they are now, in the place where this strip was shown."""
-        if self._handle:
-            self._handle.update(self._bundle(), raw=True)
 
-    def _bundle(self) -> dict[str, str]:
-        return {"text/plain": str(self), "text/html": self._repr_html_()}
-
-    def _step(self, notebook: str, earned: float, points: int) -> str:
-        number, _, title = notebook.partition("_")
-        here = notebook == self.notebook
-        done = round(100 * earned / points) if points else 0
-        words = (
-            f"<b>{html.escape(number.lstrip('0') or '0')}</b> {html.escape(_titled(title))}"
-            f"<small>{'✓ ' if done == 100 else ''}{_number(earned)} of {points}</small><i style='width:{done}%'></i>"
-        )
-        if here:
-            return f"<span aria-current='page'>{words}</span>"
-        return f"<a href='{html.escape(notebook)}.ipynb'>{words}</a>"
-
-
-def _titled(name: str) -> str:
-    words = [word.upper() if word in ("jax", "amd") else word for word in name.split("_")]
-    return " ".join(words)[:1].upper() + " ".join(words)[1:]
-
-
-_STRIP_STYLE = """
-.workshop-strip {display: grid; grid-template-columns: repeat(auto-fit, minmax(96px, 1fr)); gap: 6px;
-  max-width: 880px; margin: 4px 0;
-  font: 13px/1.35 var(--jp-content-font-family, system-ui, sans-serif); color: var(--jp-content-font-color1, inherit)}
-.workshop-strip > * {position: relative; padding: 5px 8px 8px; overflow: hidden;
-  border-radius: 4px; border: 1px solid rgba(127, 127, 127, .45);
-  color: inherit !important; text-decoration: none !important}
-.workshop-strip > [aria-current] {border: 2px solid #56b4e9; background: rgba(86, 180, 233, .16)}
-.workshop-strip small {display: block; font-size: 12px; opacity: .8}
-.workshop-strip i {position: absolute; left: 0; bottom: 0; height: 4px; background: #009e73}
-"""
+def _titled(notebook: str) -> tuple[str, str]:
+    """The number and the title of a lesson: ("1b", "Tiles") for 01b_tiles."""
+    number, *words = (word.upper() if word in ("jax", "amd") else word for word in notebook.split("_"))
+    title = " ".join(words)
+    return number.lstrip("0") or "0", title[:1].upper() + title[1:]
 
 
 def here(notebook: str) -> Strip:
@@ -269,19 +206,25 @@ def path() -> Path:
     return here / FILE
 
 
-def progress() -> Progress:
-    """What has been earned so far. A file that cannot be read counts as nothing earned."""
+def progress(lesson: str = "") -> Progress:
+    """What has been earned so far, with the exercises of `lesson`. A file that cannot be read: nothing is earned.
+
+    Raises ValueError for an unknown lesson.
+    """
+    if lesson and lesson not in LESSONS:
+        raise ValueError(f"there is no lesson {lesson!r}. {did_you_mean(lesson, LESSONS)}")
     try:
         stored = json.loads(path().read_text(encoding="utf-8"))
         exercises = stored["exercises"].items()
         said = stored.get("predictions") or {}
         predictions = {str(name): choice for name, choice in said.items() if isinstance(choice, str)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return Progress()
-    return Progress({name: _entry(values) for name, values in exercises if isinstance(values, dict)}, predictions)
+        return Progress(lesson=lesson)
+    entries = {name: _entry(values) for name, values in exercises if isinstance(values, dict)}
+    return Progress(entries, predictions, lesson)
 
 
-def share_progress(choice: str = "") -> Sharing:
+def share_progress(choice: str = "") -> shared.Told:
     """Let the instructor of the room see your progress ("on"), or no longer ("off"); without a choice: say which it is.
 
     ValueError for another choice, and for "on" outside a room.
@@ -294,7 +237,7 @@ def share_progress(choice: str = "") -> Sharing:
         _share(progress())
     elif choice == "off" and shared.folder():
         shared.stop()
-    return Sharing()
+    return shared.told()
 
 
 def _share(current: Progress) -> None:
@@ -351,7 +294,7 @@ def _save(current: Progress) -> None:
     content = {"version": 1, "exercises": {name: vars(entry) for name, entry in current.entries.items()}}
     content["predictions"] = current.predictions
     with contextlib.suppress(OSError):
-        replace_json(path(), content)
+        shared.replace_json(path(), content)
 
 
 def _entry(values: dict) -> Entry:
@@ -363,7 +306,3 @@ def _entry(values: dict) -> Entry:
         if fits:
             setattr(entry, name, value)
     return entry
-
-
-def _number(value: float) -> str:
-    return f"{value:g}"

@@ -15,6 +15,17 @@ class Question:
     options: dict[str, str]
     right: str
 
+    def takes(self, choice: str) -> bool:
+        """Whether it has this choice."""
+        return choice in self.options
+
+    def foresaw(self, choice: str) -> bool:
+        return choice == self.right
+
+    def said(self, choice: str) -> str:
+        """What is said after a choice, in plain text."""
+        return f"✓ You said it: {choice}." if self.foresaw(choice) else f"✗ You said “{choice}”; it is “{self.right}”."
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -27,6 +38,22 @@ class Estimate:
     right: float
     why: str
 
+    def takes(self, choice: str) -> bool:
+        try:
+            return self.low <= float(choice) <= self.high
+        except ValueError:
+            return False
+
+    def foresaw(self, choice: str) -> bool:
+        """A guess counts if it is at most a quarter off."""
+        return self.takes(choice) and abs(float(choice) - self.right) <= self.right / 4
+
+    def said(self, choice: str) -> str:
+        return f"You said {float(choice):g}, {self.answer()}"
+
+    def answer(self) -> str:
+        return f"it is {self.right:g}. {self.why}"
+
 
 def _question(ask: str, right: str | float, **said) -> Question | Estimate:
     return Question(ask, said, right) if isinstance(right, str) else Estimate(ask, right=right, **said)
@@ -34,23 +61,3 @@ def _question(ask: str, right: str | float, **said) -> Question | Estimate:
 
 _TOLD = tomllib.loads(Path(__file__).with_name("questions.toml").read_text(encoding="utf-8"))
 QUESTIONS = {name: _question(**about) for name, about in _TOLD.items()}
-
-
-def possible(question: Question | Estimate, choice: str) -> bool:
-    """Whether a question has this choice."""
-    if isinstance(question, Question):
-        return choice in question.options
-    try:
-        return question.low <= float(choice) <= question.high
-    except ValueError:
-        return False
-
-
-def right(name: str, choice: str) -> bool:
-    """Whether a kept choice was right; an estimate counts if it is at most a quarter off."""
-    question = QUESTIONS[name]
-    if not possible(question, choice):
-        return False
-    if isinstance(question, Question):
-        return choice == question.right
-    return abs(float(choice) - question.right) <= question.right / 4

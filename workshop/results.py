@@ -52,14 +52,15 @@ class Results:
 
     def table(self):
         """The median GB/s as a DataFrame: a row per size, a column per provider. More is in `.details()`."""
-        wide = self.details().pivot(index=self.x_label, columns="provider", values="GB/s")
-        return wide[self.providers].round(0)
+        return self._wide("GB/s")[self.providers].round(0)
 
     def shares(self):
         """The part of the copy's speed as a DataFrame: a row per size, a column per provider."""
-        wide = self.details().pivot(index=self.x_label, columns="provider", values="of copy")
-        wide = wide[[provider for provider in self.providers if provider != "copy"]].round(2)
+        wide = self._wide("of copy")[[provider for provider in self.providers if provider != "copy"]].round(2)
         return wide.rename_axis(index=None, columns=self.x_label)  # one line of head, not two
+
+    def _wide(self, column: str):
+        return self.details().pivot(index=self.x_label, columns="provider", values=column)
 
     def details(self):
         """Every number and note as a DataFrame, a row per size and provider."""
@@ -77,23 +78,20 @@ class Results:
         bounds: name -> share of the copy's speed that this kernel cannot exceed; drawn dotted.
         """
         with style.figure(self.title, self.x_label, "GB/s", self.alt()) as (figure, axes):
-            ends = []
             lines = [provider for provider in self.providers if provider != "copy"]
             for number, provider in enumerate(lines):
-                ends += self._line(axes, provider, **style.look(number))
-            ends += self._line(axes, "copy", color=style.INK, linestyle="--", label=self.copy_label())
+                self._line(axes, provider, provider, **style.look(number))
+            copy = f"copy on {self.about['gpu']}"  # the GPU that copied is part of the line's name
+            self._line(axes, "copy", copy, color=style.INK, linestyle="--")
             for number, (name, share) in enumerate((bounds or {}).items(), len(lines)):
-                ends += self._bound(axes, name, share, style.look(number)["color"])
+                color = style.look(number)["color"]
+                self._line(axes, "copy", name, share, color=color, linestyle=":", linewidth=2.4)
             style.size_ticks(axes, [row.size for row in self.rows])
             axes.set_ylim(bottom=0)
             axes.yaxis.set_major_formatter("{x:,.0f}")
-            style.label_ends(axes, ends)
+            style.label_ends(axes)
             figure.supxlabel(self.caption(), fontsize=10, color=style.INK)
             return figure
-
-    def copy_label(self) -> str:
-        """The name of the copy's line: the GPU that copied is part of it."""
-        return f"copy on {self.about['gpu']}"
 
     def save(self, path) -> Path:
         """Write a CSV, one row per size and provider, each with the GPU, versions and date."""
@@ -135,26 +133,15 @@ class Results:
             lines.append(f"{upto}, a call moves less than 1 GiB: launch overhead and caches affect the number")
         return lines
 
-    def _line(self, axes, provider: str, **look) -> list[tuple[float, float, str, str]]:
-        """Draw one provider; returns where its line ends, its name and its colour, or nothing without numbers."""
+    def _line(self, axes, provider: str, label: str, share: float | None = None, **look) -> None:
+        """Draw a provider's speeds with their quantiles, or a share of its speeds. Nothing without numbers."""
         rows = [row for row in self.rows if row.provider == provider and row.gbps]
         if not rows:
-            return []
-        sizes, speeds = [row.size for row in rows], [row.gbps.median for row in rows]
-        look.setdefault("label", provider)
-        axes.plot(sizes, speeds, **look)
-        lows, highs = ([row.gbps.low for row in rows], [row.gbps.high for row in rows])
-        axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
-        return [(sizes[-1], speeds[-1], look["label"], look["color"])]
-
-    def _bound(self, axes, name: str, share: float, color: str) -> list[tuple[float, float, str, str]]:
-        """Draw a share of the copy's speed, dotted; returns as `_line` does."""
-        copies = [row for row in self.rows if row.provider == "copy" and row.gbps]
-        if not copies:
-            return []
-        sizes, speeds = [row.size for row in copies], [share * row.gbps.median for row in copies]
-        axes.plot(sizes, speeds, color=color, linestyle=":", linewidth=2.4, label=name)
-        return [(sizes[-1], speeds[-1], name, color)]
+            return
+        sizes, (medians, lows, highs) = [row.size for row in rows], zip(*(row.gbps for row in rows))
+        axes.plot(sizes, [(share or 1) * median for median in medians], label=label, **look)
+        if share is None:
+            axes.fill_between(sizes, lows, highs, color=look["color"], alpha=0.15, linewidth=0)
 
     def __str__(self) -> str:
         return "\n".join([self.title, self.caption(), self.table().to_string(na_rep="–"), *self.notes()])

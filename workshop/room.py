@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from workshop.doctor import Finding, Findings
+from workshop.doctor import Findings, told
 
 RECORDED = Path(__file__).resolve().parents[1] / "benchmarks" / "recorded" / "room.json"
 GIB = 1 << 30
@@ -46,9 +46,10 @@ class Host:
 
 
 def this_host() -> Host:
-    """Read /proc and the cards. In a container with limits, what the limits leave."""
-    lines = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
-    free = int(lines["MemAvailable"].split()[0]) * 1024
+    """The memory, the cores and the cards. In a container with limits, what the limits leave."""
+    import psutil
+
+    free = psutil.virtual_memory().available
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         file = Path(limit)
         if file.exists() and file.read_text().strip().isdigit():
@@ -80,30 +81,23 @@ def holds(host: Host, needs: Needs) -> dict[str, int]:
 def room(attendees: int, host: Host | None = None, needs: Needs | None = None) -> Findings:
     """What this host says to a room of so many attendees: a finding for each resource, and a last one for all."""
     host, needs = host or this_host(), needs or Needs.measured()
-    there = {
-        "memory": f"{host.memory / GIB:.0f} GiB of memory are free",
-        "cores": f"{host.cores} cores",
-        "card": f"{len(host.card_memory)} card(s) with {sum(host.card_memory) / GIB:.0f} GiB",
+    words = {
+        "memory": host.memory / GIB,
+        "cores": host.cores,
+        "cards": len(host.card_memory),
+        "card_memory": sum(host.card_memory) / GIB,
+        "idle": needs.idle / GIB,
+        "checking": needs.checking / GIB,
+        "seconds": needs.check_seconds,
+        "at_once": AT_ONCE,
+        "hub": HUB / GIB,
+        "patience": PATIENCE,
+        "card": CARD / GIB,
     }
-    why = {
-        "memory": f"An idle attendee has {needs.idle / GIB:.2f} GiB, a checking one {needs.checking / GIB:.2f} GiB; "
-        f"counted with {AT_ONCE:.0%} checking, and {HUB / GIB:.0f} GiB for the hub.",
-        "cores": f"Counted with {AT_ONCE:.0%} checking at once, and none longer than {PATIENCE:g} times what it takes "
-        f"alone: {needs.check_seconds:.1f} s for a small exercise.",
-        "card": f"Counted with {CARD / GIB:.0f} GiB for each attendee, which is a guess: it was not measured.",
-    }
-    todo = {
-        "memory": "More memory, or two hosts. Above it, servers are killed, and unsaved cells are lost.",
-        "cores": "More cores, or patience: nothing fails, every check takes longer.",
-        "card": "Fewer people for each card (ROOM_PER_CARD), or none for some: no exercise needs a card.",
-    }
-    findings = Findings()
-    found = holds(host, needs)
+    findings, found = Findings(), holds(host, needs)
     for what, number in found.items():
-        enough = number >= attendees
-        state = "ok" if enough else ("bad" if what == "memory" else "warn")
-        findings.append(Finding(state, f"{there[what]}: enough for {number}", why[what], "" if enough else todo[what]))
+        finding = told(f"room-{what}", number=number, **words)
+        findings.append(finding if number < attendees else replace(finding, state="ok", todo=""))
     most = min(found.values())
-    sentence = f"a room of {attendees}: " + ("this host holds it" if most >= attendees else f"this host holds {most}")
-    findings.append(Finding("ok" if most >= attendees else "warn", sentence, f"Measured: {needs.about}."))
-    return findings
+    enough = "room" if most >= attendees else "room-too-large"
+    return Findings([*findings, told(enough, attendees=attendees, most=most, about=needs.about)])

@@ -19,6 +19,7 @@ from triton.runtime.jit import KernelInterface
 from workshop import launching
 from workshop.executor.records import Fault, Launch, Race, Undefined
 from workshop.short import own_lines
+from workshop.traffic import Recording
 
 _USE = "write sanitize(add, x, y), with the name of the host function and its arguments, and without calling it"
 
@@ -78,7 +79,7 @@ def sanitize(function: Callable, *args, **kwargs) -> Sanitized:
     problems += watched.problems()
     if result is not None and not problems:
         problems += _unwritten(result, watched.memory)
-    return Sanitized(result, len(watched.launches), tuple(problems))
+    return Sanitized(result, watched.launches, tuple(problems))
 
 
 class _Memory(TorchDispatchMode):
@@ -122,7 +123,7 @@ class _Memory(TorchDispatchMode):
                 known |= (storage.writes > 0).reshape(known.numel(), -1).any(dim=1)
 
 
-class _Watched(launching.Recording):
+class _Watched(Recording):
     """The launches of a function, with their races and what they read although nothing had written it."""
 
     def __init__(self):
@@ -140,8 +141,8 @@ class _Watched(launching.Recording):
         self.memory.launching = False
 
     def problems(self) -> list[Problem]:
-        races = [_of_a_race(race) for launch in self.launches for race in launch.races[:1]]
-        undefined = [_of_undefined(each) for launch in self.launches for each in launch.undefined[:1]]
+        races = [_of_a_race(race) for launch in self.records for race in launch.races[:1]]
+        undefined = [_of_undefined(each) for launch in self.records for each in launch.undefined[:1]]
         return undefined[:1] + races[:1]
 
 

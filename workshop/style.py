@@ -8,6 +8,7 @@ import contextlib
 import html
 import io
 import re
+from pathlib import Path
 
 # After Okabe and Ito, "Color Universal Design", in shades that stand out on white and on black.
 PALETTE = ("#2b8cca", "#e0662a", "#12a37a", "#cc79a7", "#d99100", "#8a7bd1", "#7f8c8d")
@@ -15,34 +16,7 @@ INK = "#808081"  # text, axes and the copy: becomes the page's text colour
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 LABEL_GAP = 0.06  # of the axes' height, between two labels at the ends of lines
 
-SETTINGS = {
-    "figure.figsize": (7, 4.2),
-    "figure.dpi": 110,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
-    "axes.axisbelow": True,
-    "axes.grid": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 12.5,
-    "axes.labelsize": 11.5,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
-    "grid.color": INK,
-    "grid.alpha": 0.2,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 5,
-    "legend.frameon": False,
-    "legend.fontsize": 11,
-    "svg.fonttype": "none",
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-}
+SETTINGS = Path(__file__).with_name("course.mplstyle")
 
 
 @contextlib.contextmanager
@@ -51,7 +25,7 @@ def figure(title: str, x_label: str, y_label: str, alt: str):
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(SETTINGS):
+    with rc_context(fname=SETTINGS):
         drawn = Figure(layout="constrained")  # not pyplot's: nothing global to close
         drawn._repr_html_ = lambda: _inline(drawn, alt)
         axes = drawn.subplots()
@@ -65,18 +39,19 @@ def look(number: int) -> dict:
     return {"color": PALETTE[index], "marker": MARKERS[index], "linestyle": ":" if again else "-"}
 
 
-def label_ends(axes, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each line's name to the right of the axes, at the height of its last point (x, y, name, colour).
+def label_ends(axes) -> None:
+    """Write each line's label to the right of the axes, at the height of its last point.
 
-    Names that would overlap move apart; a thin line leads from the last point to its name.
+    Labels that would overlap move apart; a thin line leads from the last point to its label.
     """
     bottom, top = axes.get_ylim()
-    wanted = sorted(ends, key=lambda end: end[1])
-    heights = _apart([(y - bottom) / (top - bottom) for _, y, *_ in wanted], LABEL_GAP)
-    for (x, y, name, color), height in zip(wanted, heights, strict=True):
+    lines = sorted(axes.lines, key=lambda line: line.get_ydata()[-1])
+    heights = _apart([(line.get_ydata()[-1] - bottom) / (top - bottom) for line in lines], LABEL_GAP)
+    for line, height in zip(lines, heights, strict=True):
+        color = line.get_color()
         axes.annotate(
-            name,
-            xy=(x, y),
+            line.get_label(),
+            xy=line.get_xydata()[-1],
             xytext=(1.04, height),
             textcoords="axes fraction",
             color=color,
@@ -99,9 +74,8 @@ def size_ticks(axes, sizes: list[int]) -> None:
 
 def _power(exponent: int) -> str:
     """1,024 for 10; from 2¹⁷ on as a power."""
-    if exponent < 17:
-        return f"{2**exponent:,}"
-    return "2" + str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    power = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{2**exponent:,}" if exponent < 17 else f"2{power}"
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
@@ -121,7 +95,7 @@ def _inline(drawn, alt: str) -> str:
     from matplotlib import rc_context
 
     buffer = io.StringIO()
-    with rc_context(SETTINGS):  # the SVG's texts stay texts
+    with rc_context(fname=SETTINGS):  # the SVG's texts stay texts
         drawn.savefig(buffer, format="svg", metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")

@@ -1,4 +1,4 @@
-"""Counts, where kernels run without a GPU, how often one reads and writes each element of its tensors.
+"""What launches do to memory where the executor runs them: how often each element of a tensor is read and written.
 
 The count is exact and the same on every machine. It is what the kernel asks memory for; caches play no part. The
 executor counts. This module turns its records into totals and one entry per tensor.
@@ -6,9 +6,8 @@ executor counts. This module turns its records into totals and one entry per ten
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,11 @@ from workshop.short import own_lines
 from workshop.words import times
 
 if TYPE_CHECKING:
+    import torch
+
     from workshop.executor.records import Argument, Launch
+
+active: list[Recording] = []  # those that are entered: `workshop.launching` adds each launch to them
 
 
 @dataclass(eq=False)
@@ -34,32 +37,33 @@ class TensorTraffic:
     reads: np.ndarray
     writes: np.ndarray
 
-    @classmethod
-    def of(cls, argument: Argument) -> TensorTraffic:
-        """What the first launch did to a tensor."""
-        counts = argument.reads.astype(np.int64), argument.writes.astype(np.int64)
-        return cls(argument.name, argument.shape, argument.itemsize, *counts)
 
-    def add(self, argument: Argument) -> None:
-        """Add what another launch did to the same tensor."""
-        self.reads += argument.reads
-        self.writes += argument.writes
+@dataclass(eq=False)
+class Recording:
+    """Every launch while it is entered, as the executor saw it, and what they asked of memory.
 
-    @property
-    def bytes_read(self) -> int:
-        return int(self.reads.sum()) * self.element_size
+    elements: reads and writes are counted for each element, which takes memory and time; without it there are totals
+    only. races: accesses that nothing orders are looked for. `result` is the counted function's.
+    """
 
-    @property
-    def bytes_written(self) -> int:
-        return int(self.writes.sum()) * self.element_size
-
-
-@dataclass
-class Traffic:
-    """What every kernel launched inside `recording()` asked of memory; `result` is the counted function's."""
-
-    records: list[Launch]
+    elements: bool = True
+    races: bool = False
+    records: list[Launch] = field(default_factory=list)
     result: Any = None
+
+    def __enter__(self) -> Recording:
+        active.append(self)
+        return self
+
+    def __exit__(self, *error) -> None:
+        active.remove(self)
+
+    def defined(self) -> dict[int, torch.Tensor]:
+        """By a storage's address, which of its elements are defined. All others are defined whole."""
+        return {}
+
+    def add(self, launch: Launch) -> None:
+        self.records.append(launch)
 
     @property
     def tensors(self) -> list[TensorTraffic]:
@@ -67,15 +71,13 @@ class Traffic:
         found: dict[tuple, TensorTraffic] = {}
         for launch in self.records:
             given: dict[tuple, Argument] = {}
-            for argument in launch.arguments.values():
+            for each in launch.arguments.values():
                 # The counts of a tensor that is two parameters of one launch hold the accesses of both.
-                place = argument.storage.start, argument.offset, argument.shape, argument.stride
-                given.setdefault(place, argument)
-            for key, argument in given.items():
-                if key in found:
-                    found[key].add(argument)
-                else:
-                    found[key] = TensorTraffic.of(argument)
+                given.setdefault((each.storage.start, each.offset, each.shape, each.stride), each)
+            for place, each in given.items():
+                none = np.zeros(each.shape, np.int64)
+                tensor = found.setdefault(place, TensorTraffic(each.name, each.shape, each.itemsize, none, none))
+                tensor.reads, tensor.writes = tensor.reads + each.reads, tensor.writes + each.writes
         return list(found.values())
 
     @property
@@ -100,25 +102,22 @@ class Traffic:
 
     def __getitem__(self, name: str) -> TensorTraffic:
         """The tensor that a kernel received as its parameter `name`."""
-        tensors = self.tensors
-        for tensor in tensors:
-            if tensor.name == name:
-                return tensor
-        raise KeyError(f"no kernel was given a tensor as {name!r}; there are: {[t.name for t in tensors]}")
+        tensors = {tensor.name: tensor for tensor in reversed(self.tensors)}
+        if name not in tensors:
+            raise KeyError(f"no kernel was given a tensor as {name!r}; there are: {[*tensors][::-1]}")
+        return tensors[name]
 
     def __str__(self) -> str:
         launches = f"{self.launches} launch{'es' * (self.launches != 1)}"
         lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
-            lines.append(
-                f"  {tensor.name} {list(tensor.shape)}: elements read {times(tensor.reads)}, "
-                f"written {times(tensor.writes)}"
-            )
+            read, written = times(tensor.reads), times(tensor.writes)
+            lines.append(f"  {tensor.name} {list(tensor.shape)}: elements read {read}, written {written}")
         return "\n".join(lines)
 
 
 @own_lines
-def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
+def count_bytes(function: Callable, *args, **kwargs) -> Recording:
     """Call `function` and count what the kernels it launches read and write.
 
     Raises RuntimeError when kernels run on a GPU, where nothing can be counted.
@@ -128,17 +127,10 @@ def count_bytes(function: Callable, *args, **kwargs) -> Traffic:
     return traffic
 
 
-@contextlib.contextmanager
-def recording(elements: bool = True) -> Iterator[Traffic]:
-    """Count the traffic of every kernel launched inside the block; errors as in count_bytes.
-
-    elements: also count for each element, which takes memory and time. Without it there are totals only.
-    """
+def recording(elements: bool = True) -> Recording:
+    """What counts the traffic of every kernel launched in its `with` block; errors as in count_bytes."""
     if not interpreting():
         raise RuntimeError(
             "loads and stores can only be counted where kernels run without a GPU: start Python with TRITON_INTERPRET=1"
         )
-    from workshop.launching import Recording
-
-    with Recording(elements) as recording:
-        yield Traffic(recording.launches)
+    return Recording(elements)

@@ -222,7 +222,7 @@ def word(name: object, limit: int = 80) -> str:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash, finds the old one or the new one whole.
 
-    Not workshop/files.py, which does the same: to import anything of `workshop` costs the import of torch.
+    Not workshop/shared.py, which does the same: to import anything of `workshop` costs the import of torch.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")

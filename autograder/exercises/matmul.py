@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from workshop.executor.formats import tf32
+from workshop.matmul import swizzle
 
 from .cases import as_if_by_rows
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
@@ -106,14 +107,6 @@ def _by_row(b: torch.Tensor, rows: int) -> torch.Tensor:
 
 def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(linear(x, w, b))
-
-
-def swizzle(pid: int, num_m: int, num_n: int, group: int) -> tuple[int, int]:
-    """Groups of `group` rows of tiles, column by column inside a group; the last group is as high as it is."""
-    first = pid // (group * num_n) * group
-    height = min(num_m - first, group)
-    within = pid % (group * num_n)
-    return first + within % height, within // height
 
 
 def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:

@@ -14,8 +14,7 @@ from dataclasses import replace
 
 import torch
 
-from workshop.backend import interpreting
-from workshop.threads import one_thread
+from workshop.backend import interpreting, one_thread
 
 from ..answer import is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from chromium import free_port
 
-from workshop.install import HIDDEN
-from workshop.install import SETTINGS as LEARNERS
+from workshop.install import LABCONFIG
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = "@jupyterlab/notebook-extension:tracker"
+LEARNERS = json.loads((LABCONFIG / "default_setting_overrides.json").read_text())
 # As a learner has it, but all cells stay in the page.
 SETTINGS = LEARNERS | {NOTEBOOKS: LEARNERS[NOTEBOOKS] | {"windowingMode": "none"}}
 # JupyterLab shows a traceback as a coloured text of stderr.
@@ -34,7 +34,6 @@ ALL_CELLS_RAN = f"""() => {{
     const numbered = cells.every(cell => /\\d/.test(cell.querySelector('.jp-InputPrompt').textContent));
     return numbered || document.querySelector('{IDLE}') && document.querySelector('.jp-Notebook {ERROR}');
 }}"""
-PAGE = {"disabledExtensions": dict.fromkeys(HIDDEN, True)}  # as in a learner's .venv
 
 
 def pytest_collection_modifyitems(items):
@@ -86,7 +85,7 @@ def jupyter_home(home: Path) -> Path:
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
     (settings / "default_setting_overrides.json").write_text(json.dumps(SETTINGS))
-    (settings / "page_config.json").write_text(json.dumps(PAGE))
+    shutil.copy(LABCONFIG / "page_config.json", settings)
     return home
 
 

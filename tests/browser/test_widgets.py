@@ -162,7 +162,7 @@ def test_a_finger_moves_sliders_and_presses_buttons(browser, screenshots):
     """A page of its own, on a screen that is touched: no kernel is needed."""
     context = browser.new_context(viewport={"width": 900, "height": 600}, has_touch=True)
     page = context.new_page()
-    page.set_content(explore.launch_grid(n=20, block_size=8)._html())
+    page.set_content(explore.launch_grid(n=20, block_size=8)._repr_mimebundle_()["text/html"])
     page.locator("svg[aria-label*='24 lanes for 20 elements']").wait_for()
     slider = page.locator(".workshop-explorer input").first
     box = slider.bounding_box()

@@ -16,27 +16,28 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from pathlib import Path
 from typing import Any
 
-from workshop.picture import STYLE, Picture
-
-SCRIPT = Path(__file__).with_name("page.js")
+from workshop.pages import page
+from workshop.picture import Picture
 
 
 @dataclass(frozen=True)
 class Control:
-    """One of a few values, in order. `steps` adds buttons: play, one back, one on, and start again.
+    """One of a few values, in order: a slider, or a box to tick for False and True.
 
-    kind: "range" is a slider, "checkbox" is off or on.
+    `steps` adds buttons: play, one back, one on, and start again.
     """
 
     label: str
     value: Any
     options: tuple
     steps: bool = False
-    kind: str = "range"
+
+    @property
+    def words(self) -> str:
+        """What the page shows beside the slider, for each option."""
+        return json.dumps([str(option) for option in self.options])
 
 
 def slider(label: str, value, options, steps: bool = False) -> Control:
@@ -54,7 +55,7 @@ def choice(label: str, value, options) -> Control:
 
 
 def switch(label: str) -> Control:
-    return Control(label, False, (False, True), kind="checkbox")
+    return Control(label, False, (False, True))
 
 
 class Explorer:
@@ -87,46 +88,10 @@ class Explorer:
         return {"parts": list(parts), "frames": frames}
 
     def _repr_mimebundle_(self, **kwargs) -> dict[str, str]:
-        return {"text/plain": self.picture.text, "text/html": self._html()}
-
-    def _html(self) -> str:
         packed = gzip.compress(json.dumps(self.frames, separators=(",", ":")).encode(), mtime=0)
-        rows = "".join(_row(control) for control in self.controls.values())
-        return (
-            "<div class='workshop-picture workshop-explorer' "
-            f"data-frames='{base64.b64encode(packed).decode()}'>"
-            f"<style>{STYLE}</style><div class='controls' hidden>{rows}</div>"
-            f"<div class='frame' role='region' aria-label='picture'>{self.picture.still()}</div>"
-            f"{script('explore')}</div>"
-        )
+        frames, controls = base64.b64encode(packed).decode(), list(self.controls.values())
+        html = page("explorer.html", frames=frames, controls=controls, still=self.picture.still())
+        return {"text/plain": self.picture.text, "text/html": html}
 
     def __repr__(self) -> str:
         return self.picture.text
-
-
-def script(part: str) -> str:
-    """The page's script, started for the element that holds it."""
-    start = f"workshopPage.{part}(document.currentScript.parentElement)"
-    return f"<script>{SCRIPT.read_text(encoding='utf-8')}\n{start}</script>"
-
-
-def _row(control: Control) -> str:
-    at = control.options.index(control.value)
-    words = escape(json.dumps([str(option) for option in control.options]), quote=True)
-    name = escape(control.label)
-    if control.kind == "checkbox":
-        return f"<label class='row'><span>{name}</span><input type='checkbox'></label>"
-    buttons = "".join(
-        f"<button type='button' data-do='{do}' aria-label='{name}: {label}'>{shown}</button>"
-        for do, label, shown in (
-            ("play", "play", "▶ play"),
-            ("back", "one back", "◀ back"),
-            ("next", "one on", "next ▶"),
-            ("reset", "start again", "reset"),
-        )
-    )
-    return (
-        f"<div class='row'><label><span>{name}</span><input type='range' min='0' max='{len(control.options) - 1}' "
-        f"value='{at}' data-words='{words}'{' data-steps' * control.steps}></label>"
-        f"<output>{escape(str(control.value))}</output>{buttons if control.steps else ''}</div>"
-    )

@@ -38,38 +38,30 @@ def _draw_launch_grid(n: int, block_size: int, program: int) -> Picture | None:
     chosen = f"Program {program} has {count(block_size - hidden, 'element')} and {count(hidden, 'masked lane')}."
 
     left, side, per_line, line_height = 72, 38, 16, 36
-    lines = math.ceil(lanes / per_line)
-    below = 14 + lines * line_height
+    below = 14 + math.ceil(lanes / per_line) * line_height
     drawing = Drawing(WIDTH, below + 142, f"{summary} {chosen}")
     drawing.text(0, 32, "x", weight=600)
-    for element in range(lanes):
-        row, column = divmod(element, per_line)
-        pid = element // block_size
-        drawing.cell(
-            left + column * side,
-            10 + row * line_height,
-            side,
-            32,
-            str(element) if element < n else "",
-            CYCLE[pid % len(CYCLE)],
-            crossed=element >= n,
-            strong=pid == program,
-            opacity=0.6 if pid == program else 0.18,
-            note=f"program {pid}" if element < n else f"program {pid}: no element, masked",
-        )
+    elements = [_element(element, n, element // block_size, program) for element in range(lanes)]
+    for line in range(0, lanes, per_line):
+        drawing.cells(left, 10 + line // per_line * line_height, side, 32, elements[line : line + per_line])
     drawing.text(0, below + 22, f"program {program}", weight=600)
-    rows = {
-        "lane": range(block_size),
-        "offsets": offsets,
-        "mask": ["True" if offset < n else "False" for offset in offsets],
-    }
-    for index, (name, values) in enumerate(rows.items()):
-        y = below + 34 + index * 34
+    rows = {"lane": range(block_size), "offsets": offsets, "mask": [offset < n for offset in offsets]}
+    for y, (name, values) in zip(range(below + 34, below + 136, 34), rows.items()):
         drawing.text(0, y + 20, name)
-        for lane, value in enumerate(values):
-            live = offsets[lane] < n
-            color = CYCLE[program % len(CYCLE)] if live else None
-            drawing.cell(left + lane * side, y, side, 30, str(value), color)
+        colors = [CYCLE[program % len(CYCLE)] if offset < n else None for offset in offsets]
+        drawing.cells(left, y, side, 30, [{"words": str(v), "color": c} for v, c in zip(values, colors)])
     code = f"offsets = {program} * {block_size} + tl.arange(0, {block_size});  mask = offsets < {n}"
     html = drawing.html() + paragraph(code, "code") + paragraph(summary) + paragraph(chosen)
     return Picture(html, "\n".join([code, summary, chosen]))
+
+
+def _element(element: int, n: int, pid: int, program: int) -> dict:
+    """How a lane is drawn: whose it is, and whether there is an element for it."""
+    return {
+        "words": str(element) if element < n else "",
+        "color": CYCLE[pid % len(CYCLE)],
+        "crossed": element >= n,
+        "strong": pid == program,
+        "opacity": 0.6 if pid == program else 0.18,
+        "note": f"program {pid}" if element < n else f"program {pid}: no element, masked",
+    }

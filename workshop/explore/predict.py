@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import functools
 from collections.abc import Callable
-from html import escape
 from math import prod
 
 import torch
 from torch.utils._pytree import tree_map_only
 
 from workshop import launching
-from workshop.explore import bridge
-from workshop.explore.controls import script
-from workshop.picture import STYLE
+from workshop.notebook import Live, in_notebook
+from workshop.pages import FOLDER, page
 from workshop.progress import progress, record_prediction
-from workshop.questions import QUESTIONS, Estimate, Question, possible
+from workshop.questions import QUESTIONS, Estimate, Question
+from workshop.traffic import Recording
 
 
 def predict(name: str) -> Prediction:
@@ -35,13 +34,11 @@ def predict_bytes(function: Callable, *args) -> Prediction:
     Whatever the function raises is raised.
     """
     args = tree_map_only(torch.Tensor, lambda each: each.cpu(), args)
-    with launching.installed(), launching.Recording(elements=False) as counted:
+    with launching.installed(), Recording(elements=False) as counted:
         function(*args)
-    read = sum(launch.bytes_loaded for launch in counted.launches)
-    written = sum(launch.bytes_stored for launch in counted.launches)
-    shapes = [each.shape for launch in counted.launches for each in launch.arguments.values()]
+    shapes = [each.shape for launch in counted.records for each in launch.arguments.values()]
     largest = max(shapes, key=prod, default=())
-    moved = float(f"{(read + written) / max(1, prod(largest)):.3g}")
+    moved = float(f"{counted.per_element(max(1, prod(largest))):.3g}")
     question = Estimate(
         f"How many bytes does your kernel move for each element of its largest tensor, {list(largest)}? "
         "Add what it reads and what it writes.",
@@ -49,17 +46,17 @@ def predict_bytes(function: Callable, *args) -> Prediction:
         high=max(24, 2 * moved),
         step=1,
         right=moved,
-        why=f"Counted as {function.__name__} is now: {read:,} bytes read and {written:,} written.",
+        why=f"Counted as {function.__name__} is now: {counted.bytes_read:,} bytes read and "
+        f"{counted.bytes_written:,} written.",
     )
     return Prediction(f"bytes of {function.__name__}", question)
 
 
-class Prediction:
+class Prediction(Live):
     """One question, with what the learner said to it first, if anything."""
 
     def __init__(self, name: str, question: Question | Estimate):
         self.name, self.question = name, question
-        self._handle = None
 
     @property
     def said(self) -> str:
@@ -68,63 +65,42 @@ class Prediction:
 
     def choose(self, choice: str) -> None:
         """Keep this choice, if it is the first one and one of the question's, and show the output with it."""
-        if possible(self.question, choice):
+        if self.question.takes(choice):
             record_prediction(self.name, choice)
-            if self._handle:
-                self._handle.update(self._bundle(), raw=True)
-
-    def answer(self, choice: str) -> str:
-        """What is said after a choice, in plain text."""
-        question = self.question
-        if isinstance(question, Estimate):
-            return f"You said {float(choice):g}, {_right_estimate(question)}"
-        if choice == question.right:
-            return f"✓ You said it: {choice}."
-        return f"✗ You said “{choice}”; it is “{question.right}”."
-
-    def _bundle(self) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": self._html()}
+            self.refresh()
 
     def _ipython_display_(self) -> None:
-        from IPython.display import display
+        super()._ipython_display_()
+        if in_notebook() and _listener():
+            _asked[self.name] = self.choose
 
-        self._handle = display(self._bundle(), raw=True, display_id=True)
-        bridge.listen(self.name, self.choose)
-
-    def _html(self) -> str:
-        said, question = self.said, self.question
-        body = _estimate(question) if isinstance(question, Estimate) else _options(question, said)
-        again = f"<p class='said'>{escape(self.answer(said))}</p>" if said else ""
-        return (
-            "<div class='workshop-picture workshop-question' "
-            f"data-question='{escape(self.name)}' "
-            f"data-said='{escape(said)}' role='group' aria-label='prediction'><style>{STYLE}</style>"
-            f"<p class='ask'>{escape(question.ask)}</p>{body}{again}{script('ask')}</div>"
-        )
+    def _repr_html_(self) -> str:
+        return page("question.html", name=self.name, question=self.question, said=self.said)
 
     def __repr__(self) -> str:
-        options = "" if isinstance(self.question, Estimate) else "".join(f"\n  - {o}" for o in self.question.options)
-        return f"{self.question.ask}{options}" + (f"\n{self.answer(self.said)}" if self.said else "")
+        lines = [self.question.ask, *(f"  - {option}" for option in getattr(self.question, "options", ()))]
+        return "\n".join([*lines, *([self.question.said(self.said)] if self.said else [])])
 
 
-def _right_estimate(question: Estimate) -> str:
-    return f"it is {question.right:g}. {question.why}"
+_asked: dict[str, Callable[[str], None]] = {}  # the questions that are shown
 
 
-def _options(question: Question, said: str) -> str:
-    """One disclosure for each choice: it opens without a script, and a keyboard and a screen reader know it."""
-    return "".join(
-        f"<details data-choice='{escape(option)}'{' open' * (option == said)}><summary>{escape(option)}</summary>"
-        f"<p>{'✓ Yes.' if option == question.right else '✗ No.'} {escape(reason)}</p></details>"
-        for option, reason in question.options.items()
-    )
+@functools.cache
+def _listener():
+    """A widget without a view, which listens to the page. None without anywidget: choices are not kept then.
+
+    An HTML output cannot speak to the kernel, and a widget that is shown dies with it. No output holds this one.
+    """
+    try:
+        import anywidget
+    except ImportError:
+        return None
+    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (FOLDER / "bridge.js").read_text()})()
+    widget.on_msg(_hear)
+    return widget
 
 
-def _estimate(question: Estimate) -> str:
-    why = escape(_right_estimate(question))
-    scale = f"min='{question.low:g}' max='{question.high:g}' step='{question.step:g}' value='{question.low:g}'"
-    return (
-        f"<div class='guess' hidden><label>your guess <input type='range' {scale}></label> "
-        f"<output>{question.low:g}</output></div><p class='answer' role='status' data-why='{why}'></p>"
-        f"<details><summary>Answer</summary><p>{json.dumps(question.right)}: {escape(question.why)}</p></details>"
-    )
+def _hear(widget, message, buffers) -> None:
+    """A page can send anything, so only what an output of this kernel asked for is passed on."""
+    if isinstance(message, dict) and (heard := _asked.get(str(message.get("name")))):
+        heard(str(message.get("choice")))

@@ -66,21 +66,14 @@ def _heat(label: str, counts: np.ndarray, color: str, must_be_one: bool) -> str:
     columns = min(highest.shape[-1], GRID_COLUMNS)
     side = min(30, WIDTH / columns)
     drawing = Drawing(WIDTH, math.ceil(highest.size / columns) * side + 2, label)
-    for index, (low, high) in enumerate(zip(lowest.flat, highest.flat, strict=True)):
-        row, column = divmod(index, columns)
+    looks = []
+    for low, high in zip(lowest.flat, highest.flat, strict=True):
         unwritten, twice = must_be_one and low == 0, must_be_one and high > 1
-        drawing.cell(
-            column * side,
-            row * side,
-            side,
-            side,
-            str(high),
-            WRONG if unwritten or twice else color,
-            crossed=unwritten,
-            strong=twice,
-            opacity=0.08 + 0.6 * high / max(1, highest.max()),
-            note=f"{high} times" if low == high else f"{low} to {high} times",
-        )
+        note = f"{high} times" if low == high else f"{low} to {high} times"
+        paint = WRONG if unwritten or twice else color
+        opacity = 0.08 + 0.6 * high / max(1, highest.max())
+        looks.append(dict(words=str(high), color=paint, crossed=unwritten, strong=twice, opacity=opacity, note=note))
+    drawing.cells(0, 0, side, side, looks, columns)
     if highest.size == counts.size:
         return drawing.html()
     tile = " × ".join(str(-(-size // shown)) for size, shown in zip(counts.shape, highest.shape, strict=True))

@@ -1,4 +1,4 @@
-"""Online softmax: one row, block by block, with the running maximum and the running sum."""
+"""Softmax: a row walked over in three passes, two or one, and the running maximum and sum of online softmax."""
 
 from __future__ import annotations
 
@@ -8,9 +8,112 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workshop.explore.controls import Explorer, slider, switch
-from workshop.picture import CYCLE, WIDTH, Drawing, Picture, code, paragraph, plain_table, table
+from workshop.explore.controls import Explorer, choice, slider, switch
+from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, table
 from workshop.words import short
+
+# -- three passes, two and one -----------------------------------------------------------------------------
+
+ROW, BLOCK, BYTES = 12, 4, 4  # elements of the row and of a block; bytes of a float32
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One kernel: its passes over the row, (what it is for, whether it writes), its code, and the blocks of a row.
+
+    With more than one block, each pass is one line of the code.
+    """
+
+    passes: tuple[tuple[str, bool], ...]
+    lines: tuple[str, ...]
+    blocks: int = ROW // BLOCK
+
+    @property
+    def steps(self) -> int:
+        return len(self.passes) * self.blocks
+
+    def touched(self, step: int) -> range:
+        """The elements of a step; the first one is 1."""
+        width = ROW // self.blocks
+        first = (step - 1) % self.blocks * width
+        return range(first, first + width) if step else range(0)
+
+
+WALKS = {
+    "three passes": Walk(
+        (("the maximum", False), ("the sum", False), ("the result", True)),
+        (
+            "for each block:  row_max = tl.maximum(row_max, tl.max(block))",
+            "for each block:  row_sum += tl.sum(tl.exp(block - row_max))",
+            "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
+        ),
+    ),
+    "two passes": Walk(
+        (("maximum and sum together", False), ("the result", True)),
+        (
+            "for each block:  rescale row_sum to the new row_max, add the block",
+            "for each block:  tl.store(…, tl.exp(block - row_max) / row_sum)",
+        ),
+    ),
+    "one pass": Walk(
+        (("everything", True),),
+        ("row = tl.load(…)  # all of it", "tl.store(…, tl.exp(row - tl.max(row)) / …)"),
+        blocks=1,
+    ),
+}
+
+
+def passes(kernel: str = "three passes") -> Explorer:
+    """Walks a row of 12 numbers as a softmax kernel of three passes, two or one does, and counts the bytes."""
+    return Explorer(
+        _draw_passes,
+        kernel=choice("kernel", kernel, WALKS),
+        step=slider("step", 0, range(max(walk.steps for walk in WALKS.values()) + 1), steps=True),
+    )
+
+
+def traffic(kernel: str, step: int) -> tuple[list[int], list[int]]:
+    """How often each element has been read and written after `step` steps."""
+    walk = WALKS[kernel]
+    reads, writes = [0] * ROW, [0] * ROW
+    for number in range(step):
+        _, writing = walk.passes[number // walk.blocks]
+        for element in walk.touched(number + 1):
+            reads[element] += 1
+            writes[element] += writing
+    return reads, writes
+
+
+def _draw_passes(kernel: str, step: int) -> Picture | None:
+    walk = WALKS[kernel]
+    if step > walk.steps:
+        return None
+    reads, writes = traffic(kernel, step)
+    moved = BYTES * (sum(reads) + sum(writes))
+    current = min(max(step - 1, 0) // walk.blocks, len(walk.passes) - 1)
+    purpose = walk.passes[current][0]
+    now = f"Pass {current + 1} of {len(walk.passes)}: {purpose}." if step else "Before the first block."
+    summary = f"{kernel.capitalize()}: {moved} bytes moved so far; a copy of this row moves {2 * ROW * BYTES}."
+    if step == walk.steps:
+        share = 2 * ROW * BYTES / moved
+        summary += f" Done: {moved // ROW} bytes for each element, at most {share:.0%} of a copy's speed."
+    drawing = Drawing(WIDTH, 118, f"{now} {summary}")
+    touched = walk.touched(step)
+    for y, name, counts, color in ((8, "read", reads, READ), (60, "written", writes, WRITE)):
+        drawing.text(0, y + 27, name, weight=600)
+        strong = touched if name == "read" or walk.passes[current][1] else ()
+        looks = [
+            {"words": str(times), "color": color if times else None, "strong": element in strong,
+             "opacity": 0.15 + 0.2 * times, "note": f"element {element}: {name} {times} times"}
+            for element, times in enumerate(counts)
+        ]  # fmt: skip
+        drawing.cells(76, y, 48, 42, looks)
+    lit = {current} if walk.blocks > 1 else set(range(len(walk.lines)))
+    html = drawing.html() + paragraph(f"{now} {summary}") + code(list(walk.lines), lit if step else set())
+    return Picture(html, f"{now}\n{summary}")
+
+
+# -- the running maximum and the running sum ---------------------------------------------------------------
 
 LONGEST_ROW = 16
 # In the lesson's symbols, not in Triton: two of these lines are blanks of the quiz below this picture.
@@ -84,9 +187,7 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
         output = np.exp(row - m) / d if dividing else None
     factor = (lambda s: short(s.rescale)) if rescaling else (lambda s: "left out")
     header = ["block", "m before", "m", "rescale exp(m before − m)", "sum of exp(x − m)", "d"]
-    rows = [
-        [str(k), short(s.m_old), short(s.m), factor(s), short(s.block_sum), short(s.d)] for k, s in enumerate(done)
-    ]
+    rows = [[str(k), short(s.m_old), short(s.m), factor(s), short(s.block_sum), short(s.d)] for k, s in enumerate(done)]
     what = _step_in_words(step, steps, block, rescaling)
     verdict = _softmax_verdict(output) if dividing else ""
 
@@ -99,13 +200,8 @@ def _draw_online_softmax(row: np.ndarray, block: int, step: int, rescaling: bool
     html = drawing.html() + paragraph(f"{what} {legend}") + code(listing, lit)
     html += table(header, rows) if rows else ""
     html += paragraph(verdict, "wrong" if wrong else "") if verdict else ""
-    text = [
-        f"row {', '.join(map(short, row))} in blocks of {block}",
-        what,
-        plain_table(header, rows),
-        verdict,
-    ]
-    return Picture(html, "\n".join(part for part in text if part))
+    text = [f"row {', '.join(map(short, row))} in blocks of {block}", what, plain_table(header, rows), verdict]
+    return Picture(html, "\n".join(filter(None, text)))
 
 
 def _step_in_words(step: int, steps: list[SoftmaxStep], block: int, rescaling: bool) -> str:
@@ -147,7 +243,8 @@ def _softmax_bars(row, block, step, now: SoftmaxStep | None, output, label: str)
         if index < heights.size and np.isfinite(heights[index]):
             height = full * heights[index] / top
             drawing.box(x + 5, base - height, side - 10, height, color, 0.6, note=short(heights[index]))
-            drawing.text(x + side / 2, base - height - 6, _bar_label(heights[index]), "middle")
+            label = f"{heights[index]:.2f}" if heights[index] >= 0.005 else "≈0"
+            drawing.text(x + side / 2, base - height - 6, label, "middle")
         drawing.cell(x, base + 8, side, 32, short(value), color, strong=number == step - 1, opacity=0.35)
     if not heights.size:
         drawing.text(left, base - 12, "No term yet: press ▶ or next.")
@@ -156,7 +253,3 @@ def _softmax_bars(row, block, step, now: SoftmaxStep | None, output, label: str)
         middle = left + (first + min(first + block, row.size)) / 2 * side
         drawing.text(middle, base + 60, f"block {number}", "middle", 600 if number == step - 1 else 400)
     return drawing
-
-
-def _bar_label(value: float) -> str:
-    return f"{value:.2f}" if value >= 0.005 else "≈0"

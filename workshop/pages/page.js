@@ -51,7 +51,7 @@ var workshopPage = {
     show();
   },
   ask(box) {
-    // The kernel hears of a choice through workshop/explore/bridge.py, if it is alive; the answer unfolds without it.
+    // The kernel hears of a choice through pages/bridge.js, if it is alive; the answer unfolds without it.
     const tell = choice => {
       window.workshopFocus = box.dataset.question;
       document.dispatchEvent(new CustomEvent('workshop-choice', {detail: {name: box.dataset.question, choice}}));
