@@ -5,10 +5,9 @@ import torch
 import triton
 import triton.language as tl
 
+from autograder.box.inside.launches import Programs
 from autograder.box.inside.memory import GuardedAllocations
-from autograder.box.inside.programs import Known, Programs
-from autograder.box.inside.replay import _Executor
-from autograder.box.inside.trace import Replay
+from autograder.box.inside.replay import Known, Replay, _Executor
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.box.inside import launchers
+from autograder.box.inside import dispatch
 from autograder.box.wire.codec import to_json
 from autograder.box.wire.requests import Start
 from autograder.judge.launched import MAX_ENTRIES, MAX_TYPES, types
@@ -46,12 +46,12 @@ def test_a_launcher_is_built_once_and_each_job_gets_a_copy(tmp_path, monkeypatch
                 if "fp64" in source.signature.values():
                     raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(launchers, "driver", Driver)
-    monkeypatch.setattr(launchers, "_tried", set())
-    launchers.copy(str(folder), str(scratch))  # none yet
-    launchers.build([("*i8", "i32"), ("*i8", "fp64")], str(folder))
-    launchers.build([("*i8", "i32")], str(folder))
+    monkeypatch.setattr(dispatch, "driver", Driver)
+    monkeypatch.setattr(dispatch, "_tried", set())
+    dispatch.copy_launchers(str(folder), str(scratch))  # none yet
+    dispatch.build_launchers([("*i8", "i32"), ("*i8", "fp64")], str(folder))
+    dispatch.build_launchers([("*i8", "i32")], str(folder))
     assert sorted(built) == [("*i8", "fp64"), ("*i8", "i32")]
-    launchers.copy(str(folder), str(scratch))
+    dispatch.copy_launchers(str(folder), str(scratch))
     assert (scratch / "*i8-i32" / "launcher.so").exists()
     assert os.environ.get("TRITON_CACHE_DIR") != str(folder)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from executing import kernel, watch
 
-from autograder.box.inside.copies import Copies
+from autograder.box.inside.memory import Copies
 from autograder.box.wire import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison

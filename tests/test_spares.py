@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from autograder.box.inside.spares import COUNT, Spares, wait_for_job
+from autograder.box.inside.zygote import COUNT, Spares, wait_for_job
 
 
 def echo(own, scratch):
@@ -41,14 +41,14 @@ def answer_of(spares):
 
 def test_each_spare_runs_one_job(spares):
     spares.refill()
-    pids = spares.pids
+    pids = {spare.pid for spare in spares.waiting}
     assert len(pids) == COUNT
     seen = [answer_of(spares) for _ in range(COUNT)]
     assert {spare.pid for spare, _ in seen} == pids
     assert all(answer == spare.scratch for spare, answer in seen)
     assert answer_of(spares) == (None, "")
     spares.refill()
-    assert not spares.pids & pids
+    assert not {spare.pid for spare in spares.waiting} & pids
 
 
 def test_a_spare_that_could_not_start_is_passed_over(tmp_path):
@@ -69,9 +69,9 @@ def test_a_spare_that_was_killed_is_passed_over(spares):
 
 def test_spares_end(spares):
     spares.refill()
-    pids = spares.pids
+    pids = {spare.pid for spare in spares.waiting}
     spares.end()
-    assert not spares.pids
+    assert not {spare.pid for spare in spares.waiting}
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

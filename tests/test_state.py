@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from autograder.box.inside.earlier import Earlier, KeptTensor
-from autograder.box.inside.trace import Recorder
+from autograder.box.inside.recorder import Earlier, KeptTensor, Recorder
 
 
 def calls(function, times=2, size=100):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.box.inside.charge import Charge
+from autograder.box.inside.zygote import Charge
 from autograder.exercises import EXERCISES, find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge import ANSWER_LIMITS

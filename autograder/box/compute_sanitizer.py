@@ -2,7 +2,7 @@
 
 It names the kernel, the line and the program of an access outside of every tensor. It watches a process through
 sockets, which the box refuses. So it is used only for your own code, without confinement. This module is the judge's
-end. The watched process runs `inside.sanitized`.
+end. The watched process runs `inside.replay`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def invalid_access(job: bytes, output_size: int, environment: dict[str, str]) ->
         with open(request, "wb") as file:
             file.write(job)
         command = [TOOL, "--log-file", log, "--print-limit", "1", "--show-backtrace", "no"]
-        command += [sys.executable, "-m", f"{__package__}.inside.sanitized", request, str(output_size)]
+        command += [sys.executable, "-m", f"{__package__}.inside.replay", request, str(output_size)]
         # Each tensor needs its own allocation: in a large one, an access outside of a tensor is not detected.
         own = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1", "HOME": folder, "TMPDIR": folder, "TRITON_CACHE_DIR": folder}
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -15,9 +15,8 @@ from workshop.executor import front_end, rebuild
 
 from ..wire import Report, Trouble
 from ..wire.requests import CompileCase
-from .job import ANSWER, Job
-from .learner import load
-from .programs import Known
+from .job import ANSWER, Job, load
+from .replay import Known
 
 LAST_STAGE = "llir"  # later stages need other programs, or only translate
 CONTROL = """

@@ -17,13 +17,16 @@ import contextlib
 import math
 import mmap
 import os
+import shutil
 import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from unittest import mock
 
 import torch
@@ -42,10 +45,9 @@ from ... import answer, tensors, text, versions
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
-from . import compiler, large, launchers, memory, plan, replay, trace, tune, value
-from .job import Job
-from .learner import describe, find_installed, load
-from .reports import Reporter
+from . import compiler, large, memory, plan, replay
+from .job import Job, Reporter, describe, find_installed, load, silence
+from .recorder import Recorder
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
@@ -126,7 +128,7 @@ def prepare(settings: Settings) -> None:
     else:
         _build_driver(settings)
     _warm_up_executor()
-    with trace.Recorder([torch.ones(1)]):
+    with Recorder([torch.ones(1)]):
         with torch.utils._python_dispatch._disable_current_modes():  # imports something
             pass
         torch.randn(4, 4).softmax(-1).double().sum().item()
@@ -177,14 +179,46 @@ def warm_compiler(settings: Settings) -> None:
             triton.compile(ASTSource(load(WARM_UP, "<warm-up>")["warm_up"], signature, {(2,): 16}), target=target)
 
 
+# -- launchers of kernels --------------------------------------------------------------------------------
+#
+# Triton 3.6 and older compile a C function for each list of parameter types, in 0.2 s. It follows from the types alone,
+# not from a learner's code. The zygote builds it while the answer's host function runs in a child, and later children
+# copy it. Newer versions of Triton build none.
+
+# Of a compiled kernel. A launcher reads these when it runs, not when it is built.
+_METADATA = dict.fromkeys(("launch_cooperative_grid", "launch_pdl", "global_scratch_size", "global_scratch_align",
+                           "profile_scratch_size", "profile_scratch_align"), 0)  # fmt: skip
+_UNNAMED = SimpleNamespace(arg_names=[])
+
+_tried: set[tuple[str, ...]] = set()
+
+
+def build_launchers(kinds: Iterable[tuple[str, ...]], folder: str) -> None:
+    """Builds the launchers for these lists of types, such as ("*fp32", "i32", "constexpr"), each of them once."""
+    new = set(kinds) - _tried
+    if not new:
+        return
+    _tried.update(new)
+    with mock.patch.dict(os.environ, TRITON_CACHE_DIR=folder), ThreadPoolExecutor(len(new)) as pool:
+        list(pool.map(_build, new))
+
+
+def _build(types: tuple[str, ...]) -> None:
+    constants = {(i,): None for i, each in enumerate(types) if each == "constexpr"}
+    source = SimpleNamespace(fn=_UNNAMED, constants=constants, signature=dict(enumerate(types)))
+    with contextlib.suppress(Exception):  # then the job builds its own
+        driver.active.launcher_cls(source, SimpleNamespace(**_METADATA, num_ctas=1, warp_size=64))
+
+
+def copy_launchers(folder: str, scratch: str) -> None:
+    """Puts the launchers that were built so far into the cache of a job."""
+    with contextlib.suppress(OSError):  # none was built, or one is being written
+        shutil.copytree(folder, scratch, dirs_exist_ok=True)
+
+
 def launchers_of(settings: Settings) -> str:
     """The folder of the launchers that the zygote has built. A child can read it."""
     return os.path.join(settings.scratch, "launchers")
-
-
-def build_launchers(kinds: tuple[tuple[str, ...], ...], settings: Settings) -> None:
-    """Builds, while a child runs, what later children will copy."""
-    launchers.build(kinds, launchers_of(settings))
 
 
 def further_modules(kind: str, operators: bool) -> str:
@@ -251,7 +285,7 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         # Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one.
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
         tempfile.tempdir = None
-        launchers.copy(launchers_of(settings), scratch)
+        copy_launchers(launchers_of(settings), scratch)
     report = Reporter(status)
     _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
     report(Report(None, done=True))
@@ -260,20 +294,13 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
 def _runner(kind: str):
     if kind == "jax-plan":  # `prepare_for` has imported it: only some jobs need JAX
         return sys.modules[f"{__package__}.jax_plan"].run
-    kinds = {"plan": plan, "replay": replay, "large": large, "compile": compiler, "tune": tune, "value": value}
-    return kinds[kind].run
+    return {"plan": plan.run, "replay": replay.run, "large": large.run, "compile": compiler.run, "tune": replay.tune,
+            "value": plan.call}[kind]  # fmt: skip
 
 
 def report_failure(status: int, error: BaseException) -> None:
     """Reports an error that ended a job outside of its cases."""
     Reporter(status)(Report(None, error=describe(error)))
-
-
-def silence() -> None:
-    """Discards prints. Without confinement they would go to the terminal or pipe of another process."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(null, descriptor)
 
 
 # -- confinement -----------------------------------------------------------------------------------------

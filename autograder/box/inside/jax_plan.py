@@ -25,17 +25,23 @@ from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
 from ..wire import Report
+from ..wire.answers import MAX_CONSTANT
 from ..wire.requests import Decoy, JaxCase, Scalar, Traced
-from .job import Job
+from .job import Job, Refused, describe, learner_function
 from .launches import Launches
-from .learner import OtherForm, describe, learner_function
 from .memory import decoys
-from .trace import MAX_CONSTANT, HostArithmetic, Recorder
+from .recorder import HostArithmetic, Recorder
 
 # Their functions run once, in the place of the operation.
 CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}  # what comes out is what went in
 OURS = "jax.lax."  # begins the name of an operation that only we cannot replay
+
+
+class OtherForm(Refused, TypeError):
+    """The function returned what is no array. Its text is the name of its type."""
+
+    kind, words = "returned", property(str)
 
 
 def run(job: Job) -> None:

@@ -1,21 +1,42 @@
-"""One job in the child process that runs it: the request, its tensors, its output, and a way to report.
+"""One job in the child process that runs it: its request and tensors, the learner's code, and the reports.
 
 Runs in a child of the zygote, beside the learner's code.
 """
 
 from __future__ import annotations
 
+import difflib
+import functools
 import linecache
 import mmap
-from dataclasses import dataclass
+import os
+import pkgutil
+import re
+import sys
+import traceback
+from dataclasses import dataclass, fields, replace
+from types import ModuleType
 from typing import Any
 
 import torch
 import triton
+from triton.compiler import CompilationError
 
-from .reports import Reporter
+from workshop import advice
+from workshop.executor.front_end import Unsupported
+from workshop.executor.records import Fault, Stopped
+from workshop.refusal import innermost, refusal
+
+from ...answer import from_history
+from ...tensors import dtype_name, storage_of
+from ...versions import FUNCTIONS
+from .. import wire
+from ..wire import Race, Report, Result, Steps, Trouble, Undefined, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
+MAX_REPORT = 20_000  # bytes
+MAX_TRACE = 4_000_000  # with its programs
+MAX_RACES = 4  # races of a launch; more do not help the learner
 
 
 @dataclass(frozen=True)
@@ -46,3 +67,259 @@ class Job:
         """Lets a line of the answer be quoted where the answer was not loaded."""
         source = self.request.source
         linecache.cache[ANSWER] = (len(source), None, source.splitlines(True), ANSWER)
+
+
+# -- the learner's code ----------------------------------------------------------------------------------
+
+
+class Refused(Exception):
+    """What a host function must not do. Its text is for the learner. The others are fields of a Trouble."""
+
+    kind = "exception"
+    words = ""  # the construct
+    line: int | None = None
+
+
+class MissingEntry(Refused):
+    """The answer does not define the function that the exercise asks for."""
+
+    kind = "missing-entry"
+
+
+def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
+    """Executes `source` and stores its text in linecache, where Triton (inspect.getsource) looks for it."""
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    module = ModuleType(name)
+    sys.modules[name] = module  # dataclasses look up the module of a class
+    exec(_code_of(source, filename), module.__dict__)
+    return module.__dict__
+
+
+@functools.lru_cache(64)
+def _code_of(source: str, filename: str):
+    return compile(source, filename, "exec")
+
+
+@functools.lru_cache(64)
+def _needed(source: str, entry: str) -> str:
+    """What the function needs of the source."""
+    return from_history([source], [entry]) or source
+
+
+def learner_function(source: str, entry: str):
+    """The learner's function. Only the definitions that it needs are executed, not left-over prints or benchmarks."""
+    function = load(_needed(source, entry)).get(entry)
+    if not callable(function):
+        raise MissingEntry(entry)
+    return function
+
+
+# -- exceptions ------------------------------------------------------------------------------------------
+
+_KINDS = {SyntaxError: "syntax", IndentationError: "syntax", TabError: "syntax", MemoryError: "memory"}
+
+
+# What torch says if its build has no functions for a card.
+_NO_CARD = re.compile(
+    r"(requires|without|support for|compiled with|linked with)\b.*\b(CUDA|HIP|ROCm)|NVIDIA driver", re.I
+)
+
+
+INSTALLED: set[str] = set(sys.stdlib_module_names)  # the zygote adds the other packages, while it can see them
+
+
+def find_installed() -> None:
+    """Notes which packages are installed: a confined process cannot look for them, nor load them."""
+    INSTALLED.update(each.name for each in pkgutil.iter_modules(sys.path))
+
+
+def _is_here_unloaded(error: BaseException) -> bool:
+    """Whether a module is on this machine, and only cannot be loaded in a confined process."""
+    name = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
+    return isinstance(name, str) and sys.modules.get(name, name) is not None and name.partition(".")[0] in INSTALLED
+
+
+def describe(error: BaseException) -> Trouble:
+    """An exception as data: its class, its message, and the learner's line that raised it."""
+    if isinstance(error, CompilationError):
+        return _refused(error)
+    root = _root(error)
+    named = isinstance(root, (Refused, Stopped, Unsupported))
+    kind = root.kind if named else "fault" if isinstance(root, Fault) else _KINDS.get(type(root), "exception")
+    line = getattr(root, "lineno", None) if kind == "syntax" else getattr(root, "line", None)
+    line = line if type(line) is int and 0 <= line < 1 << 31 else line_of(error) or line_of(root)
+    construct = root.words if named else ""
+    if kind == "exception" and _is_here_unloaded(root):
+        kind, construct = "not-loaded", str(root.name)
+    elif kind == "exception" and _NO_CARD.search(_message(root)):
+        kind = "no-card"
+    elif kind == "exception" and (lacking := _lacking_in_triton(root)):
+        kind, construct = "not-in-triton", lacking
+    return Trouble(
+        kind=kind,
+        type=type(root).__name__[:80],
+        message=_message(root)[:2000],
+        line=line,
+        code=_code(line),
+        construct=construct[:400],
+        kernel=str(getattr(error, "kernel", ""))[:100],
+        fault=of_executor(wire.Fault, root) if kind == "fault" else None,
+    )
+
+
+def _refused(error: CompilationError) -> Trouble:
+    """What Triton's front end refuses."""
+    found, lacking = refusal(error), _lacking_in_triton(innermost(error))
+    return Trouble(
+        kind="not-in-triton" if lacking else "compile",
+        type=type(error).__name__[:80],
+        message=found.message[:2000],
+        line=found.line,
+        code=_code(found.line),
+        construct=(lacking or found.construct)[:80],
+        instead=found.meant,
+        kernel=str(getattr(error, "kernel", ""))[:100],
+    )
+
+
+def _code(line: int | None) -> str:
+    return linecache.getline(ANSWER, line).strip()[:200] if line else ""
+
+
+def _root(error: BaseException) -> BaseException:
+    """The first exception in the chain of causes. A learner's chain may be circular."""
+    seen = set()
+    while error.__cause__ is not None and id(error) not in seen:
+        if type(error.__cause__).__name__ == "JaxStackTraceBeforeTransformation":  # only says where, not why
+            break
+        seen.add(id(error))
+        error = error.__cause__
+    return error
+
+
+def _lacking_in_triton(error: BaseException) -> str:
+    """The name that is missing in this version of Triton and exists in another one, if the exception shows one."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        function = f"tl.{error.name}"
+        return function if error.obj.__name__.startswith("triton.language") and function in FUNCTIONS else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    language = os.path.join("", "triton", "language", "")
+    inside = isinstance(error, NotImplementedError) and frames and language in frames[-1].filename
+    return f"tl.{frames[-1].name}" if inside else ""
+
+
+def _message(error: BaseException) -> str:
+    try:
+        similar = _similar_name(error)
+        return f"{error}. Did you mean {similar!r}?" if similar else str(error)
+    except BaseException:  # the learner's exception may do anything in __str__
+        return ""
+
+
+def _similar_name(error: BaseException) -> str:
+    """The name that is most like the one that a NameError misses, where it was raised; "" if none is."""
+    if type(error) is not NameError or not isinstance(error.name, str) or error.__traceback__ is None:
+        return ""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    names = [name for name in (*frame.f_locals, *frame.f_globals) if not name.startswith("__")]
+    return next(iter(difflib.get_close_matches(error.name, names, 1, 0.75)), "")
+
+
+def line_of(error: BaseException) -> int | None:
+    """The learner's line that raised it; None if it is not known."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == ANSWER]
+    return lines[-1] if lines else None
+
+
+def silence() -> None:
+    """Discards prints. Without confinement they would go to the terminal or pipe of another process."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+
+
+# -- reports ---------------------------------------------------------------------------------------------
+
+
+class Reporter:
+    """Writes reports, one line each. A report that is too long is replaced by an error."""
+
+    def __init__(self, descriptor: int):
+        self.descriptor = descriptor
+
+    def __call__(self, report: Report) -> None:
+        line = encode(report)
+        if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
+            line = encode(Report(report.case, error=Trouble("report-too-large")))
+        view = memoryview(line + b"\n")
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+
+def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
+    """The properties of a replay's result. `inputs` are the tensors that it must not share memory with."""
+    storage = storage_of(result)
+    return Result(
+        shape=tuple(result.shape),
+        dtype=dtype_name(result.dtype),
+        device=result.device.type,
+        contiguous=result.is_contiguous(),
+        aliases_input=any(result.numel() and storage == storage_of(each) for each in inputs),
+    )
+
+
+def of_executor(kind: type, found, **more):
+    """A record of the wire of what the executor found: what is not known is left out, and long texts are cut."""
+    known = {field.name: getattr(found, field.name) for field in fields(kind) if field.name not in more}
+    cut = {name: value[: 400 if name == "code" else 100] for name, value in known.items() if isinstance(value, str)}
+    return kind(**{name: value for name, value in (known | cut | more).items() if value is not None})
+
+
+def race_records(launches) -> list[Race]:
+    """The races of launches, up to a limit."""
+    return [race for launch in launches for race in _races(launch)][:MAX_RACES]
+
+
+def _races(launch) -> list[Race]:
+    """Summarises a launch's races: one record for each argument and kind, between programs and within one."""
+    found: dict[tuple, Race] = {}
+    for race in launch.races:
+        key = race.argument, race.kind, race.first == race.second
+        if key not in found:
+            found[key] = _race(launch, race)
+        elif race.same_value is False:
+            found[key] = replace(found[key], same_value=False)
+    return list(found.values())
+
+
+def _race(launch, race) -> Race:
+    width, height, _ = launch.grid
+    writes = launch.arguments[race.argument].writes
+    first, second = (-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in (race.first, race.second))
+    return of_executor(
+        Race,
+        race,
+        line=race.line or 0,
+        programs=(first, second),
+        elements=int((writes > 1).sum()),
+        share=float((writes > 1).sum() / max(writes.size, 1)),
+        same_value=race.same_value is not False and race.kind == "write-write",
+        writers=int(writes.max(initial=0)),
+    )
+
+
+def steps_records(launch) -> list[Steps]:
+    """The accesses of a launch whose steps are no strides of the tensor."""
+    found = []
+    for (where, name), (block, steps) in launch.steps.items():
+        argument = launch.arguments[name]
+        shape, stride = tuple(argument.shape), tuple(argument.stride)
+        if where and advice.odd_step(shape, stride, block, steps) is not None:
+            line, code = where.line, linecache.getline(where.file, where.line).strip()[:400]
+            found.append(Steps(name[:100], line, code, shape, stride, block, steps))
+    return found
+
+
+def undefined_records(launch) -> list[Undefined]:
+    """What a launch used although nothing had defined it."""
+    return [of_executor(Undefined, each) for each in launch.undefined]

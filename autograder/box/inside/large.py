@@ -23,10 +23,9 @@ from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
-from .job import Job
-from .learner import describe
-from .programs import Known
-from .trace import Launch, NotReplayable, Replay
+from .job import Job, describe
+from .recorder import NotReplayable
+from .replay import Known, Launch, Replay
 
 MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
 WORK = 1 << 19  # elements that the chosen programs may read and write, about

@@ -11,29 +11,37 @@ Runs in a child of the zygote, beside the learner's Python.
 from __future__ import annotations
 
 import functools
+import json
 import operator
 from types import SimpleNamespace
 
+from triton.compiler import CompilationError
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
 from workshop import launching
 from workshop.compiling import compiler_options
-from workshop.executor import launch
+from workshop.executor import codec, launch
+from workshop.executor.facts import unused
+from workshop.executor.program import Program
 from workshop.launching import Run
 
 from ...versions import LAUNCH_OPTIONS
-from .programs import Programs
-from .trace import Recorder
+from ..wire.answers import digest_of
+from .job import Refused
+from .recorder import Recorder
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
 MAX_THREADS = 1024  # of one program, on NVIDIA's and on AMD's GPUs
 WARP_SIZES = {"cuda": {"NVIDIA": 32}, "hip": {"AMD": 64}, "interpreter": {"NVIDIA": 32, "AMD": 64}}
 MAX_VARIANTS = 4  # other values of one constant of a space
+MAX_UNUSED = 8  # of a program
 
 
-class BadOption(ValueError):
-    """A launch option that no GPU can use. The message is for the learner."""
+class BadOption(Refused, ValueError):
+    """A launch option that no GPU can use."""
+
+    kind = "launch-option"
 
 
 COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
@@ -41,13 +49,13 @@ COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
 UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
 
-class UnknownOption(TypeError):
+class UnknownOption(Refused, TypeError):
     """A launch names an option that is neither a parameter of the kernel nor known to this Triton's compilers."""
 
     def __init__(self, kernel: str, option: str):
         super().__init__(f"{kernel}() got an unexpected keyword argument {option!r}")
-        self.option = option
-        self.elsewhere = option in LAUNCH_OPTIONS  # another version knows it
+        if option in LAUNCH_OPTIONS:  # another version knows it
+            self.kind, self.words = "not-in-triton", option
 
 
 def check_options(options: dict, backend: str) -> None:
@@ -207,3 +215,76 @@ class Compiled:
 
 def _plain(constants: dict) -> dict:
     return {str(k): v for k, v in constants.items() if isinstance(v, (int, float, bool, str))}
+
+
+# -- programs --------------------------------------------------------------------------------------------
+
+
+class Programs:
+    """Reads kernels with Triton's front end. `texts`: what came of it, by digest.
+
+    A program is named by the digest of its text, so two that do the same are one.
+    known: what an earlier process with the same modules found.
+    """
+
+    def __init__(self, backend: str, known: dict[str, dict] | None = None):
+        # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
+        self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": ["cuda", "hip"]}[backend]
+        self.texts: dict[str, str] = {}
+        self.sent: set[str] = set()
+        self._known = known or {}
+        self._found = dict(self._known)  # by a digest of its arguments, what `of` gives; by kernel, if vendors differ
+
+    def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
+        """The digests of a launch's programs: "program", and "hip" where AMD's is another one. And what is "unused".
+
+        Raises what Triton's front end raises.
+        """
+        key = digest_of(repr(launch.key_of(kernel, special, options)))
+        if key not in self._found:
+            self._found[key] = self._read(kernel, special, options)
+        launch.check_globals(kernel)
+        return self._found[key]
+
+    def _read(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
+        program = launch.lowered(kernel, special, options, self.targets[0])
+        labels = [label for label, *_ in special.arguments]
+        found = {"program": self._digest(program), "unused": [list(each) for each in unused(program, labels)]}
+        del found["unused"][MAX_UNUSED:]
+        for target in self.targets[1:]:
+            if self._found.get(kernel.cache_key, {}).get("alike"):
+                continue
+            try:
+                other = self._digest(launch.lowered(kernel, special, options, target))
+            except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
+                continue
+            self._found.setdefault(kernel.cache_key, {"alike": other == found["program"]})
+            if other != found["program"]:
+                found[target] = other
+        return found
+
+    def _digest(self, program: Program) -> str:
+        text = json.dumps(codec.to_data(program), separators=(",", ":"))
+        digest = digest_of(text)
+        self.texts[digest] = text
+        return digest
+
+    def unsent(self, trace: dict) -> dict[str, str]:
+        """Those that a trace names and no earlier one named, by digest."""
+        names = {name for name in _named(trace) if name in self.texts and name not in self.sent}
+        self.sent |= names
+        return {name: self.texts[name] for name in names}
+
+    def news(self) -> dict[str, dict]:
+        """What was found, for a later process. The judge has all its programs."""
+        sent = {key: each for key, each in self._found.items() if set(_named({"steps": [each]})) <= self.sent}
+        return {key: each for key, each in sent.items() if key not in self._known}
+
+
+def _named(trace: dict) -> list[str]:
+    """The programs that a trace names."""
+    found = []
+    for step in trace.get("steps", ()):
+        found += [step.get("program"), step.get("hip")]
+        found += [digest for _, digest in (step.get("tuned") or {}).get("others", ())]
+    return [name for name in found if name]

@@ -22,11 +22,24 @@ from torch.library import opcheck
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from .learner import NotAnOperator, line_of
+from .job import Refused, line_of
 
 SCHEMA = "test_schema", "test_faketensor"
 GRADIENT = "test_autograd_registration", "test_aot_dispatch_dynamic"
 BACKEND = "aot_eager"  # torch.compile up to the graphs of forward and backward, without a compiler of kernels
+
+
+class NotAnOperator(Refused):
+    """torch does not accept the function as an operator. words: the test that it fails. line: the learner's, if known.
+
+    Its text is the operator's name and what torch says.
+    """
+
+    kind = "operator"
+
+    def __init__(self, words: str, operator: str = "", message: str = ""):
+        super().__init__(": ".join(filter(None, (operator, message))))
+        self.words = words
 
 
 class _Called(TorchDispatchMode):

@@ -1,6 +1,9 @@
-"""The job "plan": runs the learner's module, calls the host function on decoys, reports the trace of each case.
+"""The jobs that run the learner's Python: "plan" and "value".
 
-Runs in a child of the zygote, beside the learner's Python. No kernel runs, and the process has no real inputs.
+A plan runs the learner's module, calls the host function on decoys, and reports the trace of each case. No kernel runs,
+and the process has no real inputs. "value" calls a function of plain values.
+
+Runs in a child of the zygote.
 """
 
 from __future__ import annotations
@@ -12,14 +15,14 @@ from dataclasses import dataclass
 import torch
 from torch._library.triton import set_wrap_triton_enabled
 
+from workshop.device import DeviceFacts
+
 from ..wire import Report
-from ..wire.requests import Decoy, PlanCase, Scalar
-from .earlier import Earlier
-from .job import Job
+from ..wire.requests import Decoy, Device, Plain, PlanCase, Scalar
+from .job import Job, describe, learner_function
 from .launches import Launches
-from .learner import describe, learner_function
 from .memory import decoys
-from .trace import Recorder
+from .recorder import Earlier, Recorder
 from .worlds import World
 
 
@@ -184,3 +187,35 @@ def _finish(recorder: Recorder, result) -> dict:
         kind = "Function" if isinstance(result, torch.autograd.Function) else type(result).__name__[:80]
         return {"returned": kind, "launches": recorder.launches}
     return recorder.finish(result)
+
+
+# -- the job "value" -------------------------------------------------------------------------------------
+
+
+def call(job: Job) -> None:
+    function = learner_function(job.request.source, job.request.entry)
+    for index, case in enumerate(job.request.cases):
+        try:
+            arguments = [_argument(each) for each in case.arguments]
+            job.report(Report(index, has_value=True, value=_plain_result(function(*arguments))))
+        except BaseException as error:
+            job.report(Report(index, error=describe(error)))
+
+
+def _argument(argument: Plain | Device):
+    return DeviceFacts(**argument.device) if isinstance(argument, Device) else argument.plain
+
+
+def _plain_result(result, depth: int = 0):
+    """Numbers, strings, and lists and dicts of them. For anything else, only the name of its type is sent."""
+    if result is None or type(result) in (bool, int, float):
+        return result
+    if type(result) is str:
+        return result[:200]
+    if hasattr(result, "item") and getattr(result, "ndim", 1) == 0:
+        return _plain_result(result.item(), depth)
+    if type(result) in (list, tuple) and depth < 3:
+        return [_plain_result(r, depth + 1) for r in result[:64]]
+    if isinstance(result, dict) and depth < 3:
+        return {str(k)[:80]: _plain_result(v, depth + 1) for k, v in list(result.items())[:64]}
+    return {"not a plain value": type(result).__name__[:80]}

@@ -1,4 +1,8 @@
-"""The job "replay": runs only the programs of launched kernels, as a trace says, on real inputs.
+"""Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
+
+The jobs "replay", on real inputs, and "tune", which compares the times of the launches of several traces on a GPU.
+`python -m autograder.box.inside.replay JOB OUTPUT_SIZE` replays one job, from a file that holds its memory, on a CUDA
+GPU while compute-sanitizer watches. That process is not confined, so use it only for your own code.
 
 Runs in a child of the zygote. The learner's Python does not run there.
 """
@@ -6,27 +10,277 @@ Runs in a child of the zygote. The learner's Python does not run there.
 from __future__ import annotations
 
 import contextlib
+import json
+import math
+import mmap
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 
+from workshop.executor import codec, rebuild
 from workshop.executor import launch as executor
-from workshop.executor import rebuild
 from workshop.executor.changes import Inapplicable, changed
 from workshop.executor.memory import Watch
-from workshop.executor.program import STORES, Program
+from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
 
-from ...tensors import LARGE, UNWRITTEN, bits, to_bytes
+from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, to_bytes
 from ..wire import Evidence, Report
+from ..wire.answers import ALLOCATE, ARITHMETIC, FILL, MAX_CONSTANT, MAX_STEPS, MOVE, REPLAYABLE
 from ..wire.layout import read_tensor, write_result
-from ..wire.requests import ReplayCase
-from .copies import Copies
-from .job import Job
-from .learner import describe
-from .memory import Guarded, GuardedAllocations
-from .programs import Known, constants
-from .reports import race_records, result_record, steps_records, undefined_records
-from .trace import MAX_CONSTANT, Launch, NotReplayable, Replay
+from ..wire.requests import ReplayCase, decode_job
+from .job import Job, Reporter, describe, race_records, result_record, silence, steps_records, undefined_records
+from .memory import Copies, Guarded, GuardedAllocations, decoys
+from .recorder import KeptTensor, NotReplayable, moves, tensors_in
+
+MAX_COMPUTED = 64  # steps in which the host function computes with numbers
+MAX_ELEMENTS = 1 << 30
+ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kernels and wake the GPU
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """What a kernel needs of triton.tools.tensor_descriptor.TensorDescriptor."""
+
+    base: torch.Tensor
+    shape: list[int]
+    strides: list[int]
+    block_shape: list[int]
+    padding: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a trace. program: its digest. arguments: label, value and type of each that is not a constant."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    program: str
+    arguments: list[tuple[str, Any, str]]
+    options: dict[str, int]
+
+
+class Replay:
+    """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
+
+    `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
+    each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
+    launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
+    function: the next call would find it changed.
+    """
+
+    def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
+                 target="", computes: int = 0):  # fmt: skip
+        self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
+        self.computes, self.computed = computes, 0
+        self.moved, self.rehearse, self.target = moved, rehearse, target
+        self.tensors: dict[int, torch.Tensor] = {}
+        self.launched: list[str] = []
+        self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
+        self.moves = False  # whether torch wrote numbers anywhere
+        self.constants = 0
+
+    def run(self, trace: dict) -> torch.Tensor:
+        steps = _expect(trace.get("steps"), list)
+        if len(steps) > MAX_STEPS:
+            raise NotReplayable("too many steps")
+        for step in steps:
+            self._step(_expect(step, dict))
+        if not all(torch.equal(bits(tensor), bits(before)) for tensor, before in self.outside):
+            raise KeptTensor("a tensor")
+        return self._tensor(trace.get("result"))
+
+    def _step(self, step: dict):
+        op = _expect(step.get("op"), str)
+        self._charge(op, step)
+        if op == "launch":
+            self._launch(step)
+            return
+        if op == "input":
+            made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
+        elif op == "constant":
+            made = self._constant(step)
+        elif op in REPLAYABLE | ARITHMETIC:
+            made = self._operation(op, step)
+        else:
+            raise NotReplayable(f"torch.{op} is not replayed")
+        made = list(made) if isinstance(made, (list, tuple)) else [made]
+        if not all(isinstance(tensor, torch.Tensor) for tensor in made):
+            raise NotReplayable(f"torch.{op} gave no tensor")
+        names = _expect(step.get("out"), list)
+        if names and len(names) != len(made):
+            raise NotReplayable("a step has a different number of outputs than it announced")
+        for name, tensor in zip(names, made):
+            self.tensors[_integer(name, 0, 1 << 20)] = tensor
+
+    def _operation(self, op: str, step: dict):
+        overload = _expect(step.get("overload"), str)
+        packet = getattr(torch.ops.aten, op)
+        if overload not in packet.overloads():
+            raise NotReplayable(f"torch.{op} has no form {overload!r}")
+        args = [self._decode(a) for a in _expect(step.get("args"), list)]
+        kwargs = {k: self._decode(v) for k, v in _expect(step.get("kwargs"), dict).items()}
+        if op in REPLAYABLE and not moves(op, overload, args):
+            raise NotReplayable(f"torch.{op} to another dtype is not replayed")
+        if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
+            kwargs["device"] = self.device
+        for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
+            if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
+                raise MemoryError("a tensor of more than 2^30 elements")
+        self.moves |= op in FILL | MOVE
+        made = getattr(packet, overload)(*args, **kwargs)
+        if op in ARITHMETIC:
+            self._computed(op, [*tensors_in(args), made])
+        if op in ALLOCATE:
+            made = self.fresh(made)
+        if op in FILL | MOVE:
+            self.moved(op, args, made)
+        return made
+
+    def _constant(self, step: dict) -> torch.Tensor:
+        values = _expect(step.get("values"), list)
+        if not all(type(v) in (int, float, bool) for v in values):
+            raise NotReplayable("a constant with too many numbers, or with something else than numbers")
+        shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
+        tensor = torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+        self.outside.append((tensor, tensor.clone()))
+        self.moved("constant", [], tensor)
+        return tensor
+
+    def _charge(self, op: str, step: dict):
+        """Counts the numbers of the learner's in a step that can become a part of the result."""
+        if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
+            self.constants += numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
+        elif op == "constant":
+            self.constants += len(_expect(step.get("values"), list))
+        elif op != "launch":
+            self.constants += op in FILL or op == "constant_pad_nd"
+        if self.constants > MAX_CONSTANT:
+            raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
+
+    def _computed(self, op: str, tensors: list[torch.Tensor]):
+        """Counts what the host function computes: in few steps, on tensors of few numbers."""
+        self.computed += 1
+        if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
+            raise NotReplayable(f"torch.{op} is not replayed")
+
+    def _launch(self, step: dict):
+        grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
+        if len(grid) != 3:
+            raise NotReplayable("a launch grid that is not complete")
+        launch = Launch(
+            kernel=_expect(step.get("kernel"), str)[:100],
+            grid=grid,
+            program=_expect(step.get(self.target, step.get("program")), str),
+            arguments=[self._argument(each) for each in _expect(step.get("given"), list)],
+            options={str(k): _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()},
+        )
+        self.launched.append(launch.kernel)
+        if not math.prod(grid):
+            return
+        again = step["tuned"].get("again") if isinstance(step.get("tuned"), dict) else None
+        if self.rehearse and isinstance(again, dict):
+            names = [{str(name) for name in _expect(again.get(key), list)} for key in ("restored", "zeroed")]
+            self.rehearse(launch, *names)
+        self.run_kernel(launch)
+
+    def _argument(self, given) -> tuple[str, Any, str]:
+        label, value, kind = _expect(given, list)
+        value = self._decode(value)
+        fits = {torch.Tensor: kind.startswith("*"), Descriptor: kind.startswith("tensordesc<")}
+        number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
+        if not (fits.get(type(value), number) and len(_expect(label, str)) <= 200):
+            raise NotReplayable("an argument of another type than its program has")
+        return label, value, kind
+
+    def _tensor(self, number) -> torch.Tensor:
+        if type(number) is not int or number not in self.tensors:
+            raise NotReplayable("a step uses a tensor that no step made")
+        return self.tensors[number]
+
+    def _decode(self, value):
+        if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
+            return value
+        if type(value) is list:
+            return [self._decode(v) for v in value]
+        if type(value) is dict and len(value) == 1:
+            ((kind, content),) = value.items()
+            if kind == "t":
+                return self._tensor(content)
+            if kind == "dtype" and content in DTYPES:
+                return DTYPES[content]
+            if kind == "device":
+                return self.device
+            if kind == "memory_format" and content in ("contiguous_format", "preserve_format", "channels_last"):
+                return getattr(torch, content)
+            if kind == "text" and type(content) is str and len(content) <= 32:
+                return content
+            if kind == "descriptor" and type(content) is list:
+                return self._descriptor(*content)
+        raise NotReplayable("an argument of a kind that cannot be replayed")
+
+    def _descriptor(self, base, shape, strides, block, padding) -> Descriptor:
+        sizes = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in (shape, strides, block))
+        return Descriptor(self._decode(base), *sizes, _expect(padding, str))
+
+
+_NUMBERS = re.compile(r"[iu](1|8|16|32|64)|fp(16|32|64)|bf16")
+
+
+def _expect(value, kind: type):
+    if type(value) is not kind:
+        raise NotReplayable(f"a {kind.__name__} was expected in the trace")
+    return value
+
+
+def _integer(value, low: int, high: int) -> int:
+    if type(value) is not int or not low <= value <= high:
+        raise NotReplayable("a number in the trace is out of range")
+    return value
+
+
+# -- programs --------------------------------------------------------------------------------------------
+
+
+class Known(dict):
+    """Programs by digest, read when they are needed. Raises NotReplayable for what is no program."""
+
+    def __init__(self, texts: dict[str, str]):
+        super().__init__()
+        self.texts = texts
+
+    def __missing__(self, digest: str) -> Program:
+        if digest not in self.texts:
+            raise NotReplayable("a launch names a program that was not sent")
+        try:
+            self[digest] = codec.from_data(json.loads(self.texts[digest]))
+        except (codec.BadProgram, ValueError, RecursionError) as error:
+            raise NotReplayable(f"a program cannot be read: {str(error)[:200]}") from None
+        return self[digest]
+
+
+def numbers(value) -> int:
+    """How many numbers of 31 bits an argument of a step may carry."""
+    if isinstance(value, list):
+        return sum(map(numbers, value))
+    if isinstance(value, dict):
+        return 1 if set(value) & {"t", "text"} else sum(map(numbers, value.values()))
+    if isinstance(value, int):
+        return 1 + (abs(value).bit_length() - 1) // 31
+    return 2 * isinstance(value, float)
+
+
+def constants(program: Program) -> int:
+    """How many numbers of 31 bits the constants of a program may carry."""
+    given = (value for each in program.operations() for arg in each.args for value in values(arg))
+    return numbers([list(each) for each in {value.constant for value in given if value.constant}])
+
+
+# -- the job "replay" ------------------------------------------------------------------------------------
 
 
 def run(job: Job) -> None:
@@ -201,3 +455,47 @@ def on_card(program: Program, launch: Launch):
     compiled = rebuild.compiled(program, types, {}, launch.options)[launch.grid]
     values = [value for _, value, _ in launch.arguments]
     return lambda: compiled(*values)
+
+
+# -- the job "tune" --------------------------------------------------------------------------------------
+
+
+def tune(job: Job) -> None:
+    """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
+    request = job.request
+    job.give_memory()
+    programs = Known(request.programs)
+    runs = [_launches(job, case, programs) for case in request.cases]
+    times: list[list[float]] = [[] for _ in runs]
+    for _ in range(ROUNDS):
+        for launches, seen in zip(runs, times, strict=True):
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            for launch in launches:
+                launch()
+            end.record()
+            torch.cuda.synchronize()
+            seen.append(begin.elapsed_time(end))
+    medians = [sorted(seen[WARM_ROUNDS:])[(ROUNDS - WARM_ROUNDS) // 2] for seen in times]
+    job.report(Report(0, has_value=True, value=medians))
+
+
+def _launches(job: Job, case, programs: Known) -> list:
+    """The launches of a trace, compiled and prepared on decoys."""
+    launches: list = []
+
+    def launch(given):
+        launches.append(on_card(programs[given.program], given))
+
+    tensors = decoys(case.arguments, job.device)[1]
+    Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
+    return launches
+
+
+if __name__ == "__main__":
+    silence()
+    path, output_size = sys.argv[1:]
+    with open(path, "rb") as file:
+        request, tensors = decode_job(file.read())
+    output = mmap.mmap(-1, max(int(output_size), 1))
+    run(Job("cuda", request, tensors, output, Reporter(os.open(os.devnull, os.O_WRONLY))))

@@ -29,6 +29,7 @@ from workshop.executor import front_end
 
 from ...tensors import storage_of
 from ..wire.requests import Shown
+from .job import Refused
 
 CARDS = {"cuda": "NVIDIA H100", "hip": "AMD Instinct MI300X"}
 TARGETS = {"cpu": stand_in.StandInDriver.target} | front_end.TARGETS
@@ -36,8 +37,10 @@ MEMORY = 64 << 30  # bytes of a shown card
 SWITCH = "TRITON_INTERPRET"
 
 
-class NotShown(RuntimeError):
+class NotShown(Refused, RuntimeError):
     """The host function asks for something of a card that a world does not have. It is not the answer's fault."""
+
+    kind = "not-shown"
 
 
 class World(contextlib.ExitStack):

@@ -12,29 +12,32 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import select
 import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..wire.codec import from_json, to_json
 from ..wire.requests import PATIENCE, End, Settings, Start
-from .charge import CHILDREN, Charge, children
-from .spares import IDLE_SECONDS, PLANS, Spares, wait_for_job
 
 PR_SET_CHILD_SUBREAPER = 36
 MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder, or half of the free space if that is less
+UNKNOWN_LOAD = 1 / 3  # of the time that passes is charged at least, where the kernel does not say who waits
+CHILDREN = "/proc/{0}/task/{0}/children"
+PLANS, COUNT = 2, 3  # a check begins with two plans, which compile nothing, and a replay
+IDLE_SECONDS = 300.0  # then spares end, because each holds some hundred megabytes of the GPU's memory
+READY = b"ready"
 
 
 def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     settings = from_json(Settings, channel.recv(65536))
-    _adopt_orphans()
     os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # workshop reads it once
     from workshop import collector
 
@@ -42,109 +45,113 @@ def main(descriptor: int) -> None:
         from . import dispatch
 
         dispatch.prepare(settings)
-    child = functools.partial(_child, dispatch, settings, channel)
-    branches: dict[str, Branch] = {}
-    spares = Spares(settings.scratch, lambda own, scratch: child(own=own, scratch=scratch))
-    has_spares = settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid()))
-    if has_spares:
-        spares.refill(PLANS)
+    zygote = Zygote(dispatch, settings, channel)
+    if settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid())):
+        zygote.spares = Spares(settings.scratch, lambda own, scratch: zygote.child(own=own, scratch=scratch))
+        zygote.spares.refill(PLANS)
     dispatch.warm_compiler(settings)
     channel.send(b"ready")
-    while True:
-        if has_spares:
-            spares.refill()
-            if not select.select([channel], [], [], IDLE_SECONDS)[0]:
-                spares.end()
-        message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
-        if not message:
-            return
+    zygote.serve()
+
+
+class Zygote:
+    """Runs the jobs that come through `channel`. loaded: the further modules that it has, see dispatch."""
+
+    def __init__(self, dispatch, settings: Settings, channel: socket.socket, loaded: str = ""):
+        self.dispatch, self.settings, self.channel, self.loaded = dispatch, settings, channel, loaded
+        self.branches: dict[str, Branch] = {}
+        self.spares: Spares | None = None
+
+    def serve(self) -> None:
+        """Answers each Start with an End, until the channel is closed."""
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        while True:
+            if self.spares:
+                self.spares.refill()
+                if not select.select([self.channel], [], [], IDLE_SECONDS)[0]:
+                    self.spares.end()
+            message, descriptors, _, _ = socket.recv_fds(self.channel, 4096, 3)
+            if not message:
+                return
+            answer = self._answer(message, descriptors)
+            for fd in descriptors:
+                os.close(fd)
+            self.channel.send(answer)
+
+    def _answer(self, message: bytes, descriptors: list[int]) -> bytes:
+        """Runs a job. Empty if its branch has ended, which ends the box."""
         start = from_json(Start, message)
-        if modules := dispatch.further_modules(start.kind, start.operators):
-            if modules not in branches:
-                branches[modules] = Branch(modules, dispatch, settings, channel)
-            answer = branches[modules].answer(message, descriptors)
+        modules = self.dispatch.further_modules(start.kind, start.operators)
+        if modules != self.loaded:
+            if modules not in self.branches:
+                self.branches[modules] = Branch(modules, self)
+            answer = self.branches[modules].answer(message, descriptors)
         else:
-            spare = spares.give(descriptors) if start.kind in dispatch.EARLY else None
-            pid = spare.pid if spare else _started(dispatch, start, child, descriptors)
-            if has_spares and start.kind != "tune":  # the start of a driver would disturb its measurements
-                spares.refill()
-            dispatch.build_launchers(start.launchers, settings)
-            others = spares.pids | {branch.pid for branch in branches.values()}
-            answer = _wait(pid, start.seconds, start.cpu_seconds, settings, others)
-        for fd in descriptors:
-            os.close(fd)
-        _empty(settings.scratch, spares.folders | {dispatch.launchers_of(settings)})
-        channel.send(answer)
+            pid = self._started(start, descriptors)
+            if self.spares and start.kind != "tune":  # the start of a driver would disturb its measurements
+                self.spares.refill()
+            self.dispatch.build_launchers(start.launchers, self.dispatch.launchers_of(self.settings))
+            others = {spare.pid for spare in self._waiting} | {branch.pid for branch in self.branches.values()}
+            answer = _wait(pid, start.seconds, start.cpu_seconds, self.settings, others)
+        if not self.loaded:  # a branch does not know what belongs to spares
+            kept = {spare.scratch for spare in self._waiting} | {self.dispatch.launchers_of(self.settings)}
+            _empty(self.settings.scratch, kept)
+        return answer
+
+    @property
+    def _waiting(self) -> list[Spare]:
+        return self.spares.waiting if self.spares else []
+
+    def _started(self, start: Start, descriptors: list[int]) -> int:
+        """The process id of a child that runs a job: a spare, or a new one."""
+        if self.spares and start.kind in self.dispatch.EARLY and (spare := self.spares.give(descriptors)):
+            return spare.pid
+        pid = os.fork()
+        if pid == 0:
+            self.dispatch.name_endless_loops(start.seconds)
+            self.child(descriptors)
+        return pid
+
+    def child(self, descriptors=(), own: socket.socket | None = None, scratch: str | None = None) -> None:
+        """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status.
+
+        descriptors: of the job. A spare has a channel of its `own` instead, from which they come, and its `scratch`.
+        """
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as preference:
+            preference.write("1000")  # if memory runs out, the kernel must kill this process, not the judge
+        try:
+            self.channel.close()
+            if own:
+                self.dispatch.prepare_spare(self.settings, scratch, keep=own.fileno())
+                descriptors = wait_for_job(own)
+            self.dispatch.run(self.settings, *descriptors, early=scratch)
+        except BaseException as error:  # the judge must hear of every failure, whatever its class
+            if descriptors:
+                self.dispatch.report_failure(descriptors[-1], error)
+        finally:
+            os._exit(0)
 
 
 class Branch:
     """A process that is forked from the zygote, loads more modules, and runs the jobs that need them as it does."""
 
-    def __init__(self, modules: str, dispatch, settings: Settings, zygote: socket.socket):
+    def __init__(self, modules: str, zygote: Zygote):
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if self.pid == 0:
-            zygote.close()
+            zygote.channel.close()
             self.channel.close()
             try:
-                _run_branch(modules, dispatch, settings, theirs)
+                with zygote.dispatch.collector.paused():
+                    zygote.dispatch.load_further(modules, zygote.settings)
+                Zygote(zygote.dispatch, zygote.settings, theirs, modules).serve()
             finally:
                 os._exit(0)
         theirs.close()
 
     def answer(self, message: bytes, descriptors: list[int]) -> bytes:
-        """What the zygote answers. Empty if the branch has ended, which ends the box."""
         socket.send_fds(self.channel, [message], descriptors)
         return self.channel.recv(4096)
-
-
-def _run_branch(modules: str, dispatch, settings: Settings, channel: socket.socket) -> None:
-    _adopt_orphans()
-    with dispatch.collector.paused():
-        dispatch.load_further(modules, settings)
-    while True:
-        message, descriptors, _, _ = socket.recv_fds(channel, 4096, 3)
-        if not message:
-            return
-        start = from_json(Start, message)
-        pid = _started(dispatch, start, functools.partial(_child, dispatch, settings, channel), descriptors)
-        for fd in descriptors:
-            os.close(fd)
-        dispatch.build_launchers(start.launchers, settings)
-        channel.send(_wait(pid, start.seconds, start.cpu_seconds, settings, set()))
-
-
-def _adopt_orphans() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
-def _started(dispatch, start: Start, child: Callable, descriptors: list[int]) -> int:
-    """The process id of a new child that runs a job."""
-    pid = os.fork()
-    if pid == 0:
-        dispatch.name_endless_loops(start.seconds)
-        child(descriptors)
-    return pid
-
-
-def _child(dispatch, settings, channel, descriptors=(), own=None, scratch=None) -> None:
-    """Runs one job and never returns. Its only results are bytes in two descriptors and an exit status.
-
-    descriptors: of the job. A spare has a channel of its `own` instead, from which they will come, and its `scratch`.
-    """
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as preference:
-        preference.write("1000")  # if memory runs out, the kernel must kill this process, not the judge
-    try:
-        channel.close()
-        if own:
-            dispatch.prepare_spare(settings, scratch, keep=own.fileno())
-            descriptors = wait_for_job(own)
-        dispatch.run(settings, *descriptors, early=scratch)
-    except BaseException as error:  # the judge must hear of every failure, whatever its class
-        if descriptors:
-            dispatch.report_failure(descriptors[-1], error)
-    finally:
-        os._exit(0)
 
 
 def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, others: set[int]) -> bytes:
@@ -212,6 +219,128 @@ def _empty(folder: str, kept: set[str]):
     for entry in os.scandir(folder):
         if entry.path not in kept:
             shutil.rmtree(entry.path, ignore_errors=True)
+
+
+# -- spares ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spare:
+    pid: int
+    channel: socket.socket
+    scratch: str  # the folder that only this child may write to
+
+
+class Spares:
+    """At most COUNT children that wait for a job.
+
+    start: runs in the child, with its end of a channel and its scratch folder, and never returns.
+    """
+
+    def __init__(self, scratch: str, start: Callable[[socket.socket, str], None]):
+        self.scratch, self.start = scratch, start
+        self.waiting: list[Spare] = []
+
+    def refill(self, count: int = COUNT) -> None:
+        while len(self.waiting) < count:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            folder = tempfile.mkdtemp(dir=self.scratch)
+            pid = os.fork()
+            if pid == 0:
+                ours.close()
+                self.start(theirs, folder)
+            theirs.close()
+            self.waiting.append(Spare(pid, ours, folder))
+
+    def give(self, descriptors: list[int]) -> Spare | None:
+        """Hands a job's descriptors to a spare. Returns that spare, or None if none could be started."""
+        while self.waiting:
+            spare = self.waiting.pop(0)
+            with contextlib.suppress(OSError):
+                if spare.channel.recv(16) == READY:
+                    socket.send_fds(spare.channel, [b"job"], descriptors)
+                    spare.channel.close()
+                    return spare
+            _end(spare)  # it could not be confined, or the GPU's driver did not start
+        return None
+
+    def end(self) -> None:
+        while self.waiting:
+            _end(self.waiting.pop())
+
+
+def _end(spare: Spare) -> None:
+    spare.channel.close()
+    with contextlib.suppress(ChildProcessError):
+        if not os.waitpid(spare.pid, os.WNOHANG)[0]:
+            os.kill(spare.pid, signal.SIGKILL)
+            os.waitpid(spare.pid, 0)
+    shutil.rmtree(spare.scratch, ignore_errors=True)
+
+
+def wait_for_job(own: socket.socket) -> list[int]:
+    """Waits in the spare. The job's descriptors: request, output, status. Raises EOFError if the zygote ended."""
+    own.send(READY)
+    message, descriptors, _, _ = socket.recv_fds(own, 16, 3)
+    own.close()
+    if not message:
+        raise EOFError("the zygote ended")
+    return descriptors
+
+
+# -- what a job is charged for ---------------------------------------------------------------------------
+
+
+class Charge:
+    """Charges the process `pid` and its descendants from now on. Call `update` a few times a second."""
+
+    def __init__(self, pid: int):
+        self.pid = pid
+        self.seconds = 0.0  # charged
+        self.computed = 0.0  # CPU time, of all threads of `pid`
+        self._now = time.monotonic()
+        self._started = self._cpu = cpu_seconds(pid)
+        self._waited = _waits(pid)
+
+    def update(self) -> None:
+        now, cpu, waited = time.monotonic(), cpu_seconds(self.pid), _waits(self.pid)
+        passed, computed = now - self._now, cpu - self._cpu
+        if waited:
+            # The thread that waited longest held the others up. A process with many threads that compute is not
+            # charged less by this: its CPU time has a limit, too.
+            queued = max(seconds - self._waited.get(thread, 0.0) for thread, seconds in waited.items())
+            self.seconds += passed - min(max(queued, 0.0), passed)
+        else:
+            self.seconds += min(max(computed, UNKNOWN_LOAD * passed), passed)
+        self.computed = cpu - self._started
+        self._now, self._cpu, self._waited = now, cpu, waited
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of a process. Unlike wall time, it does not depend on the load of the machine."""
+    return time.clock_gettime(~pid << 3 | 2)  # Linux: the clock of all threads of a process
+
+
+def children(of: int | None = None) -> list[int]:
+    """The processes that `of` (or this process) started and that are not reaped."""
+    pid = of or os.getpid()
+    try:
+        with open(CHILDREN.format(pid)) as found:
+            return [int(pid) for pid in found.read().split()]
+    except OSError:  # this kernel does not have the file, or /proc is hidden: waitpid still reaps children
+        return []
+
+
+def _waits(pid: int) -> dict[str, float]:
+    """Seconds that each thread of a process and its descendants was ready to run and had no core."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/task/{thread}/schedstat") as numbers:
+                found[thread] = int(numbers.read().split()[1]) / 1e9
+    for child in children(pid):
+        found |= _waits(child)
+    return found
 
 
 if __name__ == "__main__":

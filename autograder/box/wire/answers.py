@@ -19,6 +19,7 @@ MAX_STEPS = 4096
 MAX_PROGRAMS = 256  # of one case
 MAX_FOUND = 4096
 MAX_PROGRAM = 2 << 20  # characters
+MAX_CONSTANT = 64  # constants of the host function that may go into one result
 MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
 
 
@@ -52,6 +53,21 @@ class ProtocolError(Exception):
 # padding]}. The programs are texts beside the trace, by their digests: JSON of workshop.executor.codec. Only the box
 # reads them, where the learner's Python is not.
 Trace = dict
+
+# The operations of torch that a host function may use.
+ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
+FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
+        "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
+MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
+# Not _reshape_alias: it accepts any size, so its result can go past the memory of its input.
+VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
+        "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
+REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
+# On few numbers, where a recorder is told how many: under jax.jit a seed is a tensor, and a loss is a mean over rows.
+ARITHMETIC = {"add", "sub", "mul", "div", "fmod", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or",
+              "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "eq", "ne", "lt", "le", "gt",
+              "ge", "sign", "sum", "mean", "count_nonzero", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
+              "logical_not"}  # fmt: skip
 
 
 Kind = Annotated[str, codec.text(40)]

@@ -1,66 +1,57 @@
-"""Records what a host function does as data, and replays it.
+"""Records what a host function does as data, a trace: see autograder.box.wire.answers.
 
 The learner's host function is called once on decoy tensors, in a process without other data. Every tensor
-operation and every kernel launch is recorded. Kernels do not run. The judge then replays the list on the real
-data, with the programs of the kernels and without the learner's Python. So a host function can allocate, copy, cast,
-view and launch, but nothing that it computes itself can reach the result.
+operation and every kernel launch is recorded. Kernels do not run. A later process replays the list on the real
+data, with the programs of the kernels and without the learner's Python: see `replay`. So a host function can allocate,
+copy, cast, view and launch, but nothing that it computes itself can reach the result.
 
-Runs in children of the zygote: `Recorder` beside the learner's Python, `Replay` in a later process without it.
-autograder.box.wire.answers describes a trace.
+Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import math
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch._library.custom_ops import OPDEFS
 from torch._ops import HigherOrderOperator
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...tensors import DTYPES, bits, dtype_name, storage_of
-from .earlier import Earlier, KeptTensor
-
-ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
-FILL = {"zeros", "zeros_like", "new_zeros", "ones", "ones_like", "new_ones", "full", "full_like", "new_full",
-        "fill", "fill_", "zero_", "scalar_tensor"}  # fmt: skip
-MOVE = {"clone", "_to_copy", "copy_", "copy", "cat", "stack", "constant_pad_nd"}
-# Not _reshape_alias: it accepts any size, so its result can go past the memory of its input.
-VIEW = {"view", "_unsafe_view", "reshape", "as_strided", "slice", "select", "t", "transpose", "permute", "expand",
-        "unsqueeze", "squeeze", "alias", "detach", "split", "split_with_sizes", "unbind", "lift_fresh"}  # fmt: skip
-REPLAYABLE = ALLOCATE | FILL | MOVE | VIEW
-# On few numbers, where a recorder is told how many: under jax.jit a seed is a tensor, and a loss is a mean over rows.
-ARITHMETIC = {"add", "sub", "mul", "div", "fmod", "neg", "abs", "maximum", "minimum", "bitwise_and", "bitwise_or",
-              "bitwise_xor", "bitwise_not", "bitwise_left_shift", "bitwise_right_shift", "eq", "ne", "lt", "le", "gt",
-              "ge", "sign", "sum", "mean", "count_nonzero", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
-              "logical_not"}  # fmt: skip
-
-MAX_STEPS = 4096
-MAX_CONSTANT = 64  # constants of the host function that may go into one result
-MAX_COMPUTED = 64  # steps in which the host function computes with numbers
-MAX_ELEMENTS = 1 << 30
+from ...tensors import DTYPES, dtype_name, storage_of
+from ..wire.answers import ARITHMETIC, FILL, MAX_CONSTANT, MAX_STEPS, REPLAYABLE, VIEW
+from .job import Refused
 
 
-class HostArithmetic(Exception):
+class HostArithmetic(Refused):
     """The host function computed part of the result with torch. `operation` is its name."""
+
+    kind = "host-arithmetic"
 
     def __init__(self, operation: str):
         super().__init__(operation)
         self.operation = operation
 
 
-class WrongDevice(Exception):
+class WrongDevice(Refused):
     """The host function made or returned a tensor on a different device than its inputs."""
 
+    kind = "wrong-device"
 
-class NotReplayable(Exception):
-    """A step of the trace cannot be replayed. The message is for the learner."""
+
+class NotReplayable(Refused):
+    """A step of the trace cannot be replayed."""
+
+    kind = "not-replayable"
+
+
+class KeptTensor(Refused):
+    """The host function used memory of an earlier call, or leaves its own to a later one. The message says which."""
+
+    kind = "kept"
 
 
 @functools.cache
@@ -81,6 +72,31 @@ def moves(operation: str, overload: str, args: Sequence) -> bool:
     if overload != "dtype":
         return operation in REPLAYABLE
     return operation == "view" and args[0].dtype == torch.bool and args[1] in (torch.int8, torch.uint8)
+
+
+class Earlier:
+    """The memory that earlier calls made, by identity. No later call may use it: each call gives a fresh result.
+
+    A weak reference keeps an identity from being given again.
+    """
+
+    def __init__(self):
+        self._kept: dict[int, tuple[StorageWeakRef, str]] = {}
+
+    def remember(self, tensors: list[torch.Tensor], result: object) -> None:
+        """A call has ended: it was given or made these tensors, and it returned `result`."""
+        for tensor in tensors:
+            self._add(tensor, "a tensor")
+        if isinstance(result, torch.Tensor):
+            self._add(result, "the result")
+
+    def _add(self, tensor: torch.Tensor, what: str) -> None:
+        reference = StorageWeakRef(tensor.untyped_storage())
+        self._kept[reference.cdata] = (reference, what)
+
+    def what(self, storage: int) -> str | None:
+        """ "a tensor" or "the result" for the memory of an earlier call; None for other memory."""
+        return self._kept[storage][1] if storage in self._kept else None
 
 
 class Recorder(TorchDispatchMode):
@@ -127,7 +143,7 @@ class Recorder(TorchDispatchMode):
         if _calls_others(operator):
             with self:  # torch takes these apart itself, but not inside of a registered one
                 return operator._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
-        inputs = _tensors((args, kwargs))
+        inputs = tensors_in((args, kwargs))
         for tensor in inputs:
             self._number(tensor)
         result = operator(*args, **kwargs)
@@ -142,7 +158,7 @@ class Recorder(TorchDispatchMode):
     def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, programs: dict,
                tuned: dict | None):  # fmt: skip
         """leaves: label, value and type of each argument that is not a constant. programs: see `programs.Programs`."""
-        touched = {storage_of(t) for _, value, _ in leaves for t in _tensors(getattr(value, "base", value))}
+        touched = {storage_of(t) for _, value, _ in leaves for t in tensors_in(getattr(value, "base", value))}
         step = {
             "op": "launch",
             "kernel": kernel[:100],
@@ -171,7 +187,7 @@ class Recorder(TorchDispatchMode):
 
     def _note(self, operator, args, kwargs, inputs: list[torch.Tensor], result):
         name = operation_name(operator)
-        outputs = _tensors(result)
+        outputs = tensors_in(result)
         if not outputs:
             return
         reads = {storage_of(t) for t in inputs}
@@ -316,226 +332,11 @@ def _one_number(tensor: torch.Tensor) -> bool | int | float | None:
         return first.item() if bool((tensor == first).all()) else None
 
 
-def _tensors(value) -> list[torch.Tensor]:
+def tensors_in(value) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     if isinstance(value, dict):
         value = value.values()
     elif not isinstance(value, (list, tuple)):
         return []
-    return [t for v in value for t in _tensors(v)]
-
-
-# -- replay ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Descriptor:
-    """What a kernel needs of triton.tools.tensor_descriptor.TensorDescriptor."""
-
-    base: torch.Tensor
-    shape: list[int]
-    strides: list[int]
-    block_shape: list[int]
-    padding: str
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch of a trace. program: its digest. arguments: label, value and type of each that is not a constant."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    program: str
-    arguments: list[tuple[str, Any, str]]
-    options: dict[str, int]
-
-
-class Replay:
-    """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
-
-    `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
-    each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
-    launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
-    function: the next call would find it changed.
-    """
-
-    def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
-                 target="", computes: int = 0):  # fmt: skip
-        self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
-        self.computes, self.computed = computes, 0
-        self.moved, self.rehearse, self.target = moved, rehearse, target
-        self.tensors: dict[int, torch.Tensor] = {}
-        self.launched: list[str] = []
-        self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
-        self.moves = False  # whether torch wrote numbers anywhere
-        self.constants = 0
-
-    def run(self, trace: dict) -> torch.Tensor:
-        steps = _expect(trace.get("steps"), list)
-        if len(steps) > MAX_STEPS:
-            raise NotReplayable("too many steps")
-        for step in steps:
-            self._step(_expect(step, dict))
-        if not all(torch.equal(bits(tensor), bits(before)) for tensor, before in self.outside):
-            raise KeptTensor("a tensor")
-        return self._tensor(trace.get("result"))
-
-    def _step(self, step: dict):
-        op = _expect(step.get("op"), str)
-        self._charge(op, step)
-        if op == "launch":
-            self._launch(step)
-            return
-        if op == "input":
-            made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
-        elif op == "constant":
-            made = self._constant(step)
-        elif op in REPLAYABLE | ARITHMETIC:
-            made = self._operation(op, step)
-        else:
-            raise NotReplayable(f"torch.{op} is not replayed")
-        made = list(made) if isinstance(made, (list, tuple)) else [made]
-        if not all(isinstance(tensor, torch.Tensor) for tensor in made):
-            raise NotReplayable(f"torch.{op} gave no tensor")
-        names = _expect(step.get("out"), list)
-        if names and len(names) != len(made):
-            raise NotReplayable("a step has a different number of outputs than it announced")
-        for name, tensor in zip(names, made):
-            self.tensors[_integer(name, 0, 1 << 20)] = tensor
-
-    def _operation(self, op: str, step: dict):
-        overload = _expect(step.get("overload"), str)
-        packet = getattr(torch.ops.aten, op)
-        if overload not in packet.overloads():
-            raise NotReplayable(f"torch.{op} has no form {overload!r}")
-        args = [self._decode(a) for a in _expect(step.get("args"), list)]
-        kwargs = {k: self._decode(v) for k, v in _expect(step.get("kwargs"), dict).items()}
-        if op in REPLAYABLE and not moves(op, overload, args):
-            raise NotReplayable(f"torch.{op} to another dtype is not replayed")
-        if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
-            kwargs["device"] = self.device
-        for sizes in (a for a in args if isinstance(a, list) and all(type(n) is int for n in a)):
-            if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
-                raise MemoryError("a tensor of more than 2^30 elements")
-        self.moves |= op in FILL | MOVE
-        made = getattr(packet, overload)(*args, **kwargs)
-        if op in ARITHMETIC:
-            self._computed(op, [*_tensors(args), made])
-        if op in ALLOCATE:
-            made = self.fresh(made)
-        if op in FILL | MOVE:
-            self.moved(op, args, made)
-        return made
-
-    def _constant(self, step: dict) -> torch.Tensor:
-        values = _expect(step.get("values"), list)
-        if not all(type(v) in (int, float, bool) for v in values):
-            raise NotReplayable("a constant with too many numbers, or with something else than numbers")
-        shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
-        tensor = torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
-        self.outside.append((tensor, tensor.clone()))
-        self.moved("constant", [], tensor)
-        return tensor
-
-    def _charge(self, op: str, step: dict):
-        """Counts the numbers of the learner's in a step that can become a part of the result."""
-        if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            self.constants += numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
-        elif op == "constant":
-            self.constants += len(_expect(step.get("values"), list))
-        elif op != "launch":
-            self.constants += op in FILL or op == "constant_pad_nd"
-        if self.constants > MAX_CONSTANT:
-            raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
-
-    def _computed(self, op: str, tensors: list[torch.Tensor]):
-        """Counts what the host function computes: in few steps, on tensors of few numbers."""
-        self.computed += 1
-        if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
-            raise NotReplayable(f"torch.{op} is not replayed")
-
-    def _launch(self, step: dict):
-        grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
-        if len(grid) != 3:
-            raise NotReplayable("a launch grid that is not complete")
-        launch = Launch(
-            kernel=_expect(step.get("kernel"), str)[:100],
-            grid=grid,
-            program=_expect(step.get(self.target, step.get("program")), str),
-            arguments=[self._argument(each) for each in _expect(step.get("given"), list)],
-            options={str(k): _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()},
-        )
-        self.launched.append(launch.kernel)
-        if not math.prod(grid):
-            return
-        again = step["tuned"].get("again") if isinstance(step.get("tuned"), dict) else None
-        if self.rehearse and isinstance(again, dict):
-            names = [{str(name) for name in _expect(again.get(key), list)} for key in ("restored", "zeroed")]
-            self.rehearse(launch, *names)
-        self.run_kernel(launch)
-
-    def _argument(self, given) -> tuple[str, Any, str]:
-        label, value, kind = _expect(given, list)
-        value = self._decode(value)
-        fits = {torch.Tensor: kind.startswith("*"), Descriptor: kind.startswith("tensordesc<")}
-        number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
-        if not (fits.get(type(value), number) and len(_expect(label, str)) <= 200):
-            raise NotReplayable("an argument of another type than its program has")
-        return label, value, kind
-
-    def _tensor(self, number) -> torch.Tensor:
-        if type(number) is not int or number not in self.tensors:
-            raise NotReplayable("a step uses a tensor that no step made")
-        return self.tensors[number]
-
-    def _decode(self, value):
-        if value is None or type(value) in (bool, float) or type(value) is int and abs(value) < 1 << 64:
-            return value
-        if type(value) is list:
-            return [self._decode(v) for v in value]
-        if type(value) is dict and len(value) == 1:
-            ((kind, content),) = value.items()
-            if kind == "t":
-                return self._tensor(content)
-            if kind == "dtype" and content in DTYPES:
-                return DTYPES[content]
-            if kind == "device":
-                return self.device
-            if kind == "memory_format" and content in ("contiguous_format", "preserve_format", "channels_last"):
-                return getattr(torch, content)
-            if kind == "text" and type(content) is str and len(content) <= 32:
-                return content
-            if kind == "descriptor" and type(content) is list:
-                return self._descriptor(*content)
-        raise NotReplayable("an argument of a kind that cannot be replayed")
-
-    def _descriptor(self, base, shape, strides, block, padding) -> Descriptor:
-        sizes = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in (shape, strides, block))
-        return Descriptor(self._decode(base), *sizes, _expect(padding, str))
-
-
-def numbers(value) -> int:
-    """How many numbers of 31 bits an argument of a step may carry."""
-    if isinstance(value, list):
-        return sum(map(numbers, value))
-    if isinstance(value, dict):
-        return 1 if set(value) & {"t", "text"} else sum(map(numbers, value.values()))
-    if isinstance(value, int):
-        return 1 + (abs(value).bit_length() - 1) // 31
-    return 2 * isinstance(value, float)
-
-
-_NUMBERS = re.compile(r"[iu](1|8|16|32|64)|fp(16|32|64)|bf16")
-
-
-def _expect(value, kind: type):
-    if type(value) is not kind:
-        raise NotReplayable(f"a {kind.__name__} was expected in the trace")
-    return value
-
-
-def _integer(value, low: int, high: int) -> int:
-    if type(value) is not int or not low <= value <= high:
-        raise NotReplayable("a number in the trace is out of range")
-    return value
+    return [t for v in value for t in tensors_in(v)]
