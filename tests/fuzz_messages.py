@@ -50,21 +50,23 @@ RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True,
 UNDEFINED = {"kind": "read", "kernel": "k", "argument": "x_ptr", "program": [3, 0, 0], "line": 3, "code": "c"}
 CLEAN = {"launched": ["add_kernel"], "races": [], "damage": [], "undefined": []}
 STEPS = [
-    {"op": "input", "index": 0, "out": [0]},
+    {"index": 0, "out": [0]},
     {"op": "empty_like", "overload": "default", "args": [{"t": 0}], "kwargs": {}, "out": [1]},
     {
-        "op": "launch",
         "kernel": "add_kernel",
         "program": "0" * 64,
         "grid": [4, 1, 1],
-        "given": [["x_ptr", {"t": 0}, "*fp32"], ["n", 1000, "i32"]],
+        "given": [
+            {"label": "x_ptr", "value": {"t": 0}, "kind": "*fp32"},
+            {"label": "n", "value": 1000, "kind": "i32"},
+        ],
         "args": {"BLOCK_SIZE": 256, "x_ptr": {"t": 0}},
         "options": {},
     },
 ]
 HONEST = [
-    {"case": 0, "trace": {"steps": STEPS, "result": 1, "launches": 1}},
-    {"case": 0, "trace": {"returned": "NoneType", "launches": 0}},
+    {"case": 0, "trace": {"steps": STEPS, "result": 1, "recorded": 1}},
+    {"case": 0, "trace": {"returned": "NoneType", "recorded": 0}},
     {
         "case": 0,
         "result": RESULT,

@@ -1,5 +1,6 @@
 """The cases of the exercises: drawn anew in every judgement, and larger than an answer can know in advance."""
 
+import json
 import math
 import runpy
 from pathlib import Path
@@ -8,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from autograder.box.wire import ProtocolError, parse
 from autograder.exercises import EXERCISES, design, find
 from autograder.exercises.cases import Cotangent, Large, Strided, Tag
 from autograder.exercises.design import Inputs, Level, TensorArgument, pairwise, spread
 from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound
 from autograder.judge.large import LargeDrawn, _output_shape, _picked
-from autograder.judge.launched import block, constants, digests, programs
-from autograder.judge.trials import Trials
+from autograder.judge.trials import Trials, facts
 
 RIGHT = Path(__file__).parent / "right"
 NUMBERS = ("bytes_moved", "occupancy_launch", "occupancy")
@@ -198,15 +199,31 @@ def test_the_highest_number_of_a_row_of_far_ones_is_there_once(dtype):
         assert (x == x.amax(1, keepdim=True)).sum(1).tolist() == [1, 1, 1]
 
 
+LAUNCH = {"kernel": "k", "program": "x", "grid": [3, 1, 1], "given": [], "args": {}, "options": {}}
+
+
+def parsed(**changed):
+    (report,) = parse(json.dumps({"case": 0, "trace": {"steps": [LAUNCH | changed], "result": 0}}).encode())
+    return report.trace
+
+
 @pytest.mark.parametrize("grid", [None, [], ["a"], [-1], {"x": 1}])
 def test_a_grid_from_the_box_is_not_trusted(grid):
-    assert programs({"steps": [{"op": "launch", "grid": grid, "args": {}}]}) in ([], [1])
+    assert facts(parsed())["programs"] == (3,)
+    with pytest.raises(ProtocolError):
+        parsed(grid=grid)
 
 
-@pytest.mark.parametrize("args", [None, [], {"BLOCK": "x"}, {"BLOCK": [1]}, {"BLOCK": 1 << 40}])
+@pytest.mark.parametrize("args", [{"BLOCK": "x"}, {"BLOCK": [1]}, {"BLOCK": 1 << 40}])
 def test_arguments_from_the_box_are_not_trusted(args):
-    trace = {"steps": [{"op": "launch", "grid": [3], "args": args, "program": 7, "hip": None}]}
-    assert block(trace) == 0 and set(constants(trace)) <= {1 << 40} and digests([trace]) == set()
+    found = facts(parsed(args=args))
+    assert found["block"] == 0 and set(found["constants"]) <= {1 << 40}
+
+
+@pytest.mark.parametrize("changed", [{"args": None}, {"args": []}, {"program": 7}, {"hip": None}])
+def test_a_launch_of_another_form_is_refused(changed):
+    with pytest.raises(ProtocolError):
+        parsed(**changed)
 
 
 def test_spread_reaches_both_ends():

@@ -12,7 +12,7 @@ from known import source_of
 from autograder.box import Outcome
 from autograder.box.inside import compiler, launches
 from autograder.box.wire import Evidence, ProtocolError, Report, Result, Trouble, Undefined, encode, parse
-from autograder.box.wire.answers import digest_of
+from autograder.box.wire.answers import Argument, Launch, Trace, Tuned, digest_of
 from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis import refused
 from autograder.exercises import find
@@ -159,14 +159,14 @@ def test_a_constant_of_the_kernel_is_no_launch_option(judge):
 PROGRAMS = {f"{n}": "{}" for n in range(100)}
 
 
-def launch(block: int, kernel: str = "k", program: str = "1", **options: int) -> dict:
+def launch(block: int, kernel: str = "k", program: str = "1", **options: int) -> Launch:
     args = {"x": {"t": 0}, "n": 4096, "BLOCK": block}
-    given = [["x", {"t": 0}, "*fp32"], ["n", 4096, "i32"]]
-    return {"op": "launch", "kernel": kernel, "program": program, "args": args, "given": given, "options": options}
+    given = Argument("x", {"t": 0}, "*fp32"), Argument("n", 4096, "i32")
+    return Launch(kernel, (1, 1, 1), program, given, args, options)
 
 
-def chosen(*steps: dict) -> list[tuple]:
-    return [(step["kernel"], step["args"]["BLOCK"]) for step in compiling._chosen(list(steps), PROGRAMS)]
+def chosen(*launches: Launch) -> list[tuple]:
+    return [(each.kernel, each.args["BLOCK"]) for each in compiling._chosen(list(launches), PROGRAMS)]
 
 
 def test_the_largest_blocks_that_compile_soon_are_compiled():
@@ -180,9 +180,15 @@ def test_a_hostile_answer_cannot_ask_for_many_compilations():
     assert len(chosen(*(launch(16, kernel=f"k{n}") for n in range(60)))) == compiling.MAX_COMPILED
 
 
-@pytest.mark.parametrize("change", [{"program": "x"}, {"program": None}, {"options": {"n": "4"}}, {"options": 3}])
+@pytest.mark.parametrize("change", [{"program": "x"}, {"hip": "x"}])
 def test_a_launch_from_the_box_is_not_trusted(change):
-    assert compiling._chosen([launch(16) | change], PROGRAMS) == []
+    assert compiling._chosen([replace(launch(16), **change)], PROGRAMS) == []
+
+
+@pytest.mark.parametrize("change", [{"program": None}, {"options": {"n": "4"}}, {"options": 3}])
+def test_a_launch_of_another_form_is_refused(change):
+    with pytest.raises(ProtocolError):
+        parse(encode(Report(0, trace=Trace((replace(launch(16), **change),), 0))))
 
 
 class Straw:
@@ -205,7 +211,7 @@ class Straw:
 
 
 def finding_of(judge, program: str = "1"):
-    trace = {"steps": [launch(16, program=program)]}
+    trace = Trace((launch(16, program=program),), 0)
     return compiling.refusal(judge, find("vector_add"), RIGHT, PROGRAMS, [trace])
 
 
@@ -312,7 +318,7 @@ def test_a_message_of_the_compiler_is_explained(message):
 
 
 def test_a_program_has_the_name_of_its_text():
-    report = Report(0, trace={"steps": []}, programs={digest_of("[1]"): "[1]"})
+    report = Report(0, trace=Trace(), programs={digest_of("[1]"): "[1]"})
     assert parse(encode(report)) == [report]
     for forged in ({digest_of("[1]"): "[2]"}, {"x": "[1]"}, {digest_of("[1]"): 1}, [1]):
         line = json.dumps({"case": 0, "trace": {"steps": []}, "programs": forged}).encode()
@@ -390,7 +396,7 @@ def test_modules_for_another_answer_change_no_verdict(judge):
 
 
 def test_each_configuration_is_compiled():
-    steps = [launch(2**n) | {"tuned": {"space": [{}], "key": []}} for n in range(4, 14)]
+    steps = [replace(launch(2**n), tuned=Tuned(({},), 0, ())) for n in range(4, 14)]
     assert len(compiling._chosen(steps, PROGRAMS)) == 10
 
 

@@ -13,6 +13,7 @@ import workshop
 from autograder.box import Box, Outcome
 from autograder.box.inside.worlds import NotShown, World
 from autograder.box.wire import Report
+from autograder.box.wire.answers import Trace
 from autograder.box.wire.requests import Shown
 from autograder.exercises import find
 from autograder.judge import consistency
@@ -159,7 +160,7 @@ class Backend:
 @pytest.mark.parametrize("name", ["first_kernel", "vector_add", "bug_hunt", "fused_softmax"])
 def test_each_case_is_called_on_each_kind_of_device_and_often_in_the_first_world(name):
     trials = Trials(Backend, find(name), "", seed=1)
-    trials.traces = dict.fromkeys(range(len(trials.cases)), {"steps": []})
+    trials.traces = dict.fromkeys(range(len(trials.cases)), Trace())
     calls = consistency._calls(trials)
     assert len(calls) < 256
     assert {call.world for call in calls} == set(range(len(consistency.WORLDS)))

@@ -13,6 +13,7 @@ from known import few
 
 from autograder import cli
 from autograder.box.wire import Evidence, Race, Result
+from autograder.box.wire.answers import Launch, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -182,12 +183,12 @@ def test_log_sum_exp_is_right_to_within_its_exponents():
 
 def test_a_space_of_tiny_blocks_is_poor():
     def trace(*sizes):
-        space = [{"BLOCK": size, "num_warps": 4} for size in sizes]
-        return {"steps": [{"op": "launch", "args": {}, "tuned": {"space": space, "choice": 0, "key": ["n"]}}]}
+        space = tuple({"BLOCK": size, "num_warps": 4} for size in sizes)
+        return Trace((Launch("k", (1, 1, 1), "", (), {}, {}, tuned=Tuned(space, 0, ("n",))),), 0)
 
     assert autotuning.about_the_space([trace(2, 4)]).slug == "poor-configurations"
     assert autotuning.about_the_space([trace(1024)]).slug == "not-autotuned"
-    assert autotuning.about_the_space([{"steps": []}]).slug == "not-autotuned"
+    assert autotuning.about_the_space([Trace()]).slug == "not-autotuned"
     assert autotuning.about_the_space([trace(4, 1024)]) is None
 
 

@@ -8,6 +8,7 @@ import triton.language as tl
 from autograder.box.inside.launches import Programs
 from autograder.box.inside.memory import GuardedAllocations
 from autograder.box.inside.replay import Known, Replay, _Executor
+from autograder.box.wire.answers import Again, Argument, Input, Launch, Trace, Tuned
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials
@@ -52,14 +53,13 @@ def adds_to_itself(x_ptr, out_ptr):
 def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(kernel, zeroed, runs, result, accumulates):
     inputs = [torch.full((4,), 3.0), torch.zeros(4)]
     programs = Programs("interpreter")
-    digests = programs.of(kernel, specialise(kernel, {"x_ptr": inputs[0], "out_ptr": inputs[1]}), {})
-    launch = {"op": "launch", "kernel": "k", "grid": [1, 1, 1], "options": {}, **digests}
-    launch["given"] = [["x_ptr", {"t": 0}, "*fp32"], ["out_ptr", {"t": 1}, "*fp32"]]
-    launch["tuned"] = {"again": {"restored": [], "zeroed": zeroed}}
-    steps = [{"op": "input", "index": i, "out": [i]} for i in range(2)] + [launch]
+    found = programs.of(kernel, specialise(kernel, {"x_ptr": inputs[0], "out_ptr": inputs[1]}), {})
+    given = Argument("x_ptr", {"t": 0}, "*fp32"), Argument("out_ptr", {"t": 1}, "*fp32")
+    tuned = Tuned((), 0, (), Again((), tuple(zeroed)))
+    launch = Launch("k", (1, 1, 1), found.program, given, {}, {}, tuned=tuned)
     launcher, ran = _Executor(Known(programs.texts), inputs), []
     run = launcher._run
     launcher._run = lambda given: ran.append(given) or run(given)
     replay = Replay(inputs, torch.device("cpu"), lambda tensor: tensor, launcher, rehearse=launcher.rehearse)
-    assert replay.run({"steps": steps, "result": 1}).tolist() == [result] * 4
+    assert replay.run(Trace((Input(0, (0,)), Input(1, (1,)), launch), 1)).tolist() == [result] * 4
     assert (len(ran), launcher.accumulates, launcher.rehearsed) == (runs, accumulates, None)

@@ -14,6 +14,7 @@ if not interpreting():
 
 from autograder.box import Box  # noqa: E402
 from autograder.box.wire import Report  # noqa: E402
+from autograder.box.wire.answers import Argument, Input, Launch, Operation, Trace  # noqa: E402
 from autograder.box.wire.codec import to_json  # noqa: E402
 from autograder.box.wire.layout import Packer, read_result  # noqa: E402
 from autograder.box.wire.requests import (  # noqa: E402
@@ -165,7 +166,7 @@ f.defvjp(lambda x, n: (scale(x, 7), n), lambda n, dy: (scale(dy, n), None))
 """
     cases = (replace(CASE, part="value"), replace(CASE, part="gradient", cotangent=decoy(3, 4)))
     value, gradient = traced(box, source, *cases)
-    assert sum(step["op"] == "launch" for step in gradient.trace["steps"]) == 1  # the forward pass is not needed
+    assert len(gradient.trace.launches) == 1  # the forward pass is not needed
     programs = value.programs | gradient.programs
     got, _ = replayed(box, replace(value, programs=programs), X, X, 5)
     torch.testing.assert_close(got, 7 * X)  # the value beside a gradient comes from the forward rule
@@ -185,7 +186,7 @@ def f(x, n):
 """
     case = JaxCase((decoy(3, 4), Scalar(2)))
     reports = traced(box, source, case, replace(case, configuration=1))
-    warps = [step["options"]["num_warps"] for r in reports for step in r.trace["steps"] if step["op"] == "launch"]
+    warps = [launch.options["num_warps"] for r in reports for launch in r.trace.launches]
     assert warps == [2, 4]
     got, _ = replayed(box, reports[0], X, X)
     assert got.tolist() == (2 * X).tolist()
@@ -246,22 +247,24 @@ def test_the_process_with_the_inputs_never_runs_the_learners_python(box):
 # -- traces that no honest process sends -----------------------------------------------------------------------------
 
 
-def step(op: str, *args, overload="Tensor", out=(1,)) -> dict:
-    return {"op": op, "overload": overload, "args": list(args), "kwargs": {}, "out": list(out)}
+def step(op: str, *args, overload="Tensor", out=(1,)) -> Operation:
+    return Operation(op, overload, list(args), {}, out)
 
 
-GIVEN = {"op": "input", "index": 0, "out": [0]}
+GIVEN = Input(0, (0,))
 FORGED = {
     "arithmetic on an array": [GIVEN, step("add", {"t": 0}, {"t": 0})],
     "an operation that is no move": [GIVEN, step("sin", {"t": 0}, overload="default")],
-    "a program that was not sent": [GIVEN, {"op": "launch", "kernel": "k", "program": "0" * 64, "grid": [1, 1, 1],
-                                            "args": {}, "given": [["x", {"t": 0}, "*fp32"]], "options": {}}],
-    "an input of nobody": [{"op": "input", "index": 3, "out": [1]}],
-}  # fmt: skip
+    "a program that was not sent": [
+        GIVEN,
+        Launch("k", (1, 1, 1), "0" * 64, (Argument("x", {"t": 0}, "*fp32"),), {}, {}),
+    ],
+    "an input of nobody": [Input(3, (1,))],
+}
 
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_trace_is_not_replayed(box, name):
     x = torch.ones(30, 40)
-    got, report = replayed(box, Report(0, trace={"steps": FORGED[name], "result": 1}), x, x)
+    got, report = replayed(box, Report(0, trace=Trace(tuple(FORGED[name]), 1)), x, x)
     assert got is None and report.error.kind == "not-replayable", report

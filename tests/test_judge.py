@@ -13,7 +13,7 @@ from known import source_of
 from autograder.box import Box, Outcome
 from autograder.box import wire as messages
 from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, Undefined, encode, parse
-from autograder.box.wire.answers import digest_of
+from autograder.box.wire.answers import Input, Operation, Trace, digest_of
 from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
@@ -292,9 +292,12 @@ def test_a_deep_default_is_refused_in_words(tmp_path, capsys):
         b'{"case": 0, "has_value": true, "value": ' + b"[" * 5000 + b"]" * 5000 + b"}",
         b'{"case": 0, "trace": {"steps": [], "more": ' + b"[" * 100 + b"]" * 100 + b"}}",
         b'{"case": 0, "trace": {"steps": [{"op": ' + b"9" * 4000 + b"}]}}",
-        b'{"found": []}',
-        b'{"found": {"key": 1}}',
-        b'{"found": {"key": {"program": ' + b"[" * 100 + b"]" * 100 + b"}}}",
+        b'{"case": 0, "trace": {"steps": [{"op": "view", "overload": "", "kwargs": {}, "out": [], "args": '
+        + b"[" * 100 + b"]" * 100 + b"}]}}",
+        b'{"found": {}}',
+        b'{"found": [1]}',
+        b'{"found": [{"key": 1}]}',
+        b'{"found": [{"key": "k", "program": ' + b"[" * 100 + b"]" * 100 + b"}]}",
         b"\xff\xfe",
         b"9" * 10_000,
         b'{"done": true}\n' * 1000,
@@ -347,7 +350,7 @@ def test_what_is_not_a_report_is_named(judge):
 
 SPEC = TensorSpec((3, 4), (7, 1), "float32", 64, 48)
 DECOY = Decoy((3, 4), (7, 1), "float32")
-TRACE = {"steps": [{"op": "input", "index": 0, "out": [0], "array": {"shape": []}}], "result": 0, "launches": 1}
+TRACE = Trace((Input(0, (0,)), Operation("view", "default", [{"t": 0}, [3, 4]], {}, (1,))), 1, 1)
 
 
 @pytest.mark.parametrize(

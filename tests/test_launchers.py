@@ -6,27 +6,29 @@ from pathlib import Path
 import pytest
 
 from autograder.box.inside import dispatch
+from autograder.box.wire.answers import Argument, Launch, Trace
 from autograder.box.wire.codec import to_json
 from autograder.box.wire.requests import Start
-from autograder.judge.launched import MAX_ENTRIES, MAX_TYPES, types
+from autograder.judge.trials import MAX_LISTS, MAX_TYPES, types
 
 
-def trace(*types) -> dict:
-    return {"steps": [{"op": "launch", "given": [[f"p{i}", 1, kind] for i, kind in enumerate(types)]}]}
+def trace(*types) -> Trace:
+    given = tuple(Argument(f"p{i}", 1, kind) for i, kind in enumerate(types))
+    return Trace((Launch("k", (1, 1, 1), "", given, {}, {}),), 0)
 
 
 def test_a_launcher_depends_on_the_types_alone():
     assert types([trace("*fp32", "i32"), trace("*fp16", "i32"), trace("*fp32")]) == (("*i8", "i32"), ("*i8",))
 
 
-@pytest.mark.parametrize("name", ["i32 x; system(", "tensordesc<fp32[8]>", "i24", ["i32"], None, "*fp32; system("])
+@pytest.mark.parametrize("name", ["i32 x; system(", "tensordesc<fp32[8]>", "i24", "*fp32; system("])
 def test_an_unknown_type_does_not_reach_the_c_compiler(name):
     assert types([trace(name)]) == ()
 
 
 def test_the_types_fit_into_the_message():
-    many = [trace(*["fp64"] * (MAX_ENTRIES - i)) for i in range(MAX_TYPES + 3)]
-    assert len(types(many)) == MAX_TYPES
+    many = [trace(*["fp64"] * (MAX_TYPES - i)) for i in range(MAX_LISTS + 3)]
+    assert len(types(many)) == MAX_LISTS
     assert len(to_json(Start("replay", 60.0, 60.0, types(many)))) < 4096
 
 

@@ -1,6 +1,7 @@
 """Slips of one place, made in the solutions of several exercises: each message must name the place."""
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -11,10 +12,9 @@ from known import source_of
 from mutants import solution
 from test_vote import ANSWERS, SHAPES, seen
 
+from autograder.box.wire import ProtocolError, parse
 from autograder.diagnosis import diagnose, overall
 from autograder.exercises import find
-from autograder.judge import repairs
-from autograder.judge.launched import launches as launches_of
 from autograder.judge.trials import Trials, traces_of
 
 SEED = 1
@@ -233,12 +233,15 @@ def test_nothing_is_said_of_what_passing_cases_have_too():
     assert "only where" not in told([seen(shape, ROLLED) for shape in SHAPES])
 
 
-def test_a_launch_of_another_form_is_not_looked_at():
+@pytest.mark.parametrize("given", [["x_ptr", 1, "i32", 2], ["x_ptr", 1], "x_ptr", {"label": 1, "value": 2, "kind": 3}])
+def test_a_launch_of_another_form_is_not_looked_at(given):
     """The trace comes from a process that is not trusted."""
-    launch = {"op": "launch", "grid": [1, 1, 1], "args": {}, "given": [["x_ptr", {"t": 0}, "*fp32"]]}
-    assert repairs._has_launches({"steps": [launch]})
-    for given in ([["x_ptr", 1, "i32", 2]], [["x_ptr", 1]], ["x_ptr"], [[1, 2, 3]]):
-        assert not repairs._has_launches({"steps": [launch | {"given": given}]})
+    launch = {"kernel": "k", "program": "", "grid": [1, 1, 1], "args": {}, "given": [], "options": {}}
+    report = {"case": 0, "trace": {"steps": [launch], "result": 0}}
+    assert parse(json.dumps(report).encode())[0].trace.launches
+    launch["given"].append(given)
+    with pytest.raises(ProtocolError):
+        parse(json.dumps(report).encode())
 
 
 # -- what nothing uses, steps that are no strides, and parts of a sum ------------------------------------------------
@@ -279,7 +282,7 @@ def test_a_slip_of_one_place_is_named(judge, exercise, old, new, said):
 def test_a_right_kernel_uses_all(judge, name):
     trials = Trials(judge, find(name), solution(name), SEED)
     traces = traces_of(trials.plan([trials.source], trials.cases[:3]))
-    kinds = {kind for trace in traces.values() for step in launches_of(trace) for kind, *_ in step["unused"]}
+    kinds = {each.kind for trace in traces.values() for launch in trace.launches for each in launch.unused}
     assert traces and kinds <= {"mask"}
 
 

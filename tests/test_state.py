@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder.box.inside.recorder import Earlier, KeptTensor, Recorder
+from autograder.box.wire.answers import Found
 
 
 def calls(function, times=2, size=100):
@@ -23,7 +24,7 @@ def calls(function, times=2, size=100):
 
 def launch(recorder, *tensors):
     leaves = [(name, tensor, "*fp32") for name, tensor in zip("abc", tensors, strict=False)]
-    recorder.launch("k", (1, 1, 1), {}, leaves, {}, {"program": "digest"}, None)
+    recorder.launch("k", (1, 1, 1), {}, leaves, {}, Found("", "digest"))
 
 
 def kept(make, use):
@@ -89,7 +90,7 @@ def test_numbers_may_be_kept():
     def function(x, recorder):
         grids.setdefault(len(x), (4, 1, 1))
         leaves = [("x", x, "*fp32"), ("out", out := torch.empty_like(x), "*fp32")]
-        recorder.launch("k", grids[len(x)], {}, leaves, {}, {"program": "digest"}, None)
+        recorder.launch("k", grids[len(x)], {}, leaves, {}, Found("", "digest"))
         return out
 
     assert len(calls(function, times=3)) == 3

@@ -18,6 +18,7 @@ import torch
 from workshop.hints import answer_cell
 from workshop.syllabus import Lesson, find
 
+from ..box.wire.answers import Trace
 from ..verdict import Finding
 from .cases import FAR, Case
 from .design import Inputs
@@ -190,7 +191,7 @@ class Exercise:
     in_one_launch: bool = False  # programs_at_least is about the largest launch, not about all together
     fill: float | None = None
     accept: Callable[[object], Finding | None] | None = None
-    remark: Callable[[list[dict]], str] = lambda traces: ""
+    remark: Callable[[list[Trace]], str] = lambda traces: ""
     explain: Callable[[tuple, str | None, float, float], tuple[str, str]] | None = None
     untold: bool = False
     calls: Callable[[Case], tuple[Call, ...]] = lambda case: (Call(), Call(jit=True))

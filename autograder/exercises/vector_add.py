@@ -7,6 +7,7 @@ import torch
 
 from workshop.syllabus import find
 
+from ..box.wire.answers import Trace
 from .cases import Case, rows_one_apart
 from .design import (
     NORMAL,
@@ -120,9 +121,9 @@ SCALED = Inputs(
 )
 
 
-def _copied(traces: list[dict]) -> str:
+def _copied(traces: list[Trace]) -> str:
     """A remark about a host function that copies a strided input before it launches."""
-    if not any(step.get("op") in ("clone", "contiguous", "copy_") for trace in traces for step in trace["steps"]):
+    if not any(getattr(step, "op", "") in ("clone", "copy_") for trace in traces for step in trace.steps):
         return ""
     return (
         "A copy on the host hides the stride bug: it reads and writes the matrix once more. With x.stride(0) the "
@@ -130,10 +131,10 @@ def _copied(traces: list[dict]) -> str:
     )
 
 
-def _lost_key(traces: list[dict]) -> str:
+def _lost_key(traces: list[Trace]) -> str:
     """A remark about a key of autotune that names no argument."""
-    launches = [step for trace in traces for step in trace["steps"] if step.get("tuned")]
-    lost = {str(name)[:40] for step in launches for name in step["tuned"]["key"] if name not in step["args"]}
+    launches = [launch for trace in traces for launch in trace.tuned]
+    lost = {name[:40] for launch in launches for name in launch.tuned.key if name not in launch.args}
     if not lost:
         return ""
     return (

@@ -1,8 +1,9 @@
 """Checks that a space of configurations is sensible, and that the key leads to a good choice in it.
 
-The first check reads the trace of the answer's launches, on any machine. The second one measures on a GPU: our own
-process times every configuration at two sizes. If the key is the same for both sizes, the autotuner keeps the choice
-that it made for the small size.
+The first check reads the trace of the answer's launches, on any machine. The second one replays it with other values of
+the constants of the space: then a kernel must do something else. The third one measures on a GPU: our own process times
+every configuration at two sizes. If the key is the same for both sizes, the autotuner keeps the choice that it made for
+the small size.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from ..box.wire import Report
+from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding, Slug
-from .launched import MAX_CONFIGURATIONS, OPTIONS, tuned_launches
-from .trials import Drawn, Trials
+from .trials import MAX_CONFIGURATIONS, Drawn, Trials, traces_of
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
+MAX_OTHERS = 32  # programs of one launch with other values of its constants
+# Entries of a configuration that are launch options, not arguments of the kernel.
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
 
 
 def about_autotuning(trials: Trials) -> Finding | None:
     """Of a right answer to an exercise about autotuning: is the space sensible, and the choice in it?"""
     traces = [trace for i, trace in trials.traces.items() if trials.cases[i].expected.numel()]
-    return about_the_space(traces) or (_measured_choice(trials, traces) if trials.on_gpu else None)
+    if found := about_the_space(traces):
+        return found
+    return _measured_choice(trials, traces) if trials.on_gpu else about_the_constants(trials)
 
 
 def about_the_grid(trials: Trials, finding: Finding) -> Finding:
@@ -32,11 +37,10 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
         return finding
     short = []
     for i, trace in trials.traces.items():
-        for launch in tuned_launches(trace):
-            programs, block = math.prod(launch.get("grid") or (0,)), launch["args"].get("BLOCK_SIZE")
-            elements = trials.cases[i].expected.numel()
-            if type(block) is int and programs * block < elements:
-                short.append((programs, block, elements, trials.cases[i].case.name))
+        for launch in trace.tuned:
+            block, elements = launch.args.get("BLOCK_SIZE"), trials.cases[i].expected.numel()
+            if type(block) is int and launch.programs * block < elements:
+                short.append((launch.programs, block, elements, trials.cases[i].case.name))
     if not short:
         return finding
     programs, block, elements, name = short[0]
@@ -64,8 +68,8 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
 def about_idle_programs(trials: Trials) -> str:
     """A remark about a right answer whose grid has programs without a block, in one of its configurations."""
     for i, trace in trials.traces.items():
-        for launch in tuned_launches(trace):
-            programs, block = math.prod(launch.get("grid") or (0,)), launch["args"].get("BLOCK_SIZE")
+        for launch in trace.tuned:
+            programs, block = launch.programs, launch.args.get("BLOCK_SIZE")
             elements = trials.cases[i].expected.numel()
             if type(block) is int and elements and (programs - 1) * block >= elements:
                 enough = -(-elements // block)
@@ -77,16 +81,15 @@ def about_idle_programs(trials: Trials) -> str:
     return ""
 
 
-def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
+def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:
     """Times every configuration at two sizes. What could not be measured costs nobody points."""
-    count = max(len(step["tuned"]["space"]) for trace in traces for step in tuned_launches(trace))
+    count = max(len(launch.tuned.space) for trace in traces for launch in trace.tuned)
     if count > MAX_CONFIGURATIONS:
         return None
     small, large = trials.exercise.timing_cases
     # planning takes one configuration after the other, so each size is planned as often as there are
     cases = [Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
-    plans = trials.plan([trials.source], cases)
-    found = [plan.trace for plan in plans.values() if isinstance(plan, Report) and "steps" in (plan.trace or {})]
+    found = list(traces_of(trials.plan([trials.source], cases)).values())
     if len(found) < len(cases):
         return None
     described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
@@ -101,9 +104,9 @@ def _measured_choice(trials: Trials, traces: list[dict]) -> Finding | None:
     return about_the_choice(same_key, small.name, large.name, times[:half], times[half:])
 
 
-def about_the_space(traces: list[dict]) -> Finding | None:
+def about_the_space(traces: list[Trace]) -> Finding | None:
     """The finding about the space of configurations; None if it is sensible."""
-    launches = [launch for trace in traces for launch in tuned_launches(trace)]
+    launches = [launch for trace in traces for launch in trace.tuned]
     if not launches:
         return Finding(
             "not-autotuned",
@@ -111,7 +114,7 @@ def about_the_space(traces: list[dict]) -> Finding | None:
             "The block size is fixed in the code, so it is the same for every GPU and every size.",
             "put @triton.autotune(configs=[…], key=[…]) above @triton.jit, and leave the block size out of the launch.",
         )
-    spaces = [launch["tuned"]["space"] for launch in launches]
+    spaces = [launch.tuned.space for launch in launches]
     if max(len({repr(sorted(c.items())) for c in space}) for space in spaces) < 2:
         return Finding(
             "not-autotuned",
@@ -138,27 +141,24 @@ def block_of(configuration: dict, fixed: int) -> int:
     return math.prod(sizes) * fixed
 
 
-def _fixed_constants(launches: list[dict]) -> int:
+def _fixed_constants(launches: list[Launch]) -> int:
     """The largest power of two that every launch passes, for all sizes of its tensors."""
     alike = set.intersection(*(_constants(launch) for launch in launches))
     return max((value for _, value in alike), default=1)
 
 
-def _constants(launch: dict) -> set[tuple[str, int]]:
-    chosen = {name for configuration in launch["tuned"]["space"] for name in configuration}
+def _constants(launch: Launch) -> set[tuple[str, int]]:
+    chosen = {name for configuration in launch.tuned.space for name in configuration}
     return {
         (name, value)
-        for name, value in launch["args"].items()
+        for name, value in launch.args.items()
         if name not in chosen and type(value) is int and value > 0 and value & (value - 1) == 0
     }
 
 
-def key_of(trace: dict) -> list:
+def key_of(trace: Trace) -> list:
     """The values of the key, under which the autotuner stores a choice."""
-    return [
-        [launch["args"].get(name) for name in launch["tuned"]["key"] if isinstance(name, str)]
-        for launch in tuned_launches(trace)
-    ]
+    return [[launch.args.get(name) for name in launch.tuned.key] for launch in trace.tuned]
 
 
 def about_the_choice(same_key: bool, size: str, larger: str, small: list[float], large: list[float]) -> Finding | None:
@@ -173,3 +173,66 @@ def about_the_choice(same_key: bool, size: str, larger: str, small: list[float],
         f"The key does not change with the size, so the choice for {size} is used for every size.",
         'put into the key everything that the best choice depends on, such as the size: key=["n_elements"].',
     )
+
+
+def about_the_constants(trials: Trials) -> Finding | None:
+    """Of a right answer: the finding about a constant that the space varies and that no kernel uses.
+
+    One case is replayed again with the programs for other values of each constant. If a kernel uses the constant, other
+    programs read and write, or other places, or the replay fails. A constant may also be the number of programs in the
+    launch grid, for a kernel that is right with any number of them.
+    """
+    index = next((i for i in trials.traces if trials.cases[i].variants), None)
+    if index is None:
+        return None
+    drawn, trace = trials.cases[index], trials.traces[index]
+    others = _others(trace)
+    changed = {(name, i): _with(trace, *each) for name, given in others.items() for i, each in enumerate(given)}
+    if not changed:
+        return None
+    new = {key: each for key, each in changed.items() if each != trace}
+    seen = trials.replay({key: (drawn, each) for key, each in ({None: trace} | new).items()})
+    usual = seen[None].evidence.accesses if None in seen else 0
+    used = {key[0] for key in new if not _same(seen.get(key), usual)}
+    unused = next((name for name in others if name not in used), None)
+    if not usual or not unused or _is_number_of_programs(trials, drawn, trace):
+        return None
+    return Finding(
+        "not-autotuned",
+        f"The configurations differ in {unused}, but the kernel does the same for every value of {unused}.",
+        "No kernel uses this constant, so the autotuner times the same kernel again and again.",
+        f"use {unused} in the kernel: pid * {unused} + tl.arange(0, {unused}). Or remove it from the space.",
+    )
+
+
+def _same(observation, accesses: int) -> bool:
+    return bool(observation and observation.result and observation.evidence.accesses == accesses)
+
+
+def _others(trace: Trace) -> dict[str, list[tuple[int, str | None]]]:
+    """For each constant that has several values in the space of a launch: the launch, and a program with another value.
+
+    The program is None where the kernel could not be read with that value.
+    """
+    found: dict[str, list] = {}
+    for number, launch in enumerate(trace.tuned):
+        for other in launch.tuned.others[:MAX_OTHERS]:
+            found.setdefault(other.name, []).append((number, other.program))
+    return found
+
+
+def _with(trace: Trace, number: int, program: str | None) -> Trace:
+    wanted = trace.tuned[number]
+    steps = (replace(step, program=program or "", hip="") if step is wanted else step for step in trace.steps)
+    return replace(trace, steps=tuple(steps))
+
+
+def _is_number_of_programs(trials: Trials, drawn: Drawn, trace: Trace) -> bool:
+    """Whether the configurations have different grids, and one program alone gives the right result too."""
+    count = min(max(len(launch.tuned.space) for launch in trace.tuned), MAX_CONFIGURATIONS)
+    plans = trials.plan([trials.source], [replace(drawn, configuration=number) for number in range(count)])
+    if len({tuple(launch.grid for launch in each.tuned) for each in traces_of(plans).values()}) < 2:
+        return False
+    steps = (replace(s, grid=(1, 1, 1)) if isinstance(s, Launch) and s.tuned else s for s in trace.steps)
+    seen = trials.replay({0: (drawn, replace(trace, steps=tuple(steps)))})
+    return 0 in seen and bool(seen[0].comparison and seen[0].comparison.right)

@@ -16,10 +16,11 @@ from triton.backends import backends
 
 from ..box import Outcome
 from ..box.wire import Report, Trouble
+from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import CompileCase, CompileRequest
 from ..diagnosis import refused, too_much_shared_memory
 from ..verdict import Finding
-from .launched import MAX_CONFIGURATIONS, constants_of, launches
+from .trials import MAX_CONFIGURATIONS
 
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
@@ -33,12 +34,12 @@ _remembered: dict[str, Trouble | int | None] = {}
 _remembering = threading.Lock()  # a pool has several judges
 
 
-def refusal(judge, exercise, source: str, programs: dict[str, str], traces: list[dict]) -> Finding | None:
+def refusal(judge, exercise, source: str, programs: dict[str, str], traces: list[Trace]) -> Finding | None:
     """Why a compiler does not accept the kernels of an answer; None if it does. programs: by digest."""
     if not TARGETS or not judge.compiles:
         return None
     asked = _Asked(judge, exercise, source, programs)
-    chosen = _chosen([step for trace in traces for step in launches(trace)], programs)
+    chosen = _chosen([launch for trace in traces for launch in trace.launches], programs)
     groups = [[_case(launch, target) for target in TARGETS] for launch in chosen]
     asked.compile([group[0] for group in groups])
     # one compiler that accepts a program is enough
@@ -104,31 +105,26 @@ def _key(case: CompileCase) -> str:
     return hashlib.sha256(json.dumps([case.program, case.options, case.target]).encode()).hexdigest()
 
 
-def _case(launch: dict, target: str) -> CompileCase:
-    return CompileCase(launch.get(target, launch["program"]), launch["options"], target)
+def _case(launch: Launch, target: str) -> CompileCase:
+    return CompileCase(launch.on(target), launch.options, target)
 
 
-def _chosen(steps: list[dict], programs: dict[str, str]) -> list[dict]:
+def _chosen(launches: list[Launch], programs: dict[str, str]) -> list[Launch]:
     """One launch of each kernel and its options: that with the largest blocks that still compile soon.
 
     Of an autotuned kernel, one launch of each configuration.
     """
-    found: dict[str, dict] = {}
-    for step in steps:
-        options = step.get("options")
-        if not {step.get("program"), step.get("hip", step.get("program"))} <= programs.keys():
-            continue
-        if not isinstance(options, dict) or not all(type(n) is int for n in options.values()):
-            continue
-        own = constants_of(step) if step.get("tuned") else {}
-        key = json.dumps([str(step.get("kernel")), sorted(options.items()), own], sort_keys=True)
-        if key not in found or _rank(step) > _rank(found[key]):
-            found[key] = step
-    tuned = [step for step in found.values() if step.get("tuned")][:MAX_CONFIGURATIONS]
-    return tuned + [step for step in found.values() if not step.get("tuned")][:MAX_COMPILED]
+    found: dict[str, Launch] = {}
+    for launch in launches:
+        if launch.digests <= programs.keys():
+            own = launch.constants if launch.tuned else {}
+            key = json.dumps([launch.kernel, sorted(launch.options.items()), own], sort_keys=True)
+            found[key] = max(found.get(key, launch), launch, key=_rank)
+    tuned = [launch for launch in found.values() if launch.tuned][:MAX_CONFIGURATIONS]
+    return tuned + [launch for launch in found.values() if not launch.tuned][:MAX_COMPILED]
 
 
-def _rank(step: dict) -> float:
+def _rank(launch: Launch) -> float:
     """The product of a launch's constants; where that is large, the smaller the better."""
-    size = math.prod(value for value in constants_of(step).values() if type(value) is int and value > 0)
+    size = math.prod(value for value in launch.constants.values() if type(value) is int and value > 0)
     return size if size <= LARGE else 1 / size

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 
 from ..box import Outcome
 from ..box.wire import Report
+from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import PlanCase, PlanRequest, Shown
 from ..diagnosis import diagnose
 from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..verdict import Finding
-from .trials import Drawn, Trials
+from .trials import Drawn, Trials, trace_of
 
 # The long run is in the first, which is as the one of the cases. Each pair of a kind and a size is there.
 WORLDS = (
@@ -69,12 +70,12 @@ def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Fin
 
 def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | None:
     alone = {id(call.drawn): reports[i] for i, call in enumerate(calls) if call.alone and i in reports}
-    differing: dict[tuple, tuple[_Call, dict, dict]] = {}
+    differing: dict[tuple, tuple[_Call, Trace, Trace]] = {}
     for i, call in enumerate(calls):
         if (report := reports.get(i)) is None:
             continue
-        usual = _trace(alone.get(id(call.drawn))) if call.number is None else trials.traces.get(call.number)
-        trace = _trace(report)
+        usual = trace_of(alone.get(id(call.drawn))) if call.number is None else trials.traces.get(call.number)
+        trace = trace_of(report)
         if usual is None or trace == usual:
             continue  # this form is refused, or nothing differs
         if trace is not None:
@@ -91,7 +92,7 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
     if trials.on_gpu or trials.traces or not all(t and t.kind == "exception" for t in troubles):
         return None
     calls = [_Call(drawn, i, 1) for i, drawn in enumerate(trials.cases[:TRIED])]
-    if not any(map(_trace, _planned(trials, calls).values())):
+    if not any(map(trace_of, _planned(trials, calls).values())):
         return None
     trouble = troubles[0]
     return Finding(
@@ -111,11 +112,6 @@ def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = (
     return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS), len(requests))
 
 
-def _trace(report: Report | Outcome | None) -> dict | None:
-    trace = report.trace if isinstance(report, Report) else None
-    return trace if trace and "steps" in trace else None
-
-
 def _is_our_limit(report: Report | Outcome) -> bool:
     """Whether a plan failed for what only our stand-in for a machine lacks, or for the time of so many calls."""
     if isinstance(report, Outcome):
@@ -123,7 +119,7 @@ def _is_our_limit(report: Report | Outcome) -> bool:
     return bool(report.error) and report.error.kind in ("not-shown", "no-card", "memory")
 
 
-def _replayed(trials: Trials, differing: list[tuple[_Call, dict, dict]]) -> Finding | None:
+def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Finding | None:
     """Replays the calls that launch other work than in their case."""
     grids = [each for each in differing if _without_grids(each[1]) == _without_grids(each[2])]
     others = [each for each in differing if each not in grids]
@@ -215,33 +211,32 @@ def _changed(case: Case, shape, dtype, more: int):
 # -- what differs ----------------------------------------------------------------------------------------
 
 
-def _without_grids(trace: dict) -> list:
-    return [{k: v for k, v in step.items() if k != "grid"} for step in trace["steps"]]
+def _without_grids(trace: Trace) -> list:
+    return [replace(step, grid=()) if isinstance(step, Launch) else step for step in trace.steps]
 
 
-def _difference(usual: dict, trace: dict) -> str:
+def _difference(usual: Trace, trace: Trace) -> str:
     """What differs between two traces of one call, in words."""
-    before, now = ([s for s in each["steps"] if s.get("op") == "launch"] for each in (usual, trace))
-    names = [[str(step.get("kernel")) for step in each] for each in (before, now)]
+    before, now = usual.launches, trace.launches
+    names = [[launch.kernel for launch in each] for each in (before, now)]
     if names[0] != names[1]:
         first, then = (", ".join(each) or "no kernel" for each in names)
         return f"There it launches {first}; here {then}."
     for one, other in zip(before, now):
         if said := _of_a_launch(one, other):
-            return f"There the launch of {str(one.get('kernel'))[:100]} {said}."
+            return f"There the launch of {one.kernel} {said}."
     return "What torch does before or after the launch differs."
 
 
-def _of_a_launch(one: dict, other: dict) -> str:
+def _of_a_launch(one: Launch, other: Launch) -> str:
     """How two launches of one kernel differ; "" if they do not."""
-    before, now = (each.get("args") if isinstance(each.get("args"), dict) else {} for each in (one, other))
-    for name, value in before.items():
-        new = now.get(name)
+    for name, value in one.args.items():
+        new = other.args.get(name)
         if new != value:
             given = isinstance(value, dict) or isinstance(new, dict)
             return f"gets another tensor as {name} than here" if given else f"has {name} = {value}; here it is {new}"
-    if one.get("options") != other.get("options"):
-        return f"has the options {one.get('options')}; here {other.get('options')}"
-    if one.get("grid") != other.get("grid"):
-        return f"has the grid {one.get('grid')}; here {other.get('grid')}"
-    return "runs another program than here" if one.get("program") != other.get("program") else ""
+    if one.options != other.options:
+        return f"has the options {one.options}; here {other.options}"
+    if one.grid != other.grid:
+        return f"has the grid {list(one.grid)}; here {list(other.grid)}"
+    return "runs another program than here" if one.program != other.program else ""

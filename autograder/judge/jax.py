@@ -18,6 +18,7 @@ import torch
 
 from ..box import Outcome
 from ..box.wire import Report, Trouble
+from ..box.wire.answers import Trace
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import Decoy, JaxCase, JaxPlanRequest, ReplayCase, ReplayRequest, Scalar, Traced
 from ..diagnosis import Observation, diagnose, error_map, overall
@@ -28,7 +29,7 @@ from ..exercises.spec import Call, Exercise
 from ..tensors import dtype_name
 from ..verdict import CaseResult, ErrorMap, Finding, Slug, Verdict, quoted
 from . import compiling, large
-from .launched import block, constants, digests, programs, types
+from .trials import facts, named, trace_of, types
 
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
 
@@ -127,7 +128,7 @@ class JaxJudgement:
         require_jax()
         self.judge, self.exercise, self.source, self.seed = judge, exercise, source, seed
         self.programs: dict[str, str] = {}  # of kernels, by digest
-        self.traces: dict[JaxCall, dict] = {}
+        self.traces: dict[JaxCall, Trace] = {}
         generator = torch.Generator().manual_seed(seed)
         self.calls: list[JaxCall] = []
         for number, case in enumerate(exercise.cases):
@@ -227,9 +228,9 @@ class JaxJudgement:
         reports = self.judge.run(self.exercise, request).by_case(len(shared))
         for number, calls in enumerate(shared.values()):
             report = reports.get(number)
-            if isinstance(report, Report) and "steps" in (report.trace or {}):
+            if trace := trace_of(report):
                 self.programs |= report.programs
-                self.traces |= dict.fromkeys(calls, report.trace)
+                self.traces |= dict.fromkeys(calls, trace)
             elif report is not None:
                 calls[0].seen = _ended(report, "plan")
 
@@ -242,15 +243,13 @@ class JaxJudgement:
             cases.append(ReplayCase(self.traces[call], tuple(map(packer.tensor, inputs)), slot, computes=MAX_COMPUTED))
         if not calls:
             return
-        named = {name: self.programs[name] for name in digests(self.traces.values()) if name in self.programs}
-        request = ReplayRequest(self.source, tuple(cases), named)
+        request = ReplayRequest(self.source, tuple(cases), named(self.programs, self.traces.values()))
         outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
         for number, report in outcome.by_case(len(calls)).items():
             self._take(calls[number], report, outcome.output, cases[number].slot)
 
     def _take(self, call: JaxCall, report: Report | Outcome, output: bytes, slot) -> None:
-        trace = self.traces[call]
-        launched = {"constants": constants(trace), "block": block(trace), "programs": tuple(programs(trace))}
+        launched = facts(self.traces[call])
         if isinstance(report, Outcome) or report.error or report.result is None:
             call.seen = _ended(report, "replay") | launched
             return

@@ -15,10 +15,10 @@ from workshop.executor import codec
 from workshop.executor.changes import Change, Names, candidates
 from workshop.executor.program import Program
 
+from ..box.wire.answers import Trace
 from ..diagnosis import Observation
 from ..exercises.cases import Tag
 from ..verdict import Finding, Slug
-from .launched import constants_of, launches
 from .repairs import SHARE, right
 from .trials import Drawn, Trials
 from .written import Written
@@ -39,7 +39,7 @@ def blames_the_kernel(
     if finding.sure or trials.on_gpu or finding.slug.rank not in OF_A_KERNEL or not trials.judge.seconds_left:
         return finding
     wrong = {id(o.case) for o, f in zip(observations, findings, strict=True) if f}
-    cases = {i: (trials.cases[i], trace) for i, trace in trials.traces.items() if launches(trace)}
+    cases = {i: (trials.cases[i], trace) for i, trace in trials.traces.items() if trace.launches}
     idle = {id(o.case) for o in observations if o.evidence.without_work}
     busy = {i for i, (drawn, _) in cases.items() if id(drawn.case) not in idle}
     failing = [i for i, (drawn, _) in cases.items() if id(drawn.case) in wrong]
@@ -58,24 +58,23 @@ def blames_the_kernel(
     return finding
 
 
-def _effort(drawn: Drawn, trace: dict) -> tuple:
+def _effort(drawn: Drawn, trace: Trace) -> tuple:
     """Less for a case that rules out much and is quickly tried: no number is 1, which is compiled into the program; few
     elements, in float32."""
     count = drawn.expected.numel()
-    given = [each for step in launches(trace) if isinstance(step.get("given"), list) for each in step["given"]]
+    given = [each for launch in trace.launches for each in launch.given]
     most = max([count, *(argument.values.numel() for argument in drawn.tensors)])
     return -len(given), count < 48, Tag.SHORT in drawn.case.about, Tag.HALF in drawn.case.about, most
 
 
-def _programs(trials: Trials, trace: dict) -> list[tuple[Program, Names]]:
+def _programs(trials: Trials, trace: Trace) -> list[tuple[Program, Names]]:
     """The programs of a trace's launches, each with its names but for those of the source."""
     found = {}
-    for step in launches(trace):
-        digest, given = step.get("program"), step.get("given")
-        if isinstance(digest, str) and digest in trials.programs and isinstance(given, list):
-            labels = [str(each[0]) for each in given if isinstance(each, list) and each]
-            sizes = {str(n): v for n, v in constants_of(step).items() if type(v) is int and 1 < v < 1 << 20}
-            found[digest] = codec.from_data(json.loads(trials.programs[digest])), labels, sizes
+    for launch in trace.launches:
+        if text := trials.programs.get(launch.program):
+            labels = [each.label for each in launch.given]
+            sizes = {n: v for n, v in launch.constants.items() if type(v) is int and 1 < v < 1 << 20}
+            found[launch.program] = codec.from_data(json.loads(text)), labels, sizes
     return list(found.values())
 
 

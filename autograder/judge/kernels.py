@@ -11,10 +11,8 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .kernel_repairs import blames_the_kernel
-from .launched import types
 from .repairs import blames_the_launch
-from .trials import Trials
-from .tuned_constants import about_the_constants
+from .trials import Trials, types
 from .unused import with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
@@ -67,9 +65,7 @@ class KernelJudgement:
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""
-        if not self.exercise.timing_cases:
-            return None
-        return about_autotuning(self.trials) or about_the_constants(self.trials)
+        return about_autotuning(self.trials) if self.exercise.timing_cases else None
 
     STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, at_large_sizes, in_the_space)
 

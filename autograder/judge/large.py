@@ -16,6 +16,7 @@ import torch
 
 from ..box import Outcome
 from ..box.wire import Report, Trouble
+from ..box.wire.answers import Trace
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     MOST_FOUND,
@@ -32,8 +33,7 @@ from ..exercises.cases import Case, Large, Strided
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding
-from .launched import digests
-from .trials import traces_of
+from .trials import named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -140,15 +140,15 @@ def _picked(output, pick: int | None) -> torch.Tensor:
     return output if pick is None else output[pick]
 
 
-def _run(judge, exercise: Exercise, source: str, cases: list, traces: list[dict], programs) -> Finding | None:
+def _run(judge, exercise: Exercise, source: str, cases: list, traces: list[Trace], programs) -> Finding | None:
     packer, asked = Packer(), []
     dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
     for drawn, trace, dtype in zip(cases, traces, dtypes):
         inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span) for a in drawn.tensors)
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(dtype.itemsize * MOST_FOUND)
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot))
-    named = {name: programs[name] for name in digests(traces) if name in programs}
-    outcome = judge.run(exercise, LargeRequest(source, tuple(asked), named), packer.tensors, packer.output_size)
+    request = LargeRequest(source, tuple(asked), named(programs, traces))
+    outcome = judge.run(exercise, request, packer.tensors, packer.output_size)
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
             return None  # it took too much of our time or memory, for a size that we chose

@@ -9,18 +9,18 @@ Source: the change that makes a failing test pass is the idea of Le Goues and ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations, product
 from math import prod
 
 import torch
 
+from ..box.wire.answers import Input, Trace
 from ..diagnosis import Observation, diagnose
 from ..exercises.cases import Strided, Tag
 from ..text import many
 from ..verdict import Finding, Slug
-from .launched import constants_of, launches, programs
 from .trials import Drawn, Trials
 
 MOST_CONFIRMED = 3  # changes of one kind that are tried on all cases
@@ -49,14 +49,14 @@ class Quantity:
 class Call:
     """One case with its trace: the quantities that are known in it, and what each parameter gets."""
 
-    def __init__(self, trials: Trials, drawn: Drawn, trace: dict):
+    def __init__(self, trials: Trials, drawn: Drawn, trace: Trace):
         self.trials, self.drawn, self.trace = trials, drawn, trace
-        self.launches = launches(trace)
+        self.launches = trace.launches
         self.known = [*self._tensors(), *self._sizes()]
 
     def given(self, number: int) -> dict[str, tuple[object, str]]:
         """The value and the type of each parameter of a launch that is no constant."""
-        return {name: (value, kind) for name, value, kind in self.launches[number]["given"]}
+        return {each.label: (each.value, each.kind) for each in self.launches[number].given}
 
     def got(self, value: object, near: str = "") -> Quantity:
         """A value as a quantity; among equal ones, the one that the name `near` fits best."""
@@ -65,12 +65,12 @@ class Call:
 
     def _tensors(self) -> Iterator[Quantity]:
         names = [n for n, a in zip(self._parameters, self.drawn.arguments, strict=False) if isinstance(a, Strided)]
-        inputs = [step for step in self.trace["steps"] if step.get("op") == "input"]
+        inputs = [step for step in self.trace.steps if isinstance(step, Input)]
         for name, step in zip(names, inputs, strict=False):
-            yield Quantity({"t": step["out"][0]}, (name, "in", "input"), name)
+            yield Quantity({"t": step.out[0]}, (name, "in", "input"), name)
         given = {v["t"]: v for i in range(len(self.launches)) for v, _ in self.given(i).values() if _is_tensor(v)}
-        made = [value for t, value in given.items() if not any(t in step["out"] for step in inputs)]
-        result = {"t": self.trace.get("result")}
+        made = [value for t, value in given.items() if not any(t in step.out for step in inputs)]
+        result = {"t": self.trace.result}
         for value in [result] if result in made else made if len(made) == 1 else []:
             yield Quantity(value, ("output", *self.trials.exercise.entry.split("_")), "the output")
 
@@ -108,7 +108,7 @@ class Call:
 
     @property
     def programs(self) -> int:
-        return sum(programs(self.trace))
+        return sum(launch.programs for launch in self.launches)
 
     @property
     def _parameters(self) -> tuple[str, ...]:
@@ -117,14 +117,15 @@ class Call:
     def changed(self, number: int, **fields) -> Call | None:
         """The same call with other fields in one launch; None if they are as they were."""
         before = self.launches[number]
-        if all(before.get(name) == value for name, value in fields.items()):
+        if (changed := replace(before, **fields)) == before:
             return None
-        steps = [step | fields if step is before else step for step in self.trace["steps"]]
-        return Call(self.trials, self.drawn, self.trace | {"steps": steps})
+        steps = tuple(changed if step is before else step for step in self.trace.steps)
+        return Call(self.trials, self.drawn, replace(self.trace, steps=steps))
 
     def with_arguments(self, number: int, values: dict[str, object]) -> Call | None:
-        listed = [[n, values.get(n, value), kind] for n, (value, kind) in self.given(number).items()]
-        return self.changed(number, given=listed, args=self.launches[number]["args"] | values)
+        launch = self.launches[number]
+        given = tuple(replace(each, value=values.get(each.label, each.value)) for each in launch.given)
+        return self.changed(number, given=given, args=launch.args | values)
 
 
 def fit(name: str, quantity: Quantity) -> int:
@@ -262,10 +263,10 @@ def _orders(call: Call, number: int) -> Iterator[Change]:
     for order in permutations(range(3)):
 
         def apply(call: Call, order=order) -> Call | None:
-            return call.changed(number, grid=[call.launches[number]["grid"][axis] for axis in order])
+            return call.changed(number, grid=tuple(call.launches[number].grid[axis] for axis in order))
 
         def told(call: Call, order=order) -> tuple[str, str]:
-            grid = call.launches[number]["grid"]
+            grid = call.launches[number].grid
             moved = [(axis, new) for new, axis in enumerate(order) if grid[axis] > 1 and axis != new]
             if sum(n > 1 for n in grid) == 1:
                 (axis, new), *_ = moved
@@ -286,7 +287,7 @@ def _orders(call: Call, number: int) -> Iterator[Change]:
 def _counts(call: Call, number: int) -> Iterator[Change]:
     """The grid has another number of programs along one axis: as many as a tensor is long, or as that has blocks, or
     as a matrix has tiles."""
-    constants = constants_of(call.launches[number])
+    constants = call.launches[number].constants
     blocks = [name for name, value in constants.items() if type(value) is int and value > 1]
     unfit = {"stride"} if call.is_flat else {"stride", "numel"}
     sizes = {each.label: each for each in call.known if type(each.value) is int and not unfit & set(each.words)}
@@ -295,16 +296,16 @@ def _counts(call: Call, number: int) -> Iterator[Change]:
     tiles = [((a, x), (b, y)) for a, b in combinations(along, 2) for x, y in product((*blocks, ""), repeat=2) if x or y]
     for axis, factors in product(range(3), one + tiles):
         named = all(call.name_of(sizes[label], number) != label for label, _ in factors)
-        if _counted(call, number, factors) == 1 < call.launches[number]["grid"][axis]:
+        if _counted(call, number, factors) == 1 < call.launches[number].grid[axis]:
             continue  # one program for everything may hide what several do wrong
 
         def apply(call: Call, axis=axis, factors=factors) -> Call | None:
-            grid = list(call.launches[number]["grid"])
+            grid = list(call.launches[number].grid)
             grid[axis] = _counted(call, number, factors)
-            return call.changed(number, grid=grid)
+            return call.changed(number, grid=tuple(grid))
 
         def told(call: Call, axis=axis, factors=factors) -> tuple[str, str]:
-            grid = call.launches[number]["grid"]
+            grid = call.launches[number].grid
             enough = _counted(call, number, factors)
             written = " * ".join(
                 f"triton.cdiv({name}, {block})" if block else name
@@ -325,7 +326,7 @@ def _counts(call: Call, number: int) -> Iterator[Change]:
 
 def _counted(call: Call, number: int, factors: tuple[tuple[str, str], ...]) -> int:
     """The product of some lengths, each in blocks of a constant of the launch or, without one, as it is."""
-    constants = constants_of(call.launches[number])
+    constants = call.launches[number].constants
     return prod(-(-_size(call, label).value // (constants.get(block) or 1)) for label, block in factors)
 
 
@@ -334,10 +335,10 @@ def _size(call: Call, label: str) -> Quantity:
 
 
 def _name(call: Call, number: int) -> str:
-    return str(call.launches[number].get("kernel"))
+    return call.launches[number].kernel
 
 
-def _grid(grid: list[int]) -> str:
+def _grid(grid: Sequence[int]) -> str:
     while len(grid) > 1 and grid[-1] == 1:
         grid = grid[:-1]
     return "(" + ", ".join(f"{n}" for n in grid) + ("," if len(grid) == 1 else "") + ")"
@@ -353,7 +354,7 @@ def blames_the_launch(
     if trials.on_gpu or finding.slug.rank not in FROM_THE_LAUNCH or not trials.judge.seconds_left:
         return finding
     found = {id(o.case): f and o.wrong is not None or o.trouble for o, f in zip(observations, findings, strict=True)}
-    calls = [Call(trials, trials.cases[i], trace) for i, trace in trials.traces.items() if _has_launches(trace)]
+    calls = [Call(trials, trials.cases[i], trace) for i, trace in trials.traces.items() if trace.launches]
     failing = [call for call in calls if found.get(id(call.drawn.case))]
     if not failing:
         return finding
@@ -365,19 +366,6 @@ def blames_the_launch(
             means, advice = change.told(spoken if change.by_name or change.apply(spoken) else probe)
             return replace(finding, means=means, advice=advice, second=None)
     return finding
-
-
-def _has_launches(trace: dict) -> bool:
-    """Whether there are launches, in the form that the box gives them. A trace is not trusted."""
-    fields = {"grid": list, "args": dict, "given": list}
-    steps = [step for step in trace["steps"] if step.get("op") == "input"]
-    return bool(launches(trace)) and all(
-        all(type(step.get(name)) is kind for name, kind in fields.items())
-        and len(step["grid"]) == 3 and all(type(n) is int for n in step["grid"])
-        and all(type(each) is list and len(each) == 3 and type(each[0]) is type(each[2]) is str
-                for each in step["given"])
-        for step in launches(trace)
-    ) and all(type(step.get("out")) is list and step["out"] for step in steps)  # fmt: skip
 
 
 def _oddity(call: Call) -> tuple:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
 
 from ..box import Outcome
 from ..box.wire import Report, Trouble
+from ..box.wire.answers import Found, Trace
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot
 from ..diagnosis import Observation, diagnose
@@ -16,8 +19,10 @@ from ..diagnosis.comparison import Comparison
 from ..exercises.cases import Case, Cotangent, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
-from .launched import MAX_CONFIGURATIONS, block, constants, digests, programs, sides, tuned_launches
 
+MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
+MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they travel in one small message
+TYPES = {"i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 # Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
 BLANK_SHARE = {False: 0.25, True: 0.5}
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
@@ -69,10 +74,11 @@ class Trials:
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         self.judge, self.exercise, self.source = judge, exercise, source
         self.on_gpu = judge.backend != "interpreter"
-        self.traces: dict[int, dict] = {}
-        self.elsewhere: list[dict] = []  # traces of calls that launch other work on another machine
+        self.traces: dict[int, Trace] = {}
+        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
-        self.known: dict[tuple[str, ...], dict] = {}  # what plans found, by sources: one may not speak for another
+        # What plans found, by sources: one may not speak for another.
+        self.known: dict[tuple[str, ...], tuple[Found, ...]] = {}
         self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
@@ -98,8 +104,7 @@ class Trials:
     @property
     def launched(self) -> set[str]:
         """The kernels that the host function launches, whether or not they ran to their end."""
-        steps = (step for trace in self.traces.values() for step in trace["steps"])
-        return {str(step.get("kernel")) for step in steps if isinstance(step, dict)}
+        return {launch.kernel for trace in self.traces.values() for launch in trace.launches}
 
     def observe(self) -> list[Observation]:
         """Plans every case, replays those that could be planned, and says what was seen in each."""
@@ -113,7 +118,7 @@ class Trials:
         seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         # a case that was planned and not reached is no case: an earlier one used up the time
         order = [i for i in range(len(self.cases)) if i in seen or i in plans.keys() - replayable.keys()]
-        launches = any((p.trace or {}).get("launches") for p in plans.values() if isinstance(p, Report))
+        launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
         return [seen[i] if i in seen else self.unplanned(self.cases[i], plans[i], launches) for i in order]
 
     # -- planning ----------------------------------------------------------------------------------------
@@ -129,31 +134,31 @@ class Trials:
 
     def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
         """As `plan`, for any request of this kind with so many cases."""
-        known = self.known.get(request.sources, {})
+        known = self.known.get(request.sources, ())
         outcome = self.judge.run(self.exercise, replace(request, known=known))
-        for report in outcome.reports:
-            self.known[request.sources] = known = known | (report.found or {})
+        news = (each for report in outcome.reports for each in report.found or ())
+        self.known[request.sources] = (*known, *news)
         plans = outcome.by_case(count)
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
         return plans
 
-    def _in_other_configurations(self, traces: dict[int, dict]) -> list[Drawn]:
+    def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
         """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
-        tuned = {i: [step["tuned"] for step in tuned_launches(trace)] for i, trace in traces.items()}
+        tuned = {i: [launch.tuned for launch in trace.tuned] for i, trace in traces.items()}
         sizes = {i: self.cases[i].expected.numel() for i in traces if Tag.RAGGED in self.cases[i].case.about}
         largest = max(sizes, key=sizes.get, default=None)
         if largest is None:
             return []
-        spaces = [len(each["space"]) for found in tuned.values() for each in found]
+        spaces = [len(each.space) for found in tuned.values() for each in found]
         count = min(max(spaces, default=0), MAX_CONFIGURATIONS)
         large = [i for i in traces if 2 * self.cases[i].expected.numel() > sizes[largest]]
-        seen = {str(each.get("choice")) for i in large for each in tuned[i]}
+        seen = {each.choice for i in large for each in tuned[i]}
         case = self.cases[largest].case
         return [
             self._draw(replace(case, name=f"{case.name}, configuration {c}"), self.seed + 600 + c, configuration=c)
             for c in range(count)
-            if str(c) not in seen
+            if c not in seen
         ]
 
     def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
@@ -227,11 +232,10 @@ class Trials:
 
     def named(self, traces) -> dict[str, str]:
         """The programs that these traces name."""
-        return {name: self.programs[name] for name in digests(traces) if name in self.programs}
+        return named(self.programs, traces)
 
     def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        launched = {"constants": constants(trace), "block": block(trace), "programs": tuple(programs(trace))}
-        launched["sides"] = sides(trace)
+        launched = facts(trace)
         if isinstance(report, Outcome):
             return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
         if report.error:
@@ -313,14 +317,60 @@ def _overflowed(exercise: Exercise, expected: torch.Tensor, values: list) -> tor
     return torch.where(expected.abs() >= most, torch.inf * expected.sign(), expected)
 
 
-def _returned(trace: dict | None, exercise: Exercise, launches: bool) -> Trouble:
-    kind = str((trace or {}).get("returned", "nothing"))[:80]
+def _returned(trace: Trace | None, exercise: Exercise, launches: bool) -> Trouble:
+    kind = trace and trace.returned or "nothing"
     if kind == "NoneType" and not launches:
         return Trouble("exception", "NotImplementedError", f"{exercise.entry} returns None and launches no kernel.")
     kind = "None" if kind == "NoneType" else kind
     return Trouble("returned", construct=kind)
 
 
-def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, dict]:
-    """The traces among plans, by case."""
-    return {i: p.trace for i, p in plans.items() if isinstance(p, Report) and "steps" in (p.trace or {})}
+# -- traces ----------------------------------------------------------------------------------------------
+
+
+def traces_of(plans: dict[int, Report | Outcome]) -> dict[int, Trace]:
+    """The traces among plans that lead to a result, by case."""
+    return {i: trace for i, plan in plans.items() if (trace := trace_of(plan))}
+
+
+def trace_of(plan: Report | Outcome | None) -> Trace | None:
+    trace = plan.trace if isinstance(plan, Report) else None
+    return trace if trace and trace.result is not None else None
+
+
+def named(programs: dict[str, str], traces: Iterable[Trace]) -> dict[str, str]:
+    """Those of some programs, by digest, that the launches of these traces name."""
+    return {name: programs[name] for trace in traces for name in trace.digests if name in programs}
+
+
+def facts(trace: Trace) -> dict:
+    """What an Observation tells of the launches.
+
+    constants: powers of two among the arguments. sides: how many lengths of blocks the last launch has. block: elements
+    of a program's block, the largest argument of the last launch that is called BLOCK…; 0 if none is.
+    """
+    powers = [v for launch in trace.launches for v in launch.args.values() if _is_power(v)]
+    found = {"constants": tuple(dict.fromkeys(powers))[:8], "programs": tuple(each.programs for each in trace.launches)}
+    for last in trace.launches[-1:]:
+        found["block"] = max((v for k, v in last.args.items() if "BLOCK" in k.upper() and _is_length(v)), default=0)
+        found["sides"] = sum(_is_power(v) and _is_length(v) for v in last.constants.values())
+    return found
+
+
+def _is_power(value: object) -> bool:
+    return type(value) is int and value > 1 and value & (value - 1) == 0
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and 1 < value <= 1 << 20
+
+
+def types(traces: Iterable[Trace]) -> tuple[tuple[str, ...], ...]:
+    """The different lists of parameter types. A GPU's launcher depends on nothing else of a kernel."""
+    lists = (tuple(_type(each.kind) for each in launch.given) for trace in traces for launch in trace.launches)
+    return tuple(dict.fromkeys(each for each in lists if None not in each and len(each) <= MAX_TYPES))[:MAX_LISTS]
+
+
+def _type(name: str) -> str | None:
+    """A type of TYPES, or of any pointer; None for what the launcher's source must not contain."""
+    return "*i8" if re.fullmatch(r"\*\w+", name) else name if name in TYPES else None

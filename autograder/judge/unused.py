@@ -1,16 +1,13 @@
 """What a kernel got or computed and nothing used, as the likely cause of a wrong answer. See workshop.executor.facts.
-
-The lines and names come from a box, in the traces of the answer, and are not trusted.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ..box.wire.answers import Launch, Trace, Unused
 from ..verdict import Finding, Slug
-from .launched import launches
 
 # By kind: what happened and what to try. {0}: a name, {1}: the kernel, {2}: what is compared.
 _TOLD: dict[str, tuple[str, str]] = {
@@ -45,7 +42,7 @@ _OUTSIDE = {Slug.OUT_OF_BOUNDS_LOAD, Slug.OUT_OF_BOUNDS_STORE}
 _COMPARED = {"0": "columns", "1": "rows"}
 
 
-def with_what_is_unused(finding: Finding, traces: Iterable[dict]) -> Finding:
+def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
     """The finding with the likely cause. One that is sure keeps its advice."""
     if finding.slug.rank <= Slug.RUNTIME_ERROR.rank or finding.slug.of_right_numbers:
         return finding
@@ -53,9 +50,9 @@ def with_what_is_unused(finding: Finding, traces: Iterable[dict]) -> Finding:
     kinds = ["mask", "parameter", "step", "loop", "line"] if finding.slug in _OUTSIDE else [*_TOLD][:4]
     for wanted in sorted(kinds, key=lambda kind: kind == "mask" and _has(kernels, "parameter")):
         for kernel, unused in kernels:
-            for kind, line, name in unused:
-                if kind == wanted and (kind != "mask" or line == finding.line):
-                    return _told(finding, kernel, kind, line, name)
+            for each in unused:
+                if each.kind == wanted and (wanted != "mask" or each.line == finding.line):
+                    return _told(finding, kernel, each.kind, each.line, each.name)
     return finding
 
 
@@ -71,40 +68,33 @@ def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Fin
 
 
 def _has(kernels: list, kind: str) -> bool:
-    return any(each[0] == kind for _, unused in kernels for each in unused)
+    return any(each.kind == kind for _, unused in kernels for each in unused)
 
 
-def _kernels(traces: Iterable[dict]) -> Iterator[tuple[str, list[tuple[str, int, str]]]]:
+def _kernels(traces: Iterable[Trace]) -> Iterator[tuple[str, list[Unused]]]:
     """Each kernel, and what is unused in all of its launches, the lowest line first."""
-    seen: dict[str, list] = {}
-    for step in (step for trace in traces for step in launches(trace)):
-        unused, given = step.get("unused"), step.get("given")
-        if isinstance(unused, list) and isinstance(given, list):
-            here = [tuple(each) for each in unused if _is_unused(each) and each[2] not in _keys(step)]
-            seen.setdefault(str(step.get("kernel")), []).append((here, {str(each[:1]) for each in given}))
-    for kernel, launched in seen.items():
-        found = dict.fromkeys(each for here, _ in launched for each in here)
-        common = [each for each in found if all(_is_in(each, *launch) for launch in launched)]
-        names = " and ".join(name for kind, _, name in common if kind == "parameter")
-        rest = [each for each in common if each[0] != "parameter"]
-        yield kernel, [("parameter", 0, names)] * bool(names) + sorted(rest, key=lambda each: -each[1])
+    kernels: dict[str, list[Launch]] = {}
+    for launch in (launch for trace in traces for launch in trace.launches):
+        kernels.setdefault(launch.kernel, []).append(launch)
+    for kernel, launches in kernels.items():
+        found = dict.fromkeys(each for launch in launches for each in _of(launch))
+        common = [each for each in found if all(_is_in(each, launch) for launch in launches)]
+        names = " and ".join(each.name for each in common if each.kind == "parameter")
+        rest = [each for each in common if each.kind != "parameter"]
+        yield kernel, [Unused("parameter", 0, names)] * bool(names) + sorted(rest, key=lambda each: -each.line)
 
 
-def _keys(step: dict) -> list:
-    """The parameters that an autotuner chooses by. Its kernel need not use them."""
-    keys = step["tuned"].get("key") if isinstance(step.get("tuned"), dict) else None
-    return keys if isinstance(keys, list) else []
+def _of(launch: Launch) -> list[Unused]:
+    """What is unused in a launch. An autotuner chooses by the parameters of its key: its kernel need not use them."""
+    key = launch.tuned.key if launch.tuned else ()
+    return [each for each in launch.unused if each.kind in _TOLD and each.name not in key]
 
 
-def _is_in(each: tuple[str, int, str], unused: list, given: set) -> bool:
+def _is_in(each: Unused, launch: Launch) -> bool:
     """Whether it is unused in a launch, too. A parameter may be a constant there, and a cast that does nothing is in no
     line, so the last line that makes a value of a step differs."""
-    kind, _, name = each
-    if kind == "step":
-        return any(other[0] == kind for other in unused)
-    return each in unused or kind == "parameter" and str([name]) not in given
-
-
-def _is_unused(value: object) -> bool:
-    kinds = [type(each) for each in value] if isinstance(value, list) else []
-    return kinds == [str, int, str] and value[0] in _TOLD and re.fullmatch(r"-?[\w\[\]]{0,100}", value[2])
+    unused = _of(launch)
+    if each.kind == "step":
+        return any(other.kind == "step" for other in unused)
+    given = {argument.label for argument in launch.given}
+    return each in unused or each.kind == "parameter" and each.name not in given

@@ -25,7 +25,7 @@ from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
 from ..wire import Report
-from ..wire.answers import MAX_CONSTANT
+from ..wire.answers import MAX_CONSTANT, Trace
 from ..wire.requests import Decoy, JaxCase, Scalar, Traced
 from .job import Job, Refused, describe, learner_function
 from .launches import Launches
@@ -61,7 +61,7 @@ def run(job: Job) -> None:
         job.report(report)
 
 
-def _trace(function, case: JaxCase, launches: Launches) -> dict:
+def _trace(function, case: JaxCase, launches: Launches) -> Trace:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
     given = [each for each in case.arguments if not isinstance(each, Scalar)]
     given += [case.cotangent] if case.part == "gradient" else []
@@ -245,7 +245,7 @@ class _Run:
         with _disable_current_modes():
             tensors = [torch.empty(aval.shape, dtype=_dtype(aval)) for aval in made]
         for tensor in tensors:
-            self.recorder._define(tensor, {"op": name[:60], "opaque": True}, reads=set())
+            self.recorder.opaque(tensor, name[:60])
         return tensors
 
     def tensor(self, value, aval) -> torch.Tensor:

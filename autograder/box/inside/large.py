@@ -25,7 +25,7 @@ from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
 from .job import Job, describe
 from .recorder import NotReplayable
-from .replay import Known, Launch, Replay
+from .replay import BoundLaunch, Known, Replay
 
 MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
 WORK = 1 << 19  # elements that the chosen programs may read and write, about
@@ -56,7 +56,7 @@ class _Large:
     def __init__(self, job: Job, case: LargeCase, programs: Known):
         self.job, self.case, self.programs = job, case, programs
         self.pages: dict[int, Pages] = {}
-        self.launches: list[Launch] = []
+        self.launches: list[BoundLaunch] = []
         self.uncounted = False
         self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.work = 0  # elements that all programs of the launches read and write, where that was counted
@@ -135,14 +135,14 @@ class _Large:
             place = place + index * source.stride(axis)
         return content(place).to(made.dtype)
 
-    def _run(self, launch: Launch, watch: Watch, programs: torch.Tensor | None = None):
+    def _run(self, launch: BoundLaunch, watch: Watch, programs: torch.Tensor | None = None):
         """The addresses of all programs, or some programs."""
         return executor.execute(
             self.programs[launch.program], launch.arguments, launch.grid, watch, programs, name=launch.kernel,
             only_addresses=programs is None, pages=self.pages.values(),
         )  # fmt: skip
 
-    def _look(self, launch: Launch) -> None:
+    def _look(self, launch: BoundLaunch) -> None:
         """Every address of a launch. Raises Fault, or TooLarge where addresses stand in memory."""
         seen = self._run(launch, Watch(most=MOST_LOOKS))
         self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
+from dataclasses import replace
 from types import SimpleNamespace
 
 from triton.compiler import CompilationError
@@ -27,7 +28,7 @@ from workshop.executor.program import Program
 from workshop.launching import Run
 
 from ...versions import LAUNCH_OPTIONS
-from ..wire.answers import digest_of
+from ..wire.answers import Again, Found, Other, Trace, Tuned, Unused, digest_of
 from .job import Refused
 from .recorder import Recorder
 
@@ -87,13 +88,13 @@ class Launches:
     variants: the programs for other values of its constants are read, too.
     """
 
-    def __init__(self, backend: str, known: dict | None = None):
+    def __init__(self, backend: str, known: tuple[Found, ...] = ()):
         self.vendor = backend  # whose limits hold for launch options
         self.programs = Programs(backend, known)
         self.recorder: Recorder | None = None
         self.executes = False  # launches run, and are not recorded
         self.configuration, self.variants = 0, False
-        self.tuned: dict | None = None  # of the launch that an autotuner is making
+        self.tuned: Tuned | None = None  # of the launch that an autotuner is making
         self.space: list = []  # its configurations
 
     def install(self):
@@ -121,12 +122,8 @@ class Launches:
                 check_options(options, launches.vendor)
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
-            launches.tuned = {
-                "space": [_plain(c.all_kwargs()) for c in candidates],
-                "choice": index,
-                "key": [str(k) for k in tuner.keys],
-                "again": _again(tuner, candidates),
-            }
+            space, key = tuple(_plain(c.all_kwargs()) for c in candidates), tuple(map(str, tuner.keys))
+            launches.tuned = Tuned(space, index, key, _again(tuner, candidates))
             launches.space = candidates
             try:
                 return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
@@ -152,18 +149,15 @@ class Launches:
         try:
             special = launch.specialise(kernel, bound)
             programs = self.programs.of(kernel, special, options)
-            others = self._others(kernel, bound, options) if self.variants else []
-            tuned = self.tuned and self.tuned | {"others": others}
+            others = self._others(kernel, bound, options) if self.variants else ()
+            tuned = self.tuned and replace(self.tuned, others=tuple(others))
         except Exception as error:
             error.kernel = name
             raise
         self.recorder.launch(name, shape, bound, special.arguments, options, programs, tuned)
 
-    def _others(self, kernel, bound: dict, options: dict) -> list:
-        """The programs with another value of one constant of the space, as [name of the constant, digest].
-
-        A value with which the kernel cannot be read has no digest.
-        """
+    def _others(self, kernel, bound: dict, options: dict) -> list[Other]:
+        """The programs with another value of one constant of the space."""
         values: dict[str, list] = {}
         for config in self.space:
             chosen = config.all_kwargs()
@@ -174,22 +168,22 @@ class Launches:
             if len(set(map(repr, given))) > 1:
                 more = [1, *given] if type(given[0]) is int else given
                 others = list({repr(v): v for v in more if repr(v) != repr(bound[name])}.values())[:MAX_VARIANTS]
-                found += [[name, self._with(kernel, bound | {name: value}, options)] for value in others]
+                found += [Other(name, self._with(kernel, bound | {name: value}, options)) for value in others]
         return found
 
     def _with(self, kernel, bound: dict, options: dict) -> str | None:
         try:
-            return self.programs.of(kernel, launch.specialise(kernel, bound), options)["program"]
+            return self.programs.of(kernel, launch.specialise(kernel, bound), options).program
         except Exception:
             return None
 
 
-def _again(tuner: Autotuner, candidates: list) -> dict | None:
+def _again(tuner: Autotuner, candidates: list) -> Again | None:
     """What Triton puts back before it runs a kernel again; None where it runs it once, or where hooks do it."""
     hooks = [tuner, "user_defined_pre_hook"], [tuner, "user_defined_post_hook"], *([c, "pre_hook"] for c in candidates)
     if len(candidates) < 2 or any(getattr(owner, name, None) for owner, name in hooks):
         return None
-    return {"restored": [str(n) for n in tuner.restore_value], "zeroed": [str(n) for n in tuner.reset_to_zero]}
+    return Again(tuple(map(str, tuner.restore_value)), tuple(map(str, tuner.reset_to_zero)))
 
 
 class Compiled:
@@ -227,41 +221,36 @@ class Programs:
     known: what an earlier process with the same modules found.
     """
 
-    def __init__(self, backend: str, known: dict[str, dict] | None = None):
+    def __init__(self, backend: str, known: tuple[Found, ...] = ()):
         # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
         self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": ["cuda", "hip"]}[backend]
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
-        self._known = known or {}
-        self._found = dict(self._known)  # by a digest of its arguments, what `of` gives; by kernel, if vendors differ
+        self._found = {each.key: each for each in known}
+        self._known = set(self._found)
 
-    def of(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
-        """The digests of a launch's programs: "program", and "hip" where AMD's is another one. And what is "unused".
-
-        Raises what Triton's front end raises.
-        """
+    def of(self, kernel, special: launch.Specialisation, options: dict) -> Found:
+        """The programs of a launch, and what is unused in them. Raises what Triton's front end raises."""
         key = digest_of(repr(launch.key_of(kernel, special, options)))
         if key not in self._found:
-            self._found[key] = self._read(kernel, special, options)
+            self._found[key] = self._read(key, kernel, special, options)
         launch.check_globals(kernel)
         return self._found[key]
 
-    def _read(self, kernel, special: launch.Specialisation, options: dict) -> dict[str, object]:
+    def _read(self, key: str, kernel, special: launch.Specialisation, options: dict) -> Found:
         program = launch.lowered(kernel, special, options, self.targets[0])
         labels = [label for label, *_ in special.arguments]
-        found = {"program": self._digest(program), "unused": [list(each) for each in unused(program, labels)]}
-        del found["unused"][MAX_UNUSED:]
-        for target in self.targets[1:]:
-            if self._found.get(kernel.cache_key, {}).get("alike"):
-                continue
-            try:
-                other = self._digest(launch.lowered(kernel, special, options, target))
-            except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
-                continue
-            self._found.setdefault(kernel.cache_key, {"alike": other == found["program"]})
-            if other != found["program"]:
-                found[target] = other
-        return found
+        told = tuple(Unused(*each) for each in unused(program, labels)[:MAX_UNUSED])
+        found = Found(key, self._digest(program), unused=told)
+        alike = self._found.get(kernel.cache_key)
+        if len(self.targets) == 1 or alike and alike.alike:
+            return found
+        try:
+            other = self._digest(launch.lowered(kernel, special, options, "hip"))
+        except CompilationError:  # such as input_precision="tf32x3": one compiler that accepts it is enough
+            return found
+        self._found.setdefault(kernel.cache_key, Found(kernel.cache_key, alike=other == found.program))
+        return found if other == found.program else replace(found, hip=other)
 
     def _digest(self, program: Program) -> str:
         text = json.dumps(codec.to_data(program), separators=(",", ":"))
@@ -269,22 +258,14 @@ class Programs:
         self.texts[digest] = text
         return digest
 
-    def unsent(self, trace: dict) -> dict[str, str]:
+    def unsent(self, trace: Trace) -> dict[str, str]:
         """Those that a trace names and no earlier one named, by digest."""
-        names = {name for name in _named(trace) if name in self.texts and name not in self.sent}
+        others = {other.program for launch in trace.tuned for other in launch.tuned.others}
+        names = {name for name in trace.digests | others if name in self.texts and name not in self.sent}
         self.sent |= names
         return {name: self.texts[name] for name in names}
 
-    def news(self) -> dict[str, dict]:
+    def news(self) -> tuple[Found, ...]:
         """What was found, for a later process. The judge has all its programs."""
-        sent = {key: each for key, each in self._found.items() if set(_named({"steps": [each]})) <= self.sent}
-        return {key: each for key, each in sent.items() if key not in self._known}
-
-
-def _named(trace: dict) -> list[str]:
-    """The programs that a trace names."""
-    found = []
-    for step in trace.get("steps", ()):
-        found += [step.get("program"), step.get("hip")]
-        found += [digest for _, digest in (step.get("tuned") or {}).get("others", ())]
-    return [name for name in found if name]
+        new = (each for key, each in self._found.items() if key not in self._known)
+        return tuple(each for each in new if {each.program, each.hip} - {""} <= self.sent)

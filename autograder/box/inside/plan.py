@@ -9,7 +9,6 @@ Runs in a child of the zygote.
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import dataclass
 
 import torch
@@ -18,6 +17,8 @@ from torch._library.triton import set_wrap_triton_enabled
 from workshop.device import DeviceFacts
 
 from ..wire import Report
+from ..wire.answers import Trace
+from ..wire.codec import to_json
 from ..wire.requests import Decoy, Device, Plain, PlanCase, Scalar
 from .job import Job, describe, learner_function
 from .launches import Launches
@@ -63,7 +64,7 @@ def _shortened(report: Report, sent: dict[str, int]) -> Report:
     """The report, or where an earlier one had the same trace. sent: by the trace as text."""
     if report.trace is None:
         return report
-    first = sent.setdefault(json.dumps(report.trace), report.case)
+    first = sent.setdefault(to_json(report.trace), report.case)
     return report if first == report.case else Report(report.case, same=first)
 
 
@@ -88,7 +89,7 @@ class _Function:
     def loaded_again(self) -> _Function:
         return _Function(self.source, self.entry, self.world)
 
-    def trace(self, case: PlanCase, launches: Launches) -> dict:
+    def trace(self, case: PlanCase, launches: Launches) -> Trace:
         """The trace of a call. Every other call of a form gets the tensors of the one before, with other numbers.
 
         So what is kept for an object or an address shows.
@@ -129,7 +130,7 @@ class _Function:
     def _recorder(self, inputs: list, case: PlanCase) -> Recorder:
         return Recorder(inputs, self.world.device, self.earlier, case.computes, self.world.inside)
 
-    def _call(self, case: PlanCase, arguments: list, launches: Launches) -> dict:
+    def _call(self, case: PlanCase, arguments: list, launches: Launches) -> Trace:
         inputs = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
         recorder, result = self._recorder(inputs, case), None
         try:
@@ -181,11 +182,11 @@ def _again(arguments: tuple, known: list) -> list:
     return [a.scalar if isinstance(a, Scalar) else tensor for a, tensor in zip(arguments, known, strict=True)]
 
 
-def _finish(recorder: Recorder, result) -> dict:
+def _finish(recorder: Recorder, result) -> Trace:
     if not isinstance(result, torch.Tensor):
         result = result.result if isinstance(result, _TooFew) else result
         kind = "Function" if isinstance(result, torch.autograd.Function) else type(result).__name__[:80]
-        return {"returned": kind, "launches": recorder.launches}
+        return Trace(recorded=recorder.launches, returned=kind)
     return recorder.finish(result)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,7 +23,23 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...tensors import DTYPES, dtype_name, storage_of
-from ..wire.answers import ARITHMETIC, FILL, MAX_CONSTANT, MAX_STEPS, REPLAYABLE, VIEW
+from ..wire.answers import (
+    ARITHMETIC,
+    FILL,
+    MAX_CONSTANT,
+    MAX_STEPS,
+    REPLAYABLE,
+    VIEW,
+    Argument,
+    Constant,
+    Found,
+    Input,
+    Launch,
+    Operation,
+    Step,
+    Trace,
+    Tuned,
+)
 from .job import Refused
 
 
@@ -99,6 +116,25 @@ class Earlier:
         return self._kept[storage][1] if storage in self._kept else None
 
 
+@dataclass(frozen=True)
+class _Noted:
+    """A step, with the storages that it reads and writes. What cannot be replayed is known by its name only.
+
+    kept: it takes memory of an earlier call.
+    """
+
+    step: Step | str
+    reads: set[int]
+    writes: set[int]
+    kept: bool
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change memory that is there."""
+        name = self.step if isinstance(self.step, str) else getattr(self.step, "op", "")
+        return not self.kept and not isinstance(self.step, Input) and name not in VIEW
+
+
 class Recorder(TorchDispatchMode):
     """Records tensor operations and launches between `__enter__` and `finish`.
 
@@ -115,16 +151,14 @@ class Recorder(TorchDispatchMode):
         self.device = device or torch.device("cpu")
         self.earlier = earlier or Earlier()
         self.outside: set[int] = set()  # storages that no call has made
-        self.steps: list[dict] = []
+        self.noted: list[_Noted] = []
         self.numbers: dict[int, int] = {}
         self.named = -1  # the last number that was given
         self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
-        self.reads: list[set[int]] = []
-        self.writes: list[set[int]] = []
         self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
         for index, tensor in enumerate(inputs):
-            self._define(tensor, {"op": "input", "index": index}, reads=set())
+            self._define(tensor, lambda out, index=index: Input(index, out))
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -155,21 +189,13 @@ class Recorder(TorchDispatchMode):
             if isinstance(tensor, torch.Tensor):
                 self._check_device(tensor, f"{name}, an argument of {kernel},")
 
-    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, programs: dict,
-               tuned: dict | None):  # fmt: skip
-        """leaves: label, value and type of each argument that is not a constant. programs: see `programs.Programs`."""
+    def launch(self, kernel: str, grid: tuple[int, ...], arguments: dict, leaves: list, options: dict, found: Found,
+               tuned: Tuned | None = None):  # fmt: skip
+        """leaves: label, value and type of each argument that is not a constant. found: its programs."""
         touched = {storage_of(t) for _, value, _ in leaves for t in tensors_in(getattr(value, "base", value))}
-        step = {
-            "op": "launch",
-            "kernel": kernel[:100],
-            "grid": list(grid),
-            "args": {name: self._shown(value) for name, value in arguments.items()},
-            "given": [[label, self._encode(value), kind] for label, value, kind in leaves],
-            "options": options,
-            **programs,
-        }
-        if tuned:
-            step["tuned"] = tuned
+        args = {name: self._shown(value) for name, value in arguments.items()}
+        given = tuple(Argument(label, self._encode(value), kind) for label, value, kind in leaves)
+        step = Launch(kernel[:100], grid, found.program, given, args, options, found.hip, found.unused, tuned)
         self._add(step, touched, touched)
         self.uniform -= touched
         self.launches += 1
@@ -190,49 +216,42 @@ class Recorder(TorchDispatchMode):
         outputs = tensors_in(result)
         if not outputs:
             return
-        reads = {storage_of(t) for t in inputs}
-        known = set(self.numbers)
-        step: dict = {"op": name}
+        reads, writes = {storage_of(t) for t in inputs}, {storage_of(t) for t in outputs}
+        fresh = [t for t in outputs if id(t) not in self.numbers]
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
+        step: tuple | None = None
         if moves(name, operator._overloadname, args) or few and name in ARITHMETIC:
-            step |= {
-                "overload": operator._overloadname,
-                "args": [self._encode(a) for a in args],
-                "kwargs": {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")},
-            }
+            named = {k: self._encode(v) for k, v in kwargs.items() if k not in ("layout", "pin_memory")}
+            step = name, operator._overloadname, [self._encode(a) for a in args], named
         elif reads and reads <= self.uniform and len(outputs) == 1 and (value := _one_number(result)) is not None:
-            step = self._filled(result, value, in_place=id(result) in known)
-        else:
-            step["opaque"] = True
-        in_place = [t for t in outputs if id(t) in known]
-        fresh = [t for t in outputs if id(t) not in known]
-        writes = {storage_of(t) for t in outputs}
-        if step["op"] not in FILL | VIEW:
+            step = self._filled(result, value, in_place=not fresh)
+            name = step[0]
+        if name not in FILL | VIEW:
             self.uniform -= writes
-        elif step["op"] in FILL and fresh:
+        elif name in FILL and fresh:
             self.uniform |= writes
-        self._add(step, reads, writes)
-        step["out"] = [self._name(t) for t in fresh] if isinstance(result, (list, tuple)) or fresh else []
-        if in_place and not fresh:
-            step["out"] = []
+        out = tuple(self._name(t) for t in fresh)
+        self._add(Operation(*step, out) if step else name, reads, writes)
 
-    def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> dict:
+    def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> tuple:
         """Arithmetic on tensors with one constant gives another such tensor: -torch.ones(n) is torch.full((n,), -1)."""
         if in_place:
-            return {"op": "fill_", "overload": "Scalar", "args": [self._encode(result), value], "kwargs": {}}
+            return "fill_", "Scalar", [self._encode(result), value], {}
         kwargs = {"dtype": self._encode(result.dtype), "device": self._encode(result.device)}
-        return {"op": "full", "overload": "default", "args": [list(result.shape), value], "kwargs": kwargs}
+        return "full", "default", [list(result.shape), value], kwargs
 
-    def _add(self, step: dict, reads: set[int], writes: set[int]):
-        if len(self.steps) >= MAX_STEPS:
+    def _add(self, step: Step | str, reads: set[int], writes: set[int], kept: bool = False):
+        if len(self.noted) >= MAX_STEPS:
             raise NotReplayable(f"the host function does more than {MAX_STEPS} tensor operations")
-        self.steps.append(step)
-        self.reads.append(reads)
-        self.writes.append(writes)
+        self.noted.append(_Noted(step, reads, writes, kept))
 
-    def _define(self, tensor: torch.Tensor, step: dict, reads: set[int]):
-        self._add(step, reads, {storage_of(tensor)})
-        step["out"] = [self._name(tensor)]
+    def _define(self, tensor: torch.Tensor, step: Callable[[tuple[int]], Step | str], kept: bool = False):
+        """Adds the step that makes a tensor, which `step` makes of its name."""
+        self._add(step((self._name(tensor),)), set(), {storage_of(tensor)}, kept)
+
+    def opaque(self, tensor: torch.Tensor, name: str):
+        """Adds a step of this name, which cannot be replayed."""
+        self._define(tensor, lambda out: name)
 
     def _name(self, tensor: torch.Tensor) -> int:
         self.kept.append(tensor)
@@ -245,16 +264,16 @@ class Recorder(TorchDispatchMode):
         if id(tensor) not in self.numbers:
             if (known := self._seen_as(tensor)) is not None:
                 return known
+            self.outside.add(storage_of(tensor))
             if what := self.earlier.what(storage_of(tensor)):
-                step = {"op": what, "opaque": True, "kept": True}
+                self._define(tensor, lambda out: what, kept=True)
             elif tensor.numel() <= MAX_CONSTANT and dtype_name(tensor.dtype) in DTYPES:
                 with torch.utils._python_dispatch._disable_current_modes():
-                    step = {"op": "constant", "values": tensor.detach().cpu().reshape(-1).tolist(),
-                            "shape": list(tensor.shape), "dtype": dtype_name(tensor.dtype)}  # fmt: skip
+                    values = tensor.detach().cpu().reshape(-1).tolist()
+                shape, dtype = tuple(tensor.shape), dtype_name(tensor.dtype)
+                self._define(tensor, lambda out: Constant(values, shape, dtype, out))
             else:
-                step = {"op": "a tensor made outside the function", "opaque": True}
-            self.outside.add(storage_of(tensor))
-            self._define(tensor, step, reads=set())
+                self.opaque(tensor, "a tensor made outside the function")
         return self.numbers[id(tensor)]
 
     def _seen_as(self, tensor: torch.Tensor) -> int | None:
@@ -287,7 +306,8 @@ class Recorder(TorchDispatchMode):
             return {"text": value}
         if hasattr(value, "block_shape") and hasattr(value, "base"):
             sizes = [[int(n) for n in part] for part in (value.shape, value.strides, value.block_shape)]
-            return {"descriptor": [self._encode(value.base), *sizes, str(getattr(value, "padding", "zero"))]}
+            padding = self._encode(str(getattr(value, "padding", "zero")))
+            return {"descriptor": [self._encode(value.base), *sizes, padding]}
         raise NotReplayable(f"an argument of type {type(value).__name__} cannot be replayed")
 
     # -- the finished trace ------------------------------------------------------------------------------
@@ -297,7 +317,7 @@ class Recorder(TorchDispatchMode):
         """The tensors that the call was given or made."""
         return [tensor for tensor in self.kept if storage_of(tensor) not in self.outside]
 
-    def finish(self, result: torch.Tensor) -> dict:
+    def finish(self, result: torch.Tensor) -> Trace:
         """The steps that the result depends on.
 
         Raises HostArithmetic if one of them is a computation by torch. Raises KeptTensor if the result depends on
@@ -305,22 +325,17 @@ class Recorder(TorchDispatchMode):
         """
         self._check_device(result, "the returned tensor")
         number = self._number(result)
-        for step, writes in zip(self.steps, self.writes, strict=True):
-            changes = not step.get("kept") and step["op"] not in {"input"} | VIEW
-            if changes and "the result" in map(self.earlier.what, writes):
-                raise KeptTensor("the result")
+        if any(noted.changes and "the result" in map(self.earlier.what, noted.writes) for noted in self.noted):
+            raise KeptTensor("the result")
         live = {storage_of(result)}
-        kept = []
-        for step, reads, writes in zip(reversed(self.steps), reversed(self.reads), reversed(self.writes)):
-            if writes & live or step["op"] == "input":
-                if step.get("kept"):
-                    raise KeptTensor(step["op"])
-                if step.get("opaque"):
-                    raise HostArithmetic(step["op"])
-                live |= reads
-                kept.append(step)
-        kept.reverse()
-        return {"steps": kept, "result": number, "launches": self.launches}
+        steps = []
+        for noted in reversed(self.noted):
+            if noted.writes & live or isinstance(noted.step, Input):
+                if isinstance(noted.step, str):
+                    raise KeptTensor(noted.step) if noted.kept else HostArithmetic(noted.step)
+                live |= noted.reads
+                steps.append(noted.step)
+        return Trace(tuple(reversed(steps)), number, self.launches)
 
 
 def _one_number(tensor: torch.Tensor) -> bool | int | float | None:

@@ -30,7 +30,21 @@ from workshop.executor.records import Launch as Seen
 
 from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, to_bytes
 from ..wire import Evidence, Report
-from ..wire.answers import ALLOCATE, ARITHMETIC, FILL, MAX_CONSTANT, MAX_STEPS, MOVE, REPLAYABLE
+from ..wire.answers import (
+    ALLOCATE,
+    ARITHMETIC,
+    FILL,
+    MAX_CONSTANT,
+    MOVE,
+    REPLAYABLE,
+    Argument,
+    Constant,
+    Input,
+    Launch,
+    Operation,
+    Step,
+    Trace,
+)  # fmt: skip
 from ..wire.layout import read_tensor, write_result
 from ..wire.requests import ReplayCase, decode_job
 from .job import Job, Reporter, describe, race_records, result_record, silence, steps_records, undefined_records
@@ -54,8 +68,8 @@ class Descriptor:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """One launch of a trace. program: its digest. arguments: label, value and type of each that is not a constant."""
+class BoundLaunch:
+    """A launch with its tensors. program: a digest. arguments: label, value and type of each that is not a constant."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -65,7 +79,7 @@ class Launch:
 
 
 class Replay:
-    """Runs a trace on real tensors. It checks every field, because the trace comes from a process that is not trusted.
+    """Runs a trace on real tensors. It checks what each step asks for: a process that ran learners' code recorded it.
 
     `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
     each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
@@ -84,46 +98,40 @@ class Replay:
         self.moves = False  # whether torch wrote numbers anywhere
         self.constants = 0
 
-    def run(self, trace: dict) -> torch.Tensor:
-        steps = _expect(trace.get("steps"), list)
-        if len(steps) > MAX_STEPS:
-            raise NotReplayable("too many steps")
-        for step in steps:
-            self._step(_expect(step, dict))
+    def run(self, trace: Trace) -> torch.Tensor:
+        for step in trace.steps:
+            self._step(step)
         if not all(torch.equal(bits(tensor), bits(before)) for tensor, before in self.outside):
             raise KeptTensor("a tensor")
-        return self._tensor(trace.get("result"))
+        return self._tensor(trace.result)
 
-    def _step(self, step: dict):
-        op = _expect(step.get("op"), str)
-        self._charge(op, step)
-        if op == "launch":
+    def _step(self, step: Step):
+        self._charge(step)
+        if isinstance(step, Launch):
             self._launch(step)
             return
-        if op == "input":
-            made = self.inputs[_integer(step.get("index"), 0, len(self.inputs) - 1)]
-        elif op == "constant":
+        if isinstance(step, Input):
+            made = self.inputs[_integer(step.index, 0, len(self.inputs) - 1)]
+        elif isinstance(step, Constant):
             made = self._constant(step)
-        elif op in REPLAYABLE | ARITHMETIC:
-            made = self._operation(op, step)
         else:
-            raise NotReplayable(f"torch.{op} is not replayed")
+            made = self._operation(step)
         made = list(made) if isinstance(made, (list, tuple)) else [made]
         if not all(isinstance(tensor, torch.Tensor) for tensor in made):
-            raise NotReplayable(f"torch.{op} gave no tensor")
-        names = _expect(step.get("out"), list)
-        if names and len(names) != len(made):
+            raise NotReplayable(f"torch.{step.op} gave no tensor")
+        if step.out and len(step.out) != len(made):
             raise NotReplayable("a step has a different number of outputs than it announced")
-        for name, tensor in zip(names, made):
-            self.tensors[_integer(name, 0, 1 << 20)] = tensor
+        self.tensors |= dict(zip(step.out, made))
 
-    def _operation(self, op: str, step: dict):
-        overload = _expect(step.get("overload"), str)
+    def _operation(self, step: Operation):
+        op, overload = step.op, step.overload
+        if op not in REPLAYABLE | ARITHMETIC:
+            raise NotReplayable(f"torch.{op} is not replayed")
         packet = getattr(torch.ops.aten, op)
         if overload not in packet.overloads():
             raise NotReplayable(f"torch.{op} has no form {overload!r}")
-        args = [self._decode(a) for a in _expect(step.get("args"), list)]
-        kwargs = {k: self._decode(v) for k, v in _expect(step.get("kwargs"), dict).items()}
+        args = self._decode(step.args)
+        kwargs = {name: self._decode(value) for name, value in step.kwargs.items()}
         if op in REPLAYABLE and not moves(op, overload, args):
             raise NotReplayable(f"torch.{op} to another dtype is not replayed")
         if op in ALLOCATE | FILL and "device" in {a.name for a in getattr(packet, overload)._schema.arguments}:
@@ -141,24 +149,24 @@ class Replay:
             self.moved(op, args, made)
         return made
 
-    def _constant(self, step: dict) -> torch.Tensor:
-        values = _expect(step.get("values"), list)
-        if not all(type(v) in (int, float, bool) for v in values):
-            raise NotReplayable("a constant with too many numbers, or with something else than numbers")
-        shape = [_integer(n, 0, MAX_CONSTANT) for n in _expect(step.get("shape"), list)]
-        tensor = torch.tensor(values, dtype=DTYPES[step.get("dtype")]).reshape(shape).to(self.device)
+    def _constant(self, step: Constant) -> torch.Tensor:
+        if not all(type(v) in (int, float, bool) for v in step.values):
+            raise NotReplayable("a constant with something else than numbers")
+        shape = [_integer(n, 0, MAX_CONSTANT) for n in step.shape]
+        tensor = torch.tensor(step.values, dtype=DTYPES[step.dtype]).reshape(shape).to(self.device)
         self.outside.append((tensor, tensor.clone()))
         self.moved("constant", [], tensor)
         return tensor
 
-    def _charge(self, op: str, step: dict):
+    def _charge(self, step: Step):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            self.constants += numbers([step.get(key) for key in ("values", "args", "kwargs", "grid", "given")])
-        elif op == "constant":
-            self.constants += len(_expect(step.get("values"), list))
-        elif op != "launch":
-            self.constants += op in FILL or op == "constant_pad_nd"
+            fields = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
+            self.constants += numbers([*fields, *(each.value for each in getattr(step, "given", ()))])
+        elif isinstance(step, Constant):
+            self.constants += len(step.values)
+        elif isinstance(step, Operation):
+            self.constants += step.op in FILL or step.op == "constant_pad_nd"
         if self.constants > MAX_CONSTANT:
             raise NotReplayable(f"the host function uses more than {MAX_CONSTANT} constants")
 
@@ -168,34 +176,29 @@ class Replay:
         if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
             raise NotReplayable(f"torch.{op} is not replayed")
 
-    def _launch(self, step: dict):
-        grid = tuple(_integer(n, 0, 1 << 31) for n in _expect(step.get("grid"), list))
-        if len(grid) != 3:
-            raise NotReplayable("a launch grid that is not complete")
-        launch = Launch(
-            kernel=_expect(step.get("kernel"), str)[:100],
-            grid=grid,
-            program=_expect(step.get(self.target, step.get("program")), str),
-            arguments=[self._argument(each) for each in _expect(step.get("given"), list)],
-            options={str(k): _integer(v, 0, 1 << 10) for k, v in _expect(step.get("options"), dict).items()},
+    def _launch(self, step: Launch):
+        launch = BoundLaunch(
+            kernel=step.kernel,
+            grid=tuple(_integer(n, 0, 1 << 31) for n in step.grid),
+            program=step.on(self.target),
+            arguments=[self._argument(each) for each in step.given],
+            options={name: _integer(value, 0, 1 << 10) for name, value in step.options.items()},
         )
         self.launched.append(launch.kernel)
-        if not math.prod(grid):
+        if not math.prod(launch.grid):
             return
-        again = step["tuned"].get("again") if isinstance(step.get("tuned"), dict) else None
-        if self.rehearse and isinstance(again, dict):
-            names = [{str(name) for name in _expect(again.get(key), list)} for key in ("restored", "zeroed")]
-            self.rehearse(launch, *names)
+        again = step.tuned and step.tuned.again
+        if self.rehearse and again:
+            self.rehearse(launch, set(again.restored), set(again.zeroed))
         self.run_kernel(launch)
 
-    def _argument(self, given) -> tuple[str, Any, str]:
-        label, value, kind = _expect(given, list)
-        value = self._decode(value)
+    def _argument(self, given: Argument) -> tuple[str, Any, str]:
+        value, kind = self._decode(given.value), given.kind
         fits = {torch.Tensor: kind.startswith("*"), Descriptor: kind.startswith("tensordesc<")}
         number = isinstance(value, (bool, int, float)) and _NUMBERS.fullmatch(kind)
-        if not (fits.get(type(value), number) and len(_expect(label, str)) <= 200):
+        if not fits.get(type(value), number):
             raise NotReplayable("an argument of another type than its program has")
-        return label, value, kind
+        return given.label, value, kind
 
     def _tensor(self, number) -> torch.Tensor:
         if type(number) is not int or number not in self.tensors:
@@ -224,17 +227,11 @@ class Replay:
         raise NotReplayable("an argument of a kind that cannot be replayed")
 
     def _descriptor(self, base, shape, strides, block, padding) -> Descriptor:
-        sizes = ([_integer(n, 0, MAX_ELEMENTS) for n in _expect(part, list)] for part in (shape, strides, block))
-        return Descriptor(self._decode(base), *sizes, _expect(padding, str))
+        sizes = ([_integer(n, 0, MAX_ELEMENTS) for n in part] for part in (shape, strides, block))
+        return Descriptor(self._decode(base), *sizes, self._decode(padding))
 
 
 _NUMBERS = re.compile(r"[iu](1|8|16|32|64)|fp(16|32|64)|bf16")
-
-
-def _expect(value, kind: type):
-    if type(value) is not kind:
-        raise NotReplayable(f"a {kind.__name__} was expected in the trace")
-    return value
 
 
 def _integer(value, low: int, high: int) -> int:
@@ -265,7 +262,7 @@ class Known(dict):
 
 def numbers(value) -> int:
     """How many numbers of 31 bits an argument of a step may carry."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return sum(map(numbers, value))
     if isinstance(value, dict):
         return 1 if set(value) & {"t", "text"} else sum(map(numbers, value.values()))
@@ -368,7 +365,7 @@ class _Launcher:
         self.without_work: tuple[int, ...] = ()
         self.steps: list = []
 
-    def program(self, launch: Launch) -> Program:
+    def program(self, launch: BoundLaunch) -> Program:
         program = self.programs[launch.program]
         atomics = (each for each in program.operations() if each.name == "atomic_rmw")
         self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
@@ -389,7 +386,7 @@ class _Executor(_Launcher):
         super().__init__(programs, inputs)
         self.rehearsed: Seen | None = None  # a rehearsal that stands for the launch itself
 
-    def __call__(self, launch: Launch) -> None:
+    def __call__(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
         self.races += race_records([seen])
         self.steps += steps_records(seen)
@@ -400,7 +397,7 @@ class _Executor(_Launcher):
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
             self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
-    def rehearse(self, launch: Launch, restored: set[str], zeroed: set[str]) -> None:
+    def rehearse(self, launch: BoundLaunch, restored: set[str], zeroed: set[str]) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
@@ -420,7 +417,7 @@ class _Executor(_Launcher):
             if label in zeroed:
                 tensors[label].zero_()
 
-    def _run(self, launch: Launch) -> Seen:
+    def _run(self, launch: BoundLaunch) -> Seen:
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
         with self._changed(program, launch):
@@ -429,7 +426,7 @@ class _Executor(_Launcher):
         return seen
 
     @contextlib.contextmanager
-    def _changed(self, program: Program, launch: Launch):
+    def _changed(self, program: Program, launch: BoundLaunch):
         """With the change of the case, if the program has what is changed."""
         with contextlib.ExitStack() as stack:
             if self.change:
@@ -442,12 +439,12 @@ class _Executor(_Launcher):
 class _Card(_Launcher):
     """Compiles programs for the GPU of this machine, and launches them."""
 
-    def __call__(self, launch: Launch) -> None:
+    def __call__(self, launch: BoundLaunch) -> None:
         on_card(self.program(launch), launch)()
         torch.cuda.synchronize()
 
 
-def on_card(program: Program, launch: Launch):
+def on_card(program: Program, launch: BoundLaunch):
     """A function that launches a program on the GPU. It is compiled here."""
     types = {label: kind for label, _, kind in launch.arguments}
     if len(types) < len(launch.arguments):

@@ -8,6 +8,7 @@ known shapes and raises ProtocolError for everything else.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -20,39 +21,24 @@ MAX_PROGRAMS = 256  # of one case
 MAX_FOUND = 4096
 MAX_PROGRAM = 2 << 20  # characters
 MAX_CONSTANT = 64  # constants of the host function that may go into one result
-MAX_NESTING = 16  # of a trace; our own have five levels, and JSON that can be parsed may be too deep to encode again
+MAX_NESTING = 8  # of a value; our own have three levels
 
 
 class ProtocolError(Exception):
     """The bytes that came out of the box are not reports."""
 
 
-# What a host function did, as JSON. A planning process records it, the judge sends it back into the box, and a
-# replaying process runs it on real inputs. It comes from a process that ran the learner's Python, so it stays plain
-# JSON: `parse` checks its size and shape, and `inside.trace.Replay` checks every field when it runs a step.
-#
-#   {"steps": [step, ...], "result": t, "launches": n}   the result is tensor t; n launches were recorded
-#   {"returned": "list", "launches": n}                  the function returned no tensor, but a list
-#
-# A step makes tensors and names them by numbers, "out": [t, ...]. `op` says which kind of step it is:
-#
-#   {"op": "input", "index": i, "out": [t]}                                       the i-th tensor argument
-#   {"op": "constant", "values": [...], "shape": [...], "dtype": "...", "out"}    a few numbers of the learner's
-#   {"op": "empty", "overload": "...", "args": [value, ...], "kwargs": {}, "out"} an operation of torch.ops.aten
-#   {"op": "launch", "kernel": "...", "grid": [x, y, z], "program": digest, "given": [[label, value, type], ...],
-#       "args": {}, "options": {}}   a launch of the program; `given` are the arguments that are no constants; `args`
-#       are all of them by name, for the judge to look at; "hip": the program for AMD, where it is another one;
-#       "unused": [[kind, line, name], ...], see workshop.executor.facts, for the judge to look at, too; where an
-#       autotuner made it there is "tuned": {"space": [configuration, ...], "choice": index, "key": [name, ...],
-#       "again": what is done to arguments between two runs, {"restored": [name, ...], "zeroed": [name, ...]}, or null,
-#       "others": [[name of a constant, digest of the program with another value of it, or null], ...], where the case
-#       asks for them}
-#
-# A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
-# {"device": true}, {"memory_format": name}, {"text": short string}, {"descriptor": [tensor, shape, strides, block,
-# padding]}. The programs are texts beside the trace, by their digests: JSON of workshop.executor.codec. Only the box
-# reads them, where the learner's Python is not.
-Trace = dict
+Kind = Annotated[str, codec.text(40)]
+Name = Annotated[str, codec.text(100)]
+Line = Annotated[int, codec.integer(0, 1 << 31)]
+Code = Annotated[str, codec.text(400)]
+Size = Annotated[int, codec.integer(0, 1 << 40)]
+Flag = Annotated[bool, codec.flag]
+Case = Annotated[int, codec.integer(0, 4096)]
+Integer = Annotated[int, codec.integer(-(1 << 62), 1 << 62)]
+Wide = Annotated[int, codec.integer(-(1 << 64), 1 << 64)]
+Integers = Annotated[tuple[Integer, ...], codec.items(16)]
+Names = Annotated[tuple[Name, ...], codec.items(16)]
 
 # The operations of torch that a host function may use.
 ALLOCATE = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
@@ -69,17 +55,203 @@ ARITHMETIC = {"add", "sub", "mul", "div", "fmod", "neg", "abs", "maximum", "mini
               "ge", "sign", "sum", "mean", "count_nonzero", "where", "masked_fill", "clamp", "clamp_min", "reciprocal",
               "logical_not"}  # fmt: skip
 
+# -- what a host function did ------------------------------------------------------------------------------
+# A planning process records it, the judge sends it back into the box, and a replaying process runs it on real inputs.
+# It comes from a process that ran the learner's Python: `parse` checks its form, and inside.replay what it asks for.
+#
+# A value is null, a bool, a number, a list of values, or one of {"t": number of a tensor}, {"dtype": name},
+# {"device": true}, {"memory_format": name}, {"text": short string}, {"descriptor": [tensor, shape, strides, block,
+# text]}.
 
-Kind = Annotated[str, codec.text(40)]
-Name = Annotated[str, codec.text(100)]
-Line = Annotated[int, codec.integer(0, 1 << 31)]
-Code = Annotated[str, codec.text(400)]
-Size = Annotated[int, codec.integer(0, 1 << 40)]
-Flag = Annotated[bool, codec.flag]
-Case = Annotated[int, codec.integer(0, 4096)]
-Integer = Annotated[int, codec.integer(-(1 << 62), 1 << 62)]
-Integers = Annotated[tuple[Integer, ...], codec.items(16)]
-Names = Annotated[tuple[Name, ...], codec.items(16)]
+
+def _plain(value, depth: int = 0):
+    """JSON as our own code sends it: JSON that can be parsed may be too deep to encode again."""
+    kind = type(value)
+    if value is None or kind in (bool, int, float) or kind is str and len(value) <= 400:
+        return value
+    if depth < MAX_NESTING and kind is list and len(value) <= MAX_STEPS:
+        return [_plain(each, depth + 1) for each in value]
+    if depth < MAX_NESTING and kind is dict and len(value) <= 256:
+        return {codec.text(200)(name): _plain(each, depth + 1) for name, each in value.items()}
+    raise ProtocolError("a value of an unknown kind")
+
+
+def _values(value) -> list:
+    return _plain(codec.items(MAX_STEPS)(value))
+
+
+def _named(value) -> dict:
+    return _plain(_dict(value))
+
+
+def _numbers(value) -> dict[str, int]:
+    return {name: codec.integer(-(1 << 64), 1 << 64)(each) for name, each in _named(value).items()}
+
+
+Tensors = Annotated[tuple[Integer, ...], codec.items(MAX_STEPS)]  # what a step makes, by number
+Values = Annotated[list, _values]
+Named = Annotated[dict, _named]
+Label = Annotated[str, codec.text(200)]
+Labels = Annotated[tuple[Label, ...], codec.items(64)]
+Digest = Annotated[str, codec.text(64)]
+
+
+@dataclass(frozen=True)
+class Input:
+    """The tensor argument of that number."""
+
+    index: Integer
+    out: Tensors
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A few numbers of the learner's."""
+
+    values: Values
+    shape: Integers
+    dtype: Name
+    out: Tensors
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of torch.ops.aten."""
+
+    op: Name
+    overload: Name
+    args: Values
+    kwargs: Named
+    out: Tensors
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a program that is not one of its constants. kind: its type in Triton."""
+
+    label: Label
+    value: Annotated[object, _plain]
+    kind: Label
+
+
+@dataclass(frozen=True)
+class Unused:
+    """What nothing in a program uses, see workshop.executor.facts. For the judge to look at."""
+
+    kind: Kind
+    line: Line
+    name: Label
+
+
+@dataclass(frozen=True)
+class Again:
+    """What is done to arguments between two runs of an autotuned kernel."""
+
+    restored: Labels
+    zeroed: Labels
+
+
+@dataclass(frozen=True)
+class Other:
+    """The program with another value of a constant of the space; None where it could not be read."""
+
+    name: Label
+    program: Digest | None
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What an autotuner had to choose from, and its choice. again: None where it runs a kernel once, or hooks do it."""
+
+    space: Annotated[tuple[Named, ...], codec.items(MAX_STEPS)]
+    choice: Size
+    key: Labels
+    again: Again | None = None
+    others: Annotated[tuple[Other, ...], codec.items(MAX_PROGRAMS)] = ()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a program, which is named by the digest of its text.
+
+    given: the arguments that are no constants. args: all by name, for the judge to look at. hip: the program for AMD,
+    where it is another one. The texts of programs are beside the trace: JSON of workshop.executor.codec, which only
+    the box reads, where the learner's Python is not.
+    """
+
+    kernel: Name
+    grid: Annotated[tuple[Wide, ...], codec.items(3, least=3)]
+    program: Digest
+    given: Annotated[tuple[Argument, ...], codec.items(256)]
+    args: Named
+    options: Annotated[dict, _numbers]
+    hip: Digest = ""
+    unused: Annotated[tuple[Unused, ...], codec.items(16)] = ()
+    tuned: Tuned | None = None
+
+    def on(self, target: str) -> str:
+        """The digest of the program for a target."""
+        return self.hip or self.program if target == "hip" else self.program
+
+    @property
+    def digests(self) -> set[str]:
+        return {self.program, self.hip} - {""}
+
+    @property
+    def programs(self) -> int:
+        """How many run."""
+        return math.prod(self.grid)
+
+    @property
+    def constants(self) -> dict:
+        """The arguments that are constants of the program."""
+        given = {each.label for each in self.given}
+        return {name: value for name, value in self.args.items() if name not in given}
+
+
+Step = Input | Constant | Operation | Launch
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The steps that lead to the tensor `result`; or the type of what was `returned`, which is no tensor.
+
+    recorded: so many launches were recorded, also such that the result does not depend on.
+    """
+
+    steps: Annotated[tuple[Step, ...], codec.items(MAX_STEPS)] = ()
+    result: Integer | None = None
+    recorded: Size = 0
+    returned: Name | None = None
+
+    @property
+    def launches(self) -> list[Launch]:
+        return [step for step in self.steps if isinstance(step, Launch)]
+
+    @property
+    def tuned(self) -> list[Launch]:
+        """The launches that went through @triton.autotune."""
+        return [launch for launch in self.launches if launch.tuned]
+
+    @property
+    def digests(self) -> set[str]:
+        """The programs that the launches name."""
+        return set().union(*(launch.digests for launch in self.launches))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What Triton's front end made of a kernel, by a digest of its arguments; or whether the vendors' programs of a
+    kernel are alike, by the kernel. For a later plan of the same sources. The judge only carries it."""
+
+    key: Name
+    program: Digest = ""
+    hip: Digest = ""
+    unused: Annotated[tuple[Unused, ...], codec.items(16)] = ()
+    alike: Flag = False
+
+
+# -- what a replay saw -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -232,16 +404,15 @@ class Report:
     """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
 
     programs: those that the trace names and no earlier trace of the job did, by digest. same: the earlier case whose
-    trace this one has, too. found: behind all cases of a plan, what Triton's front end made of kernels, for a later
-    plan of the same sources; see inside.programs. The judge only carries it.
+    trace this one has, too. found: behind all cases of a plan.
     """
 
     case: Case | None = None
     done: Flag = False
-    trace: Annotated[Trace, _trace] | None = None
+    trace: Trace | None = None
     same: Case | None = None
     programs: Annotated[dict, _programs] = field(default_factory=dict)
-    found: Annotated[dict, _found] | None = None
+    found: Annotated[tuple[Found, ...], codec.items(MAX_FOUND)] | None = None
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -282,14 +453,6 @@ def _of_one_kind(report: Report) -> Report:
     return report
 
 
-def _trace(trace: dict) -> Trace:
-    """Checks that the steps are objects. The box checks their fields when it replays them."""
-    for step in codec.items(MAX_STEPS)(_dict(trace).get("steps", [])):
-        _dict(step)
-    _shallow(trace, MAX_NESTING)
-    return trace
-
-
 def digest_of(program: str) -> str:
     return hashlib.sha256(program.encode()).hexdigest()
 
@@ -302,35 +465,6 @@ def _programs(programs: dict) -> dict[str, str]:
         if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:
             raise ProtocolError("a program that is not what it is called")
     return programs
-
-
-def _found(found: dict) -> dict:
-    if len(_dict(found)) > MAX_FOUND:
-        raise ProtocolError("too much was found")
-    for each in found.values():
-        _shallow(_dict(each), MAX_NESTING)
-    return found
-
-
-def _shallow(value, room: int):
-    if not room:
-        raise ProtocolError("a trace is nested too deeply")
-    if type(value) is int and abs(value) >> 64:
-        raise ProtocolError("a trace with endless numbers")
-    for inner in value.values() if type(value) is dict else value if type(value) is list else ():
-        _shallow(inner, room - 1)
-
-
-def _plain(value, depth: int = 0):
-    if value is None or type(value) in (bool, int, float):
-        return value
-    if type(value) is str and len(value) <= 400:
-        return value
-    if depth < 4 and type(value) is list and len(value) <= 64:
-        return [_plain(v, depth + 1) for v in value]
-    if depth < 4 and type(value) is dict and len(value) <= 64:
-        return {codec.text(80)(k): _plain(v, depth + 1) for k, v in value.items()}
-    raise ProtocolError("a value of an unknown kind")
 
 
 def _dict(value) -> dict:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
 from . import codec
-from .answers import Trace
+from .answers import Found, Trace
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
@@ -117,7 +117,7 @@ class PlanRequest:
     entry: str
     cases: tuple[PlanCase, ...]
     worlds: tuple[Shown, ...] = ()
-    known: dict[str, dict] = field(default_factory=dict)
+    known: tuple[Found, ...] = ()
 
     @property
     def operators(self) -> bool:

@@ -25,8 +25,8 @@ def _open(descriptor):
 
 def plan(case, operation, overload="Tensor", arguments=({"t": 0}, {"t": 1})):
     step = {"op": operation, "overload": overload, "args": list(arguments), "kwargs": {}, "out": [2]}
-    inputs = [{"op": "input", "index": i, "out": [i]} for i in range(2)]
-    return {"case": case, "trace": {"steps": [*inputs, step], "result": 2, "launches": 1}}
+    inputs = [{"index": i, "out": [i]} for i in range(2)]
+    return {"case": case, "trace": {"steps": [*inputs, step], "result": 2, "recorded": 1}}
 
 
 def add(x, y):

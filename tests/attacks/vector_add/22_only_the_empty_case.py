@@ -27,7 +27,7 @@ EMPTY = {"op": "empty_like", "overload": "default", "args": [{"t": 0}], "kwargs"
 
 
 def add(x, y):
-    plan = {"steps": [{"op": "input", "index": 0, "out": [0]}, EMPTY], "result": 1, "launches": 0}
+    plan = {"steps": [{"index": 0, "out": [0]}, EMPTY], "result": 1, "recorded": 0}
     lines = [{"case": 4, "trace": plan}, {"done": True}]
     for descriptor in every_descriptor():
         try:

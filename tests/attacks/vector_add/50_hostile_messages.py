@@ -32,7 +32,7 @@ def add(x, y):
         b'{"case": 0, "case": 1, "value": {"__class__": "os"}}',
         b'\xff\xfe\x00{"case": 0}',
         b'{"case": 0, "trace": {"steps": [[[[[[[[]]]]]]]], "result": 1}}',
-        b'{"case": 1, "trace": {"steps": [{"op": "launch", "grid": [0], "args": {}}], "result": "0"}}',
+        b'{"case": 1, "trace": {"steps": [{"kernel": "k", "grid": [0], "args": {}}], "result": "0"}}',
         b'{"done": true}',
     ]
     for descriptor in every_descriptor():

@@ -24,7 +24,7 @@ def _open(descriptor):
 
 
 def add(x, y):
-    plan = {"steps": 7, "result": 1, "launches": 1}
+    plan = {"steps": 7, "result": 1, "recorded": 1}
     lines = [{"case": i, "trace": plan} for i in range(6)] + [{"done": True}]
     for descriptor in every_descriptor():
         try:
