@@ -17,7 +17,7 @@ from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis import refused
 from autograder.exercises import find
 from autograder.judge import compiling
-from autograder.judge.trials import Trials
+from autograder.judge.trials import Runs, Trials
 
 TESTS = Path(__file__).parent
 RIGHT = (TESTS / "right" / "vector_add" / "plain.py").read_text()
@@ -212,7 +212,9 @@ class Straw:
 
 def finding_of(judge, program: str = "1"):
     trace = Trace((launch(16, program=program),), 0)
-    return compiling.refusal(judge, find("vector_add"), RIGHT, PROGRAMS, [trace])
+    runs = Runs(judge, find("vector_add"), RIGHT, 1)
+    runs.programs = PROGRAMS
+    return compiling.refusal(runs, [trace])
 
 
 FINE = Report(0, has_value=True, value=1024)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import torch
+
 from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import TuneCase, TuneRequest
 from ..verdict import Finding, Slug
-from .trials import MAX_CONFIGURATIONS, Drawn, Trials, traces_of
+from .trials import MAX_CONFIGURATIONS, Drawn, Trials, named, traces_of
 
 SENSIBLE_BLOCK = 256  # elements of one program; with fewer, the number of programs limits the speed
 TOLERANCE = 1.05  # of the best configuration's time
@@ -88,12 +90,13 @@ def _measured_choice(trials: Trials, traces: list[Trace]) -> Finding | None:
         return None
     small, large = trials.exercise.timing_cases
     # planning takes one configuration after the other, so each size is planned as often as there are
-    cases = [Drawn(case, case.make(None), None) for case in (small, large) for _ in range(count)]
+    no_output = torch.empty(0)  # none is asked for
+    cases = [Drawn(each, each.make(None), no_output, no_output.dtype) for each in (small, large) for _ in range(count)]
     found = list(traces_of(trials.plan([trials.source], cases)).values())
     if len(found) < len(cases):
         return None
     described = tuple(TuneCase(trace, drawn.described()) for drawn, trace in zip(cases, found, strict=True))
-    reports = trials.judge.run(trials.exercise, TuneRequest(described, trials.named(found))).reports
+    reports = trials.run(TuneRequest(described, named(trials.programs, found))).reports
     times = next((report.value for report in reports if report.has_value), None)
     if not isinstance(times, list) or len(times) != len(cases):
         return None

@@ -20,7 +20,7 @@ from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import CompileCase, CompileRequest
 from ..diagnosis import refused, too_much_shared_memory
 from ..verdict import Finding
-from .trials import MAX_CONFIGURATIONS
+from .trials import MAX_CONFIGURATIONS, Runs
 
 TARGETS = [target for target, backend in (("cuda", "nvidia"), ("hip", "amd")) if backend in backends]
 SHARED_MEMORY = 227 << 10  # bytes that a program may have on Hopper, the most of the course's cards
@@ -34,12 +34,12 @@ _remembered: dict[str, Trouble | int | None] = {}
 _remembering = threading.Lock()  # a pool has several judges
 
 
-def refusal(judge, exercise, source: str, programs: dict[str, str], traces: list[Trace]) -> Finding | None:
-    """Why a compiler does not accept the kernels of an answer; None if it does. programs: by digest."""
-    if not TARGETS or not judge.compiles:
+def refusal(runs: Runs, traces: list[Trace]) -> Finding | None:
+    """Why a compiler does not accept the kernels that an answer launched; None if it does."""
+    if not TARGETS or not runs.judge.compiles:
         return None
-    asked = _Asked(judge, exercise, source, programs)
-    chosen = _chosen([launch for trace in traces for launch in trace.launches], programs)
+    asked = _Asked(runs)
+    chosen = _chosen([launch for trace in traces for launch in trace.launches], runs.programs)
     groups = [[_case(launch, target) for target in TARGETS] for launch in chosen]
     asked.compile([group[0] for group in groups])
     # one compiler that accepts a program is enough
@@ -50,8 +50,8 @@ def refusal(judge, exercise, source: str, programs: dict[str, str], traces: list
 class _Asked:
     """What the compiler said of each case, by its key: a Trouble, bytes of shared memory, or None if it is not here."""
 
-    def __init__(self, judge, exercise, source: str, programs: dict[str, str]):
-        self.judge, self.exercise, self.source, self.programs = judge, exercise, source, programs
+    def __init__(self, runs: Runs):
+        self.runs = runs
         self.said: dict[str, Trouble | int | None] = {}
 
     def compile(self, cases: list[CompileCase]) -> None:
@@ -62,9 +62,9 @@ class _Asked:
         for _ in range(ATTEMPTS):
             if not waiting:
                 return
-            named = {keys[key].program: self.programs[keys[key].program] for key in waiting}
-            request = CompileRequest(self.source, tuple(keys[key] for key in waiting), named)
-            outcome = self.judge.run(self.exercise, request)
+            cases = tuple(keys[key] for key in waiting)
+            named = {case.program: self.runs.programs[case.program] for case in cases}
+            outcome = self.runs.run(CompileRequest(self.runs.source, cases, named))
             reports = outcome.by_case(len(waiting))
             for position, report in reports.items():
                 self._take(waiting[position], report)

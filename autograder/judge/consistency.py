@@ -109,7 +109,7 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
 def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = ()) -> Reports:
     last = (replace(each, world=len(WORLDS) - 1) for each in further)
     requests = (*(call.request() for call in calls), *last)
-    return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS), len(requests))
+    return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS))
 
 
 def _is_our_limit(report: Report | Outcome) -> bool:

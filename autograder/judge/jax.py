@@ -19,8 +19,8 @@ import torch
 from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.answers import Trace
-from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import Decoy, JaxCase, JaxPlanRequest, ReplayCase, ReplayRequest, Scalar, Traced
+from ..box.wire.layout import read_result
+from ..box.wire.requests import Decoy, JaxCase, JaxPlanRequest, Scalar, Slot, Traced
 from ..diagnosis import Observation, diagnose, error_map, overall
 from ..diagnosis.comparison import Comparison
 from ..exercises import find
@@ -29,7 +29,7 @@ from ..exercises.spec import Call, Exercise
 from ..tensors import dtype_name
 from ..verdict import CaseResult, ErrorMap, Finding, Slug, Verdict, quoted
 from . import compiling, large
-from .trials import facts, named, trace_of, types
+from .trials import Runs, ended, facts, trace_of, types
 
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
 
@@ -64,6 +64,8 @@ class JaxCall:
     forward: JaxCall | None = None
     got: torch.Tensor | None = None
     seen: dict | None = None  # the fields of an Observation; None if the box did not reach the call
+    poison, change = "nan", None  # of the replay, see trials.Drawn
+    computes = MAX_COMPUTED
 
     def planned(self) -> JaxCase:
         """What the learner's Python gets. Under jit integers are traced, such as seeds. Other numbers are told."""
@@ -77,11 +79,12 @@ class JaxCall:
     def traces(self, argument) -> bool:
         return self.call.jit and type(argument) is int
 
-    def inputs(self) -> list[torch.Tensor]:
-        """The tensors that the trace takes."""
+    @property
+    def tensors(self) -> list[Strided]:
+        """The inputs of the trace."""
         given = [torch.tensor(a, dtype=torch.int32) if self.traces(a) else a for a in self.arguments]
         given += [self.cotangent] if self.part == "gradient" else []
-        return [each for each in given if isinstance(each, torch.Tensor)]
+        return [Strided(each) for each in given if isinstance(each, torch.Tensor)]
 
     def observation(self, backend: str, flat: bool = True) -> Observation:
         """What was seen. flat: arrays as rows of elements, because a kernel sees them so."""
@@ -121,14 +124,12 @@ def decoy(tensor: torch.Tensor) -> Decoy:
     return Decoy(tuple(tensor.shape), tuple(tensor.stride()), dtype_name(tensor.dtype))
 
 
-class JaxJudgement:
-    """One answer to an exercise of kind "jax"."""
+class JaxJudgement(Runs):
+    """One answer to an exercise of kind "jax". `traces` are by call."""
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         require_jax()
-        self.judge, self.exercise, self.source, self.seed = judge, exercise, source, seed
-        self.programs: dict[str, str] = {}  # of kernels, by digest
-        self.traces: dict[JaxCall, Trace] = {}
+        super().__init__(judge, exercise, source, seed)
         generator = torch.Generator().manual_seed(seed)
         self.calls: list[JaxCall] = []
         for number, case in enumerate(exercise.cases):
@@ -156,7 +157,8 @@ class JaxJudgement:
 
     def verdict(self) -> Verdict:
         self._plan()
-        self._replay()
+        if self.traces:
+            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
         exercise = self.exercise
         seen = [found for case in exercise.cases if (found := self._of_case(case))]
         observations, findings = [call.observation(self.judge.backend) for call, _ in seen], [f for _, f in seen]
@@ -164,7 +166,7 @@ class JaxJudgement:
         self.judge.launchers = types(traces)
         finding = (
             overall(observations, findings)
-            or compiling.refusal(self.judge, exercise, self.source, self.programs, traces)
+            or compiling.refusal(self, traces)
             or self._at_large_sizes()
         )
         return Verdict(
@@ -184,9 +186,7 @@ class JaxJudgement:
         if not (cases := large.drawn(self.exercise, self.seed)):
             return None
         request = JaxPlanRequest(self.source, self.exercise.entry, tuple(JaxCase(each.described()) for each in cases))
-        plans = self.judge.run(self.exercise, request).by_case(len(cases))
-        programs = {k: v for plan in plans.values() if isinstance(plan, Report) for k, v in plan.programs.items()}
-        return large.finding(self.judge, self.exercise, self.source, cases, plans, programs)
+        return large.finding(self, cases, self.ask(request))
 
     def _map(self, call: JaxCall) -> ErrorMap | None:
         return error_map(call.observation(self.judge.backend, flat=False))
@@ -225,44 +225,22 @@ class JaxJudgement:
         for call in self.calls:
             shared.setdefault((call.planned(), None if call.call.jit else id(call)), []).append(call)
         request = JaxPlanRequest(self.source, self.exercise.entry, tuple(case for case, _ in shared))
-        reports = self.judge.run(self.exercise, request).by_case(len(shared))
+        reports = self.ask(request)
         for number, calls in enumerate(shared.values()):
             report = reports.get(number)
             if trace := trace_of(report):
-                self.programs |= report.programs
                 self.traces |= dict.fromkeys(calls, trace)
             elif report is not None:
-                calls[0].seen = _ended(report, "plan")
+                calls[0].seen = ended(report, "plan")
 
-    def _replay(self) -> None:
-        packer, cases, calls = Packer(), [], list(self.traces)
-        tensors: dict[int, torch.Tensor] = {}  # one object for each seed
-        for call in calls:
-            inputs = [tensors.setdefault(int(t), t) if not t.ndim else t for t in call.inputs()]
-            slot = packer.slot(math.prod(call.shape) * call.dtype.itemsize)
-            cases.append(ReplayCase(self.traces[call], tuple(map(packer.tensor, inputs)), slot, computes=MAX_COMPUTED))
-        if not calls:
-            return
-        request = ReplayRequest(self.source, tuple(cases), named(self.programs, self.traces.values()))
-        outcome = self.judge.run(self.exercise, request, packer.tensors, packer.output_size)
-        for number, report in outcome.by_case(len(calls)).items():
-            self._take(calls[number], report, outcome.output, cases[number].slot)
-
-    def _take(self, call: JaxCall, report: Report | Outcome, output: bytes, slot) -> None:
-        launched = facts(self.traces[call])
+    def seen(self, drawn: JaxCall, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> None:
+        """Notes in a call what was seen."""
         if isinstance(report, Outcome) or report.error or report.result is None:
-            call.seen = _ended(report, "replay") | launched
+            drawn.seen = ended(report) | facts(trace)
             return
-        evidence = report.evidence if call.call.needs_kernel else replace(report.evidence, launched=("any",))
-        call.seen = {"result": report.result, "evidence": evidence, **launched}
-        call.got = read_result(slot, output, call.dtype, call.shape)
-
-
-def _ended(report: Report | Outcome, stage: str) -> dict:
-    """The fields of an Observation about a call without a result."""
-    if isinstance(report, Outcome):
-        return {"stage": stage, "exceeded": report.exceeded, "death": report.death}
-    return {"stage": stage, "trouble": report.error or Trouble("garbled", message="no trace, and no result")}
+        evidence = report.evidence if drawn.call.needs_kernel else replace(report.evidence, launched=("any",))
+        drawn.seen = {"result": report.result, "evidence": evidence, **facts(trace)}
+        drawn.got = read_result(slot, output, drawn.dtype, drawn.shape)
 
 
 def _value(argument, variant: int):

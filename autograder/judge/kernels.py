@@ -45,7 +45,7 @@ class KernelJudgement:
         sizes = [case.planned(number) for number, case in enumerate(self.large)]
         if self.trials.on_gpu and sizes:
             request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
-            self.large_plans = self.trials.ask(request, len(sizes))
+            self.large_plans = self.trials.ask(request)
         if self.trials.on_gpu:
             return None
         found, self.large_plans = inconsistency(self.trials, sizes)
@@ -58,10 +58,10 @@ class KernelJudgement:
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
         traces = [*self.trials.traces.values(), *self.trials.elsewhere]
-        return compiling.refusal(self.judge, self.exercise, self.source, self.trials.programs, traces)
+        return compiling.refusal(self.trials, traces)
 
     def at_large_sizes(self) -> Finding | None:
-        return large.finding(self.judge, self.exercise, self.source, self.large, self.large_plans, self.trials.programs)
+        return large.finding(self.trials, self.large, self.large_plans)
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""

@@ -33,7 +33,7 @@ from ..exercises.cases import Case, Large, Strided
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding
-from .trials import named, traces_of
+from .trials import Runs, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
@@ -112,20 +112,13 @@ def drawn(exercise: Exercise, seed: int) -> list[LargeDrawn]:
     ]
 
 
-def finding(
-    judge, exercise: Exercise, source: str, cases: list[LargeDrawn], plans: dict, programs: dict[str, str]
-) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell.
-
-    plans: by case, the report of its plan, or how its process ended. programs: by digest, those that a plan may name.
-    """
+def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome]) -> Finding | None:
+    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case."""
     for i, plan in plans.items():
         if isinstance(plan, Report) and plan.error and _blames(plan.error):
-            return _about(exercise, cases[i], stage="plan", trouble=plan.error)
+            return _about(runs.exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
-    if not traces:
-        return None
-    return _run(judge, exercise, source, [cases[i] for i in traces], list(traces.values()), programs)
+    return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 
 
 def _output_shape(exercise: Exercise, arguments: tuple, pick: int | None = None) -> tuple[int, ...]:
@@ -140,15 +133,15 @@ def _picked(output, pick: int | None) -> torch.Tensor:
     return output if pick is None else output[pick]
 
 
-def _run(judge, exercise: Exercise, source: str, cases: list, traces: list[Trace], programs) -> Finding | None:
-    packer, asked = Packer(), []
+def _run(runs: Runs, cases: list[LargeDrawn], traces: list[Trace]) -> Finding | None:
+    packer, asked, exercise = Packer(), [], runs.exercise
     dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
     for drawn, trace, dtype in zip(cases, traces, dtypes):
         inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span) for a in drawn.tensors)
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(dtype.itemsize * MOST_FOUND)
         asked.append(LargeCase(trace, inputs, drawn.seed, places, slot))
-    request = LargeRequest(source, tuple(asked), named(programs, traces))
-    outcome = judge.run(exercise, request, packer.tensors, packer.output_size)
+    request = LargeRequest(runs.source, tuple(asked), named(runs.programs, traces))
+    outcome = runs.run(request, packer.tensors, packer.output_size)
     for i, report in sorted(outcome.by_case(len(cases)).items()):
         if isinstance(report, Outcome):
             return None  # it took too much of our time or memory, for a size that we chose

@@ -81,7 +81,7 @@ def finding(trials: Trials) -> Finding | None:
     ordinary = [d for d in trials.cases if d.case.gradient is None and not d.case.about & {Tag.EMPTY, Tag.SHORT}]
     asked = ordinary[:ASKED]
     request = PlanRequest((trials.source,), trials.exercise.entry, tuple(d.planned(operator=True) for d in asked))
-    reports = trials.ask(request, len(asked))
+    reports = trials.ask(request)
     for drawn, report in zip(asked, map(reports.get, range(len(asked)))):
         if isinstance(report, Report) and report.error and report.error.kind == "operator":
             return _told(trials.exercise.entry, report.error)

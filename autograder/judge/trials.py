@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -13,7 +14,17 @@ from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.answers import Found, Trace
 from ..box.wire.layout import Packer, read_result
-from ..box.wire.requests import Decoy, PlanCase, PlanRequest, ReplayCase, ReplayRequest, Scalar, Slot
+from ..box.wire.requests import (
+    Decoy,
+    JaxPlanRequest,
+    PlanCase,
+    PlanRequest,
+    ReplayCase,
+    ReplayRequest,
+    Request,
+    Scalar,
+    Slot,
+)
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
 from ..exercises.cases import Case, Cotangent, Strided, Tag
@@ -34,12 +45,18 @@ class Drawn:
 
     case: Case
     arguments: tuple
-    expected: torch.Tensor | None
+    expected: torch.Tensor
+    dtype: torch.dtype  # of a right output
     poison: str = "nan"
     configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
     variants: bool = False  # whether its plan has the programs with other values of autotuned constants
     change: list | None = None  # of its programs, see ReplayCase
+
+    @property
+    def shape(self) -> torch.Size:
+        """Of a right output."""
+        return self.expected.shape
 
     @property
     def tensors(self) -> list[Strided]:
@@ -65,21 +82,80 @@ class Drawn:
         return PlanCase(self.described(), self.configuration, source, **asked, **where)
 
 
-class Trials:
-    """What an answer does with the cases of its exercise. `traces` are those that could be planned, by case.
+class Runs:
+    """The plans and replays of one answer. `traces` are those of the cases that could be planned.
 
     programs: those that any trace names, by digest. The judge only carries them.
     """
 
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
-        self.judge, self.exercise, self.source = judge, exercise, source
+        self.judge, self.exercise, self.source, self.seed = judge, exercise, source, seed
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, Trace] = {}
-        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
         self.programs: dict[str, str] = {}
+
+    def run(self, request: Request, *memory, **how) -> Outcome:
+        """Runs one job, see Judge.run."""
+        return self.judge.run(self.exercise, request, *memory, **how)
+
+    def ask(self, request: PlanRequest | JaxPlanRequest) -> dict[int, Report | Outcome]:
+        """By case: the report of its plan, or, for the case that ended the process, how it ended."""
+        return self.taken(self.run(request), request)
+
+    def taken(self, outcome: Outcome, request: PlanRequest | JaxPlanRequest) -> dict[int, Report | Outcome]:
+        plans = outcome.by_case(len(request.cases))
+        for report in plans.values():
+            self.programs |= report.programs if isinstance(report, Report) else {}
+        return plans
+
+    def replay_once(self, cases: dict, **how) -> tuple[dict, bool]:
+        """What one process saw of `cases`, a case with its trace each, in their order.
+
+        And whether it used too much time or memory. how: see Judge.run.
+        """
+        order = list(cases)
+        job, slots = self.replay_job(list(cases.values()))
+        outcome = self.run(*job, **how)
+        reports = sorted(outcome.by_case(len(order)).items())
+        seen = {order[i]: self.seen(*cases[order[i]], report, outcome.output, slots[i]) for i, report in reports}
+        return seen, bool(outcome.exceeded)
+
+    def replay_job(self, cases: list) -> tuple[tuple, list[Slot]]:
+        """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
+        packer = Packer()
+        described = tuple(
+            ReplayCase(
+                trace=trace,
+                inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
+                slot=packer.slot(math.prod(drawn.shape) * drawn.dtype.itemsize),
+                poison=drawn.poison,
+                computes=drawn.computes,
+                change=drawn.change,
+            )
+            for drawn, trace in cases
+        )
+        request = ReplayRequest(self.source, described, named(self.programs, (trace for _, trace in cases)))
+        return (request, packer.tensors, packer.output_size), [case.slot for case in described]
+
+    def seen(self, drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot):
+        raise NotImplementedError
+
+
+def ended(report: Report | Outcome, stage: str = "replay") -> dict:
+    """The fields of an Observation of a case without a result."""
+    if isinstance(report, Outcome):
+        return {"stage": stage, "exceeded": report.exceeded, "death": report.death}
+    return {"stage": stage, "trouble": report.error or Trouble("garbled", message="no trace, and no result")}
+
+
+class Trials(Runs):
+    """What an answer does with the cases of its exercise."""
+
+    def __init__(self, judge, exercise: Exercise, source: str, seed: int):
+        super().__init__(judge, exercise, source, seed)
+        self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
         # What plans found, by sources: one may not speak for another.
         self.known: dict[tuple[str, ...], tuple[Found, ...]] = {}
-        self.seed = seed
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
         self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
         by_size = sorted(self.cases, key=lambda drawn: -drawn.expected.numel())
@@ -98,8 +174,8 @@ class Trials:
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
         rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
-        expected = _expected(self.exercise, case, values)
-        return Drawn(case, arguments, expected, computes=max(rows, default=0), **how)
+        expected, dtype = _expected(self.exercise, case, values), _output_dtype(self.exercise, case, values)
+        return Drawn(case, arguments, expected, dtype, computes=max(rows, default=0), **how)
 
     @property
     def launched(self) -> set[str]:
@@ -124,24 +200,17 @@ class Trials:
     # -- planning ----------------------------------------------------------------------------------------
 
     def plan(self, sources: list[str], cases: list[Drawn], of: list[int] | None = None) -> dict[int, Report | Outcome]:
-        """By case: the report of its plan, or, for the case that ended the process, how it ended.
-
-        of: for each case, the number of the source that it calls.
-        """
+        """As `ask`. of: for each case, the number of the source that it calls."""
         numbers = of or [0] * len(cases)
         described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
-        return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described), len(cases))
+        return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described))
 
-    def ask(self, request: PlanRequest, count: int) -> dict[int, Report | Outcome]:
-        """As `plan`, for any request of this kind with so many cases."""
+    def ask(self, request: PlanRequest) -> dict[int, Report | Outcome]:
         known = self.known.get(request.sources, ())
-        outcome = self.judge.run(self.exercise, replace(request, known=known))
+        outcome = self.run(replace(request, known=known))
         news = (each for report in outcome.reports for each in report.found or ())
         self.known[request.sources] = (*known, *news)
-        plans = outcome.by_case(count)
-        for report in plans.values():
-            self.programs |= report.programs if isinstance(report, Report) else {}
-        return plans
+        return self.taken(outcome, request)
 
     def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
         """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
@@ -163,11 +232,10 @@ class Trials:
 
     def unplanned(self, drawn: Drawn, planned: Report | Outcome, launches: bool) -> Observation:
         """What was seen of a case whose plan has no trace. launches: whether any case launched a kernel."""
-        if isinstance(planned, Outcome):
-            return self._observation(drawn, stage="plan", exceeded=planned.exceeded, death=planned.death)
-        if planned.error:
-            return self._observation(drawn, stage="plan", trouble=planned.error)
-        return self._observation(drawn, stage="plan", trouble=_returned(planned.trace, self.exercise, launches))
+        seen = ended(planned, "plan")
+        if isinstance(planned, Report) and not planned.error:
+            seen["trouble"] = _returned(planned.trace, self.exercise, launches)
+        return self._observation(drawn, **seen)
 
     # -- replaying ---------------------------------------------------------------------------------------
 
@@ -181,7 +249,7 @@ class Trials:
         for _ in range(4):
             if not waiting:
                 break
-            reported, exceeded = self._replay_once(waiting, share=share)
+            reported, exceeded = self.replay_once(waiting, share=share)
             seen |= reported
             if exceeded or not reported:
                 break
@@ -196,7 +264,7 @@ class Trials:
         seen = {}
         waiting = dict(cases)
         while waiting and self.judge.seconds_left:
-            reported, _ = self._replay_once(waiting, share=BLANK_SHARE[self.on_gpu])
+            reported, _ = self.replay_once(waiting, share=BLANK_SHARE[self.on_gpu])
             if not reported:
                 break
             seen |= reported
@@ -204,60 +272,23 @@ class Trials:
             waiting = {key: case for key, case in waiting.items() if key not in seen and key[0] != last}
         return seen
 
-    def _replay_once(self, cases: dict, **how) -> tuple[dict, bool]:
-        """What one process saw of `cases`, in their order, and whether it used too much time or memory."""
-        order = list(cases)
-        job, slots = self._replay_job(list(cases.values()))
-        outcome = self.judge.run(self.exercise, *job, **how)
-        reports = sorted(outcome.by_case(len(order)).items())
-        seen = {order[i]: self._seen(*cases[order[i]], report, outcome, slots[i]) for i, report in reports}
-        return seen, bool(outcome.exceeded)
-
-    def _replay_job(self, cases: list) -> tuple[tuple, list[Slot]]:
-        """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
-        packer = Packer()
-        described = tuple(
-            ReplayCase(
-                trace=trace,
-                inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
-                slot=packer.slot(drawn.expected.numel() * self._output_dtype(drawn).itemsize),
-                poison=drawn.poison,
-                computes=drawn.computes,
-                change=drawn.change,
-            )
-            for drawn, trace in cases
-        )
-        request = ReplayRequest(self.source, described, self.named(trace for _, trace in cases))
-        return (request, packer.tensors, packer.output_size), [case.slot for case in described]
-
-    def named(self, traces) -> dict[str, str]:
-        """The programs that these traces name."""
-        return named(self.programs, traces)
-
-    def _seen(self, drawn, trace, report: Report | Outcome, outcome: Outcome, slot) -> Observation:
-        launched = facts(trace)
-        if isinstance(report, Outcome):
-            return self._observation(drawn, exceeded=report.exceeded, death=report.death, **launched)
-        if report.error:
-            return self._observation(drawn, trouble=report.error, **launched)
+    def seen(self, drawn: Drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> Observation:
+        if isinstance(report, Outcome) or report.error:
+            return self._observation(drawn, **ended(report), **facts(trace))
         if report.result is None:
             return self._observation(drawn, trouble=Trouble("exception", message="no result came back"))
+        compared = self._compare(drawn, output, slot)
         return self._observation(
-            drawn,
-            result=report.result,
-            evidence=report.evidence,
-            **launched,
-            comparison=self._compare(drawn, report, outcome.output, slot),
+            drawn, result=report.result, evidence=report.evidence, **facts(trace), comparison=compared
         )
 
-    def _compare(self, drawn: Drawn, report: Report, output: bytes, slot) -> Comparison:
-        dtype = self._output_dtype(drawn)
-        expected = drawn.expected.double()
-        got = read_result(slot, output, dtype, expected.shape)
+    def _compare(self, drawn: Drawn, output: bytes, slot: Slot) -> Comparison:
+        got = read_result(slot, output, drawn.dtype, drawn.shape)
         flat = self.exercise.inputs is not None and self.exercise.inputs.any_rank
         of = {} if drawn.case.gradient is None else {"gradient": drawn.case.gradient}
         sums = self.exercise.sums(*_values(drawn.arguments), **of) if self.exercise.sums else None
-        return Comparison(got, expected, self.exercise.bounds[dtype].of_exponents(drawn.largest).of_sums(sums), flat)
+        bound = self.exercise.bounds[drawn.dtype].of_exponents(drawn.largest).of_sums(sums)
+        return Comparison(got, drawn.expected.double(), bound, flat)
 
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
@@ -275,23 +306,24 @@ class Trials:
     def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
         """The access that did it, found in the first of these cases, explains them all."""
         for i in list(harmed)[:1]:
-            job, _ = self._replay_job([cases[i]])
+            job, _ = self.replay_job([cases[i]])
             if access := self.judge.box.sanitize(*job):
                 return {i: replace(o, access=access) for i, o in harmed.items()}
         return {}
 
-    def _output_dtype(self, drawn: Drawn) -> torch.dtype:
-        if drawn.case.gradient is not None:
-            return drawn.arguments[drawn.case.gradient].values.dtype
-        return self.exercise.output_dtype or drawn.tensors[0].values.dtype
-
     def _observation(self, drawn: Drawn, **seen) -> Observation:
-        expected = () if drawn.expected is None else tuple(drawn.expected.shape)
-        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=expected, **seen)
+        shape = tuple(drawn.shape)
+        return Observation(self.exercise, drawn.case, drawn.arguments, self.judge.backend, expected=shape, **seen)
 
 
 def _values(arguments: tuple) -> list:
     return [a.values if isinstance(a, Strided) else a for a in arguments]
+
+
+def _output_dtype(exercise: Exercise, case: Case, values: list) -> torch.dtype:
+    if case.gradient is not None:
+        return values[case.gradient].dtype
+    return exercise.output_dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
 
 
 def _expected(exercise: Exercise, case: Case, values: list) -> torch.Tensor:

@@ -35,19 +35,18 @@ def control(x_ptr, BLOCK: tl.constexpr):
 def run(job: Job) -> None:
     job.show_source()
     programs = Known(job.request.programs)
-    for index, case in enumerate(job.request.cases):
-        job.report(_report(index, case, programs))
+    job.each(lambda case: _report(case, programs))
 
 
-def _report(index: int, case: CompileCase, programs: Known) -> Report:
+def _report(case: CompileCase, programs: Known) -> Report:
     target = front_end.TARGETS[case.target]
     try:
         _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
     except Exception as error:
         if not _works(case.target):
-            return Report(index, has_value=True)
-        return Report(index, error=_refusal(error, case.target))
-    return Report(index, has_value=True, value=int(metadata.get("shared") or 0))
+            return Report(has_value=True)
+        return Report(error=_refusal(error, case.target))
+    return Report(has_value=True, value=int(metadata.get("shared") or 0))
 
 
 def _works(target: str) -> bool:

@@ -27,7 +27,7 @@ from ...tensors import DTYPES, storage_of
 from ..wire import Report
 from ..wire.answers import MAX_CONSTANT, Trace
 from ..wire.requests import Decoy, JaxCase, Scalar, Traced
-from .job import Job, Refused, describe, learner_function
+from .job import Job, Refused, learner_function
 from .launches import Launches
 from .memory import decoys
 from .recorder import HostArithmetic, Recorder
@@ -51,14 +51,13 @@ def run(job: Job) -> None:
     launches = Launches(job.backend)
     launches.install()
     function = learner_function(job.request.source, job.request.entry)
-    for index, case in enumerate(job.request.cases):
-        launches.configuration = case.configuration
-        try:
-            trace = _trace(function, case, launches)
-            report = Report(index, trace=trace, programs=launches.programs.unsent(trace))
-        except BaseException as error:
-            report = Report(index, error=describe(error))
-        job.report(report)
+    job.each(lambda case: _planned(function, case, launches))
+
+
+def _planned(function, case: JaxCase, launches: Launches) -> Report:
+    launches.configuration = case.configuration
+    trace = _trace(function, case, launches)
+    return Report(trace=trace, programs=launches.programs.unsent(trace))
 
 
 def _trace(function, case: JaxCase, launches: Launches) -> Trace:

@@ -14,6 +14,7 @@ import pkgutil
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from types import ModuleType
 from typing import Any
@@ -48,6 +49,15 @@ class Job:
     tensors: memoryview
     output: mmap.mmap
     report: Reporter
+
+    def each(self, run: Callable[[Any], Report]) -> None:
+        """Reports what `run` says of each case of the request, or the exception that it raises."""
+        for index, case in enumerate(self.request.cases):
+            try:
+                report = run(case)
+            except BaseException as error:  # a learner's code may raise any
+                report = Report(error=describe(error))
+            self.report(replace(report, case=index))
 
     @property
     def interpreted(self) -> bool:

@@ -23,7 +23,7 @@ from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
-from .job import Job, describe
+from .job import Job
 from .recorder import NotReplayable
 from .replay import BoundLaunch, Known, Replay
 
@@ -36,14 +36,14 @@ CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
 def run(job: Job) -> None:
     job.show_source()
     programs = Known(job.request.programs)
-    for index, case in enumerate(job.request.cases):
-        try:
-            job.report(Report(index, has_value=True, value=_Large(job, case, programs).run()))
-        except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
-            # It is too large for us, which is no fault of the answer's.
-            job.report(Report(index, has_value=True, value={"unjudged": type(error).__name__}))
-        except BaseException as error:
-            job.report(Report(index, error=describe(error)))
+    job.each(lambda case: Report(has_value=True, value=_judged(job, case, programs)))
+
+
+def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
+    try:
+        return _Large(job, case, programs).run()
+    except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
+        return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
 
 
 class Overlap(Exception):

@@ -195,12 +195,7 @@ def _finish(recorder: Recorder, result) -> Trace:
 
 def call(job: Job) -> None:
     function = learner_function(job.request.source, job.request.entry)
-    for index, case in enumerate(job.request.cases):
-        try:
-            arguments = [_argument(each) for each in case.arguments]
-            job.report(Report(index, has_value=True, value=_plain_result(function(*arguments))))
-        except BaseException as error:
-            job.report(Report(index, error=describe(error)))
+    job.each(lambda case: Report(has_value=True, value=_plain_result(function(*map(_argument, case.arguments)))))
 
 
 def _argument(argument: Plain | Device):

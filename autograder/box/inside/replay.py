@@ -47,7 +47,7 @@ from ..wire.answers import (
 )  # fmt: skip
 from ..wire.layout import read_tensor, write_result
 from ..wire.requests import ReplayCase, decode_job
-from .job import Job, Reporter, describe, race_records, result_record, silence, steps_records, undefined_records
+from .job import Job, Reporter, race_records, result_record, silence, steps_records, undefined_records
 from .memory import Copies, Guarded, GuardedAllocations, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in
 
@@ -284,15 +284,10 @@ def run(job: Job) -> None:
     job.give_memory()
     job.show_source()
     programs = Known(job.request.programs)
-    for index, case in enumerate(job.request.cases):
-        try:
-            report = _replay(job, index, case, programs)
-        except BaseException as error:
-            report = Report(index, error=describe(error))
-        job.report(report)
+    job.each(lambda case: _replay(job, case, programs))
 
 
-def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
+def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
     inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
     allocations = GuardedAllocations(**around)
@@ -340,7 +335,7 @@ def _replay(job: Job, index: int, case: ReplayCase, programs: Known) -> Report:
     )
     described = result_record(result, [each.buffer for each in inputs])
     write_result(case.slot, job.output, output)
-    return Report(index, result=described, evidence=evidence)
+    return Report(result=described, evidence=evidence)
 
 
 def launcher_of(job: Job) -> type[_Launcher]:
