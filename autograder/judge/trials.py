@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -34,8 +34,7 @@ from ..tensors import dtype_name
 MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
 MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they travel in one small message
 TYPES = {"i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
-# Of the exercise's time. All blanks together take milliseconds without a GPU, which compiles each one.
-BLANK_SHARE = {False: 0.25, True: 0.5}
+MAX_JOBS = 4  # that replay the cases of an answer
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
@@ -239,37 +238,24 @@ class Trials(Runs):
 
     # -- replaying ---------------------------------------------------------------------------------------
 
-    def replay(self, cases: dict, share: float = 1.0) -> dict:
+    def replay(self, cases: dict, share: float = 1.0, group: Callable | None = None) -> dict:
         """What the kernels did on the real inputs, by the keys of `cases` (a case with its trace each).
 
-        A case that kills its process does not take the others along, except if it used up the time.
+        A case that kills its process does not take the others along, except if it used up the time. group: of a key;
+        where it is given, a case takes those of its group along, and no other.
         """
-        seen = {}
-        waiting = dict(cases)
-        for _ in range(4):
-            if not waiting:
+        seen, waiting = {}, dict(cases)
+        for _ in range(len(set(map(group, cases))) if group else MAX_JOBS):
+            if not waiting or group and not self.judge.seconds_left:
                 break
             reported, exceeded = self.replay_once(waiting, share=share)
             seen |= reported
-            if exceeded or not reported:
+            if not reported or exceeded and not group:
                 break
             waiting = {key: case for key, case in waiting.items() if key not in seen}
-        return seen
-
-    def replay_blanks(self, cases: dict) -> dict:
-        """The same for blanks, one by one. A key is the name of a blank and a number.
-
-        A blank that kills its process or uses up its time is not tried again. The others are.
-        """
-        seen = {}
-        waiting = dict(cases)
-        while waiting and self.judge.seconds_left:
-            reported, _ = self.replay_once(waiting, share=BLANK_SHARE[self.on_gpu])
-            if not reported:
-                break
-            seen |= reported
-            last, _ = list(reported)[-1]  # its process ended here, or it is the last one
-            waiting = {key: case for key, case in waiting.items() if key not in seen and key[0] != last}
+            if group:
+                last = group(list(reported)[-1])  # its process ended here, or it is the last one
+                waiting = {key: case for key, case in waiting.items() if group(key) != last}
         return seen
 
     def seen(self, drawn: Drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> Observation:
