@@ -2,17 +2,15 @@
 
 `rules` lists the rules. They are tried in order, and the first rule that recognises an observation gives the finding.
 A rule looks at evidence, never at the learner's text: which elements are wrong, which lanes accessed memory outside
-of their tensor, what the output agrees with, what the box reported. `whole` makes one diagnosis from the findings of
-all cases.
+of their tensor, what the output agrees with, what the box reported. `overall` makes one diagnosis from the findings
+of all cases.
 """
 
 from .conduct import wrong_program
 from .maps import error_map
 from .observation import Observation
-from .refusals import refused, too_much_shared_memory
-from .rules import diagnose
-from .steps import with_wrong_steps
-from .vote import overall
+from .rules import diagnose, overall, with_wrong_steps
+from .troubles import refused, too_much_shared_memory
 
 __all__ = [
     "Observation",

@@ -15,10 +15,10 @@ from ..box.wire import Trouble
 from ..exercises.cases import Strided, Tag
 from ..verdict import Finding
 from ..versions import when
-from . import refusals
 from .observation import GPU_FAULT, Observation, shape_in_words
 
 MANY_PROGRAMS = 256  # of a launch; with fewer, a loop is what takes long
+_VENDORS = {"cuda": "NVIDIA", "hip": "AMD"}
 _VERBS = {"load": "reads", "store": "writes"}
 
 
@@ -87,7 +87,7 @@ def troubled(o: Observation) -> Finding | None:
     return {
         **dict.fromkeys(advice.STOPPED, _stopped),
         "syntax": _syntax,
-        "compile": lambda o, t: refusals.refused(t),
+        "compile": lambda o, t: refused(t),
         "not-loaded": _not_loaded,
         "not-in-triton": _not_in_triton,
         "missing-entry": _missing_entry,
@@ -96,7 +96,7 @@ def troubled(o: Observation) -> Finding | None:
         "memory": _out_of_memory,
         "wrong-device": _wrong_device,
         "fault": _fault,
-        "launch-option": lambda o, t: refusals.bad_option(t),
+        "launch-option": lambda o, t: bad_option(t),
         "garbled": _garbled,
         "returned": _returned,
     }.get(t.kind, _exception)(o, t)
@@ -322,3 +322,42 @@ def _fault(o, t):
     told = advice.outside(f, ragged=Tag.RAGGED in about, strided=Tag.STRIDED in about)
     slug = f"out-of-bounds-{'load' if f.kind == 'load' else 'store'}"
     return Finding(slug, *told, line=f.line, code=f.code, tensor=f.argument)
+
+
+# -- what Triton's compiler refuses: what its message means, and what to write instead -------------------
+
+
+def refused(t: Trouble) -> Finding:
+    """The finding about a kernel that a compiler does not accept."""
+    target = f" for {_VENDORS[t.construct]} GPUs" if t.construct in _VENDORS else ""
+    if t.kind == "compile-crash":
+        return Finding(
+            "compile-error",
+            f"Triton's compiler{target} crashes on the kernel.",
+            "",
+            "simplify the kernel until it compiles: workshop.xray shows what the compiler makes of it.",
+        )
+    message, means, attempt = advice.refused(t.message, t.construct, t.instead)
+    happened = f"Triton's compiler{target} refuses the kernel: {message}"
+    return Finding("compile-error", happened, means, attempt, t.line, t.code)
+
+
+def too_much_shared_memory(needed: int, most: int) -> Finding:
+    return Finding(
+        "out-of-memory",
+        f"One program needs {needed:,} bytes of shared memory. No GPU of the course has more than {most:,}.",
+        "The tiles that a program keeps, and the copies that the compiler makes to load ahead, lie in shared memory.",
+        "make the tiles smaller, or use fewer stages (num_stages).",
+    )
+
+
+def bad_option(t: Trouble) -> Finding:
+    """The finding about a launch option that no GPU can use."""
+    return Finding(
+        "compile-error",
+        f"The launch options do not fit a GPU: {t.message}.",
+        "A GPU refuses such a launch.",
+        "use 1, 2, 4, 8 or 16 warps, and leave out options that you do not need.",
+        t.line,
+        t.code,
+    )
