@@ -68,7 +68,6 @@ def confine(
     read: Iterable[str] = (),
     write: Iterable[str] = (),
     limits: Limits | None = None,
-    uid: int | None = None,
     keep: Iterable[int] | None = (),
     local_sockets: bool = False,
 ) -> None:
@@ -80,7 +79,6 @@ def confine(
         write: directories and devices that stay writable; "base" only. Root gives the directories to the new
             user.
         limits: resource limits.
-        uid: user to become if this process is root; by default, a user id that no other process has.
         keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
             listed. None is for a second stage after the first one: all descriptors stay open, and the paths of the
             first stage stay allowed.
@@ -110,7 +108,7 @@ def confine(
         # while root can still reach the paths
         ruleset = _landlock_ruleset(abi, read, write) if abi and not inherited else None
         _clean_environment()
-        private = _become_nobody(uid, write)
+        private = _become_nobody(write)
         _set_limits(limits or Limits(), private)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         _prctl(PR_SET_DUMPABLE, 0)
@@ -199,15 +197,13 @@ def private_uid() -> int:
     return uid if any(first <= uid < first + count for first, _, count in ranges) else _NOBODY
 
 
-def _become_nobody(uid: int | None, write: Sequence[str]) -> bool:
-    """Change from root to a private user, and always give up every capability. True if the user is private."""
-    if os.geteuid() != 0:
-        private = os.getuid() in _PRIVATE_UIDS
-    else:
-        uid = private_uid() if uid is None else uid
-        if uid == 0:
-            raise ValueError("uid 0 confines nothing")
-        private = _change_user(uid, write)
+def _become_nobody(write: Sequence[str]) -> bool:
+    """Change from root to a user that no other process has, and always give up every capability.
+
+    True if the user is private.
+    """
+    is_root = os.geteuid() == 0
+    private = _change_user(private_uid(), write) if is_root else os.getuid() in _PRIVATE_UIDS
     _call("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
     return private
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from typing import TypeVar
+from unittest import mock
 
 from ..exercises import UnknownExercise
 from ..verdict import GRADER_ERROR, Verdict
@@ -47,31 +48,22 @@ class SturdyJudge:
 
     def judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
         """As Judge.judge; an error is raised, or said in a verdict, only when two judges in a row had it."""
-        try:
-            verdict = self._judge(exercise, source, *seed)
-        except _NO_FAULT:
-            raise
-        except Exception:
-            return self._judge(exercise, source, *seed)
-        if verdict.diagnosis != GRADER_ERROR:
-            return verdict
-        with contextlib.suppress(Exception):
-            self.close()
-        return self._judge(exercise, source, *seed)
-
-    def _judge(self, exercise: str, source: str, *seed: int | None) -> Verdict:
-        if self._stopped:
-            raise Stopped("the batch was stopped")
-        if self._running is None:
-            self.start()
-        try:
-            return self._running.judge(exercise, source, *seed)
-        except _NO_FAULT:
-            raise
-        except Exception:
+        for is_last in (False, True):
+            if self._stopped:
+                raise Stopped("the batch was stopped")
+            try:
+                if self._running is None:
+                    self.start()
+                verdict = self._running.judge(exercise, source, *seed)
+                if is_last or verdict.diagnosis != GRADER_ERROR:
+                    return verdict
+            except _NO_FAULT:
+                raise
+            except Exception as error:
+                failed = error
             with contextlib.suppress(Exception):
                 self.close()
-            raise
+        raise failed
 
     def stop(self) -> None:
         """Judge no further answer. The one that is being judged ends within its limits."""
@@ -83,6 +75,7 @@ class SturdyJudge:
 
 
 Card = dict[str, str]  # the environment of a process that sees this card only
+_one_change = threading.Lock()  # of this process's environment
 
 
 def cards() -> list[Card]:
@@ -112,7 +105,8 @@ class BoundJudge:
         spawn = multiprocessing.get_context("spawn")
         self._pipe, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_serve, args=(theirs, self._new_judge))
-        with _environment(self._card):  # it must be there before the first import asks for a card
+        # The process gets this environment before its first import asks for a card.
+        with _one_change, mock.patch.dict(os.environ, self._card):
             self._process.start()
         theirs.close()
         try:
@@ -145,22 +139,6 @@ class BoundJudge:
         if not good:
             raise found
         return found
-
-
-_one_change = threading.Lock()
-
-
-@contextlib.contextmanager
-def _environment(changed: dict[str, str]) -> Iterator[None]:
-    """Another environment for a process that starts meanwhile."""
-    with _one_change:
-        before = {name: os.environ.get(name) for name in changed}
-        os.environ.update(changed)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _serve(pipe, new_judge: NewJudge) -> None:

@@ -8,7 +8,6 @@ Runs in a child of the zygote.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 
 import torch
@@ -32,7 +31,7 @@ def run(job: Job) -> None:
     launches.install()
     sent: dict[str, int] = {}
     for number, shown in enumerate(job.request.worlds or (None,)):
-        with World(shown) if shown else _AsItIs(job.device) as world:
+        with World(shown, job.device) as world:
             launches.vendor = shown.device if shown and shown.device != "cpu" else job.backend
             functions = [_Function(source, job.request.entry, world) for source in job.request.sources]
             for index, case in enumerate(job.request.cases):
@@ -66,15 +65,6 @@ def _shortened(report: Report, sent: dict[str, int]) -> Report:
         return report
     first = sent.setdefault(to_json(report.trace), report.case)
     return report if first == report.case else Report(report.case, same=first)
-
-
-class _AsItIs(contextlib.nullcontext):
-    """This machine, in the place of a World."""
-
-    def __init__(self, device: torch.device):
-        super().__init__(self)
-        self.device = self.memory = device
-        self.calls, self.inside, self.placed = contextlib.nullcontext, contextlib.nullcontext, lambda tensor: tensor
 
 
 class _Function:

@@ -44,31 +44,27 @@ class NotShown(Refused, RuntimeError):
 
 
 class World(contextlib.ExitStack):
-    """A context in which the host function runs as on the machine that `shown` describes.
+    """A context in which the host function runs as on the machine that `shown` describes; None: as on this one.
 
     device: the one of its tensors, as they are shown. memory: where they are.
     """
 
-    memory = torch.device("cpu")
-
-    def __init__(self, shown: Shown):
+    def __init__(self, shown: Shown | None, here: torch.device | None = None):
         super().__init__()
-        self.shown = shown
-        self.device = torch.device("cpu") if shown.device == "cpu" else torch.device("cuda", 0)
+        self.shown, self.memory = shown, here or torch.device("cpu")
+        self.is_card = shown is not None and shown.device != "cpu"
+        self.device = _CARD if self.is_card else self.memory
         self._mode = _OnCard() if self.is_card else None
-        self._patches = _patches(shown, self.device)
-
-    @property
-    def is_card(self) -> bool:
-        return self.shown.device != "cpu"
 
     def __enter__(self) -> World:
+        if self.shown is None:
+            return self
         if self.is_card:
             self.enter_context(_switch(None))
         self.callback(_SHOWN.clear)
         self.callback(driver.set_active, driver.active)
         driver.set_active(_Driver(self.shown, self.device))
-        for patch in self._patches:
+        for patch in _patches(self.shown, self.device):
             self.enter_context(patch)
         if self._mode:
             self.enter_context(self._mode)
@@ -76,7 +72,7 @@ class World(contextlib.ExitStack):
 
     def calls(self) -> contextlib.AbstractContextManager:
         """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
-        return _switch("1") if self.shown.interpret else contextlib.nullcontext()
+        return _switch("1") if self.shown and self.shown.interpret else contextlib.nullcontext()
 
     def inside(self) -> contextlib.AbstractContextManager:
         """Around the function of a registered operator, which torch calls outside of all modes."""
