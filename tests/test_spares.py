@@ -1,11 +1,14 @@
 """Spares are handed one job each, die with their zygote, and a spare that failed to start costs no learner a point."""
 
+import contextlib
 import os
 import socket
 
 import pytest
 
-from autograder.box.inside.zygote import COUNT, Spares, wait_for_job
+from autograder.box.inside.zygote import COUNT, Spares, Zygote, wait_for_job
+from autograder.box.wire.codec import from_json, to_json
+from autograder.box.wire.requests import End, Settings, Start
 
 
 def echo(own, scratch):
@@ -87,3 +90,53 @@ def test_a_spare_ends_with_its_zygote(tmp_path):
     ours.recv(16)
     ours.close()
     assert os.waitpid(pid, 0)[0] == pid
+
+
+class Dispatch:
+    """Stands for inside.dispatch: a job says in which process it ran, and whether that was a spare."""
+
+    EARLY = {"plan"}
+
+    class collector:
+        paused = contextlib.nullcontext
+
+    build_launchers = load_further = name_endless_loops = prepare_spare = staticmethod(lambda *_, **__: None)
+    further_modules = staticmethod(lambda kind, operators: "jax" if kind == "jax-plan" else "")
+    launchers_of = staticmethod(lambda settings: f"{settings.scratch}/launchers")
+
+    @staticmethod
+    def run(settings, job, output, status, early=None):
+        os.write(status, f"{os.getppid()} {bool(early)}".encode())
+
+
+def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            zygote = Zygote(Dispatch, Settings("cuda", False, str(tmp_path), 6 << 30, 60, (), ()), theirs)
+            zygote.spares = Spares(str(tmp_path), lambda own, scratch: zygote.child(own=own, scratch=scratch))
+            zygote.serve()
+        finally:
+            os._exit(0)
+    theirs.close()
+
+    def ran(kind: str) -> tuple[int, bool]:
+        """The parent of the process that ran a job of this kind, and whether that was a spare."""
+        reading, writing = os.pipe()
+        nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
+        socket.send_fds(ours, [to_json(Start(kind, 5, 5)).encode()], [*nothing, writing])
+        for descriptor in (*nothing, writing):
+            os.close(descriptor)
+        assert from_json(End, ours.recv(4096)).exit == 0
+        parent, spare = os.read(reading, 100).decode().split()
+        os.close(reading)
+        return int(parent), spare == "True"
+
+    assert [ran(kind) for kind in ("plan", "replay", "plan")] == [(pid, True), (pid, False), (pid, True)]
+    branch, other = ran("jax-plan"), ran("jax-plan")
+    assert branch == other and branch[0] != pid and not branch[1]
+    assert len(os.listdir(tmp_path)) <= COUNT
+    ours.close()
+    assert os.waitpid(pid, 0) == (pid, 0)

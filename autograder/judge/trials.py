@@ -92,6 +92,8 @@ class Runs:
         self.on_gpu = judge.backend != "interpreter"
         self.traces: dict[int, Trace] = {}
         self.programs: dict[str, str] = {}
+        # What plans found, by sources: one may not speak for another.
+        self.known: dict[tuple[str, ...] | None, tuple[Found, ...]] = {}
 
     def run(self, request: Request, *memory, **how) -> Outcome:
         """Runs one job, see Judge.run."""
@@ -99,9 +101,13 @@ class Runs:
 
     def ask(self, request: PlanRequest | JaxPlanRequest) -> dict[int, Report | Outcome]:
         """By case: the report of its plan, or, for the case that ended the process, how it ended."""
-        return self.taken(self.run(request), request)
-
-    def taken(self, outcome: Outcome, request: PlanRequest | JaxPlanRequest) -> dict[int, Report | Outcome]:
+        sources = getattr(request, "sources", None)
+        if sources in self.known:
+            request = replace(request, known=self.known[sources])
+        outcome = self.run(request)
+        for report in outcome.reports:
+            if report.found:
+                self.known[sources] = (*self.known.get(sources, ()), *report.found)
         plans = outcome.by_case(len(request.cases))
         for report in plans.values():
             self.programs |= report.programs if isinstance(report, Report) else {}
@@ -153,22 +159,17 @@ class Trials(Runs):
     def __init__(self, judge, exercise: Exercise, source: str, seed: int):
         super().__init__(judge, exercise, source, seed)
         self.elsewhere: list[Trace] = []  # traces of calls that launch other work on another machine
-        # What plans found, by sources: one may not speak for another.
-        self.known: dict[tuple[str, ...], tuple[Found, ...]] = {}
         cases = exercise.cases_of(torch.Generator().manual_seed(seed), self.on_gpu)
-        self.cases = [self._draw(case, seed + i) for i, case in enumerate(cases)]
+        self.cases = [self.drawn(case, i) for i, case in enumerate(cases)]
         by_size = sorted(self.cases, key=lambda drawn: -drawn.expected.numel())
         for number, drawn in enumerate(by_size):
             drawn.configuration = number  # so the large cases have different ones
         for varied in [drawn for drawn in by_size if 1 < drawn.expected.numel() <= MAX_VARIED][:1]:
             varied.variants = True
 
-    def drawn(self, case: Case, number: int) -> Drawn:
-        """Another case, with arguments. number: another one for each case."""
-        return self._draw(case, self.seed + number)
-
-    def _draw(self, case: Case, seed: int, **how) -> Drawn:
-        generator = torch.Generator().manual_seed(seed)
+    def drawn(self, case: Case, number: int, **how) -> Drawn:
+        """A case with arguments. number: another one for each case. how: other fields of Drawn."""
+        generator = torch.Generator().manual_seed(self.seed + number)
         made = case.make(generator)
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
@@ -204,13 +205,6 @@ class Trials(Runs):
         described = tuple(d.planned(n) for d, n in zip(cases, numbers, strict=True))
         return self.ask(PlanRequest(tuple(sources), self.exercise.entry, described))
 
-    def ask(self, request: PlanRequest) -> dict[int, Report | Outcome]:
-        known = self.known.get(request.sources, ())
-        outcome = self.run(replace(request, known=known))
-        news = (each for report in outcome.reports for each in report.found or ())
-        self.known[request.sources] = (*known, *news)
-        return self.taken(outcome, request)
-
     def _in_other_configurations(self, traces: dict[int, Trace]) -> list[Drawn]:
         """The largest ragged case again, in each configuration of an autotuner that no large case was planned in."""
         tuned = {i: [launch.tuned for launch in trace.tuned] for i, trace in traces.items()}
@@ -224,7 +218,7 @@ class Trials(Runs):
         seen = {each.choice for i in large for each in tuned[i]}
         case = self.cases[largest].case
         return [
-            self._draw(replace(case, name=f"{case.name}, configuration {c}"), self.seed + 600 + c, configuration=c)
+            self.drawn(replace(case, name=f"{case.name}, configuration {c}"), 600 + c, configuration=c)
             for c in range(count)
             if c not in seen
         ]
@@ -279,7 +273,7 @@ class Trials(Runs):
     def _replay_twice(self, cases: dict) -> dict[int, Observation]:
         """Every case again, with other values in and around its tensors: a card does not say what a kernel read."""
         again = {
-            (i, "again"): (self._draw(drawn.case, self.seed + 1000 + i, poison="large"), trace)
+            (i, "again"): (self.drawn(drawn.case, 1000 + i, poison="large"), trace)
             for i, (drawn, trace) in cases.items()
         }
         seen = self.replay(cases | again)
