@@ -41,7 +41,9 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     backend = make_backend(TARGETS[target])
     options = backend.parse_options({"sanitize_overflow": False, **(options or {})})
     functions = {**backend.get_codegen_implementation(options), "convert_custom_types": _convert}
-    with _python_builder(TARGETS[target]):
+    ours = (code_generator, "ir", _INSTEAD), (code_generator, "CodeGenerator", _Reader), (semantic, "ir", _ENUMERATIONS)
+    with targeting(TARGETS[target], *ours):
+        _Reader.places = {}
         try:
             module = code_generator.ast_to_ttir(kernel, source, None, options, functions, backend.get_module_map())
         except CompilationError as error:
@@ -55,15 +57,13 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
 
 
 @contextlib.contextmanager
-def _python_builder(target: GPUTarget) -> Iterator[None]:
-    """Triton's front end builds with `Builder`, and asks no driver what the target is."""
+def targeting(target: GPUTarget, *more: tuple) -> Iterator[None]:
+    """Triton's language asks no driver what the target is. more: module, name and what stands there meanwhile."""
     driver = SimpleNamespace(active=SimpleNamespace(get_current_target=lambda: target))
-    instead = [(code_generator, "ir", _INSTEAD), (code_generator, "CodeGenerator", _Reader)]
-    instead += [(semantic, "ir", _ENUMERATIONS), (semantic, "driver", driver)]
+    instead = [*more, (semantic, "driver", driver)]
     if hasattr(triton.language, "target_info"):  # since Triton 3.5
         instead.append((triton.language.target_info, "driver", driver))
     with _one_at_a_time, contextlib.ExitStack() as after:
-        _Reader.places = {}
         for owner, name, value in instead:
             after.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
