@@ -161,11 +161,11 @@ def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
     """
     from workshop.progress import progress
 
-    saved = ran.saved_cell(exercise.name)
-    source = session.text_of(saved) if saved else ""
+    saved, first = ran.saved_answer(exercise.name), next((cell.text for cell in ran.saved() if cell.is_code), "")
+    source = saved.text if saved else ""
     if not source.strip():
         return "", ""
-    for text in (ran.first_code(), source):
+    for text in (first, source):
         for statement in _definitions(text):
             with contextlib.suppress(Exception):
                 exec(compile(statement, "<restored>", "exec"), shell.user_ns)  # the learner's own cell, asked for

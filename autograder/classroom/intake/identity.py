@@ -348,19 +348,20 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
 def _resolve(candidates: list[Identified], classlist: ClassList, student: str, report: CollectReport) -> None:
     """Fill in the ids of the students, or why there is none."""
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
-    claims = [
-        (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
+    names = [  # what tells the person
+        replace(c.named, file="", time=None, late=False, assignment=c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
-    people = [claim for claim in claims if claim[0].student]
     ids = {}
     if student:
-        classlist.said(people, student_id(student))
+        for named in names:
+            if named.student and named.number:
+                classlist.remember(named, student_id(student))
     else:
-        ids, notes = classlist.ids(people)
+        ids, notes = classlist.ids(named for named in names if named.student)
         report.notes += notes
-    for c, claim in zip(candidates, claims):
-        who = student_id(student) if student else ids.get(claim, "")
+    for c, named in zip(candidates, names):
+        who = student_id(student) if student else ids.get(named, "")
         if isinstance(who, Unclear):
             c.perhaps, why = who.people, f"{who}; collect it alone and say whose it is with --student"
         else:

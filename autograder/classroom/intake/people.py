@@ -23,7 +23,6 @@ from .systems import PARTICIPANT, Named, attempt_time, in_a_word, short_hash, st
 
 MAX_TABLE_BYTES = 16 << 20
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))
-Claim = tuple[Named, str]  # what a name says, and the assignment that was found there
 
 _NAMES = ("name", "fullname", "student", "displayname", "studentname")
 _FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
@@ -314,50 +313,35 @@ class ClassList:
             return not isinstance(_on(self.roster, Named(student=name)), Unclear)
         return student_id(name) in self.people
 
-    def ids(self, claims: Iterable[Claim]) -> tuple[dict[Claim, str | Unclear], list[str]]:
-        """An id for each claim, or why there is none; and notes. The same claim gets the same id next time."""
-        claims = list(dict.fromkeys(claims))
-        known = self._known(claims)
-        if self.roster:
-            here = {person.id for person in self.roster.people}
-            said = {claim: student for claim, student in known.items() if student in here}
-            return {claim: said.get(claim) or _on(self.roster, claim[0]) for claim in claims}, []
-        return self._own_ids(claims, known)
-
-    def said(self, claims: Iterable[Claim], student: str) -> None:
-        """Somebody says whose these are. Where a system gave a number, it tells the next time, too."""
-        for claim in claims:
-            if claim[0].number:
-                self._remember(claim, student)
-
-    def _known(self, claims: list[Claim]) -> dict[Claim, str]:
-        """Whose each claim is by its number, as far as it was there before."""
-        known = {}
+    def ids(self, names: Iterable[Named]) -> tuple[dict[Named, str | Unclear], list[str]]:
+        """An id for each name, or why there is none; and notes. The same name gets the same id next time."""
+        names = list(dict.fromkeys(names))
+        known = {}  # by numbers that were there before
         for student, about in self.people.items():
             for slot, numbers in about["numbers"].items():
-                name = about["name"] if " " in slot else ""  # a stable number tells without the name
-                known.update({(slot, name, number): student for number in numbers})
-        keys = {claim: (_slot(claim), "" if claim[0].stable else claim[0].student, claim[0].number) for claim in claims}
-        return {claim: known[key] for claim, key in keys.items() if claim[0].number and key in known}
+                called = about["name"] if " " in slot else ""  # a stable number tells without the name
+                known.update({(slot, called, number): student for number in numbers})
+        keys = {named: (named.slot, "" if named.stable else named.student, named.number) for named in names}
+        found = {named: known[key] for named, key in keys.items() if named.number and key in known}
+        if self.roster:
+            here = {person.id for person in self.roster.people}
+            said = {named: student for named, student in found.items() if student in here}
+            return {named: said.get(named) or _on(self.roster, named) for named in names}, []
+        return self._own_ids(names, found)
 
-    def _own_ids(self, claims: list[Claim], found: dict) -> tuple[dict[Claim, str | Unclear], list[str]]:
-        people = defaultdict(set)
-        for claim in claims:
-            named = claim[0]
-            if claim not in found:
-                people[student_id(named.student), _slot(claim)].add((named.student, named.number))
-        shared = {student for (student, _), names in people.items() if len(names) > 1}
+    def _own_ids(self, names: list[Named], found: dict) -> tuple[dict[Named, str | Unclear], list[str]]:
+        people, new = defaultdict(set), [named for named in names if named not in found]
+        for named in new:
+            people[student_id(named.student), named.slot].add((named.student, named.number))
+        shared = {student for (student, _), called in people.items() if len(called) > 1}
         notes = [f"{s}: several people have this name; their ids end in a number or a mark" for s in sorted(shared)]
-        for claim in claims:
-            if claim not in found:
-                found[claim] = self._new_id(claim, shared, notes)
-        for claim, student in found.items():
-            self._remember(claim, student)
+        found |= {named: self._new_id(named, shared, notes) for named in new}
+        for named, student in found.items():
+            self.remember(named, student)
         return found, list(dict.fromkeys(notes))
 
-    def _new_id(self, claim: Claim, shared: set[str], notes: list[str]) -> str:
+    def _new_id(self, named: Named, shared: set[str], notes: list[str]) -> str:
         """The id of a person that no number in class.json tells."""
-        named, _ = claim
         plain = student_id(named.student)
         numbered = student_id(f"{named.student}_{named.number}")
         other = numbered if named.number else f"{plain}-{short_hash(named.student, 8)}"
@@ -370,9 +354,8 @@ class ClassList:
             # `ann smith` after `ann_smith` is somebody else, as it would be beside it.
             same = before is None or named.student in (before["name"], plain)
             return plain if same else other
-        taken = before["numbers"].get(_slot(claim))
         namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
-        if taken or len(namesakes) > 1:
+        if before["numbers"].get(named.slot) or len(namesakes) > 1:
             notes.append(
                 f"{other}: {named.system} gives {named.student} the number {named.number} here, and another to "
                 f"{' and '.join(sorted(namesakes))}; taken for somebody else; a --roster would tell"
@@ -380,13 +363,11 @@ class ClassList:
             return other
         return plain
 
-    def _remember(self, claim: Claim, student: str) -> None:
-        named = claim[0]
+    def remember(self, named: Named, student: str) -> None:
+        """Keep who somebody is. Where a system gave a number, it tells the next time, too."""
         about = self.people.setdefault(student, {"name": named.student, "numbers": {}})
-        if named.number:
-            numbers = about["numbers"].setdefault(_slot(claim), [])
-            if named.number not in numbers:
-                numbers.append(named.number)
+        if named.number and named.number not in (numbers := about["numbers"].setdefault(named.slot, [])):
+            numbers.append(named.number)
 
 
 def _on(roster: Roster, named: Named) -> str | Unclear:
@@ -394,12 +375,6 @@ def _on(roster: Roster, named: Named) -> str | Unclear:
         return roster.find(named).id
     except Unclear as unclear:
         return unclear
-
-
-def _slot(claim: Claim) -> str:
-    """Where a number means one person: in a system, or in one assignment of it."""
-    named, assignment = claim
-    return named.system if named.stable else f"{named.system} {assignment or '?'}"
 
 
 def roster_of(course: Course) -> Path:

@@ -47,7 +47,7 @@ class Named:
 
     `number` tells namesakes apart. Where `stable`, the system keeps it from one assignment to the next.
     `identifiers` are further names of the same person, such as an e-mail address. `time` is the attempt's.
-    Where not `timed`, the system packs files with the time of the download.
+    Where not `timed`, the system packs files with the time of the download. `assignment` is what was found there.
     """
 
     system: str = ""
@@ -59,6 +59,12 @@ class Named:
     time: datetime | None = None
     late: bool = False
     timed: bool = True
+    assignment: str = ""
+
+    @property
+    def slot(self) -> str:
+        """Where its number means one person: in a system, or in one assignment of it."""
+        return self.system if self.stable else f"{self.system} {self.assignment or '?'}"
 
 
 @dataclass(frozen=True)
