@@ -15,7 +15,7 @@ from ..course import Course, CourseError, stamped_time
 from ..submission import answers_in, cells_of, grade_id
 from .people import ClassList, Unclear
 from .sources import NOTHING, STAMP, CollectReport, Found, shown
-from .systems import Named, gradescope, name_by_system, split_titles, student_id
+from .systems import WORDS, Named, gradescope, name_by_system, split_titles, student_id
 
 MAX_NOTEBOOKS = 100_000
 LAYOUTS = (
@@ -24,13 +24,9 @@ LAYOUTS = (
 )
 NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this person"
 
-_ARCHIVES = (".7z", ".rar", ".tar", ".tar.gz", ".tgz")
-_DOCUMENTS = (".pdf", ".html", ".htm", ".txt", ".md", ".doc", ".docx", ".odt", ".rtf", ".py", ".png", ".jpg", ".heic")
-_NO_STUDENT = {"assets", "data", "docs", "figures", "images"}  # folders that are nobody's
-_NO_STUDENT |= {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
-_NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+_NO_PERSON = re.compile(rf"{'|'.join(WORDS['nobody'])}|v?\d{{1,2}}")
 
 
 class Lessons:
@@ -140,7 +136,7 @@ def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) 
     for found in files:
         if found.parts[-1] == STAMP:
             stamps[found.parts[:-1]] = found
-        if found.path.lower().endswith(_ARCHIVES):
+        if found.path.lower().endswith(tuple(WORDS["archives"])):
             found = replace(found, problem="is an archive, but no zip; unpack it first")
         if found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
@@ -320,7 +316,7 @@ def _persons(folders: tuple[str, ...], lessons: Lessons) -> list[str]:
             persons.append(user)
         elif assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
             persons.append(_person_in(rest))
-        elif not assignment and folder.lower() not in _NO_STUDENT:
+        elif not assignment and folder.lower() not in WORDS["folders"]:
             persons.append(folder)
     return persons
 
@@ -336,7 +332,7 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
     first, there = {}, {c.person for c in candidates}
     for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.found.path.lower().endswith(".txt")):
         by_system = c.named.system or any(map(_github_user, c.found.parts, c.found.parts[1:]))
-        document = c.found.path.lower().endswith((*_DOCUMENTS, NOTHING)) and not c.found.hidden
+        document = c.found.path.lower().endswith((*WORDS["documents"], NOTHING)) and not c.found.hidden
         if c.named.student and c.person not in there and (by_system or document):
             first.setdefault(c.person, c)
     return list(first.values())

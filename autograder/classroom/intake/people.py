@@ -19,19 +19,10 @@ from pathlib import Path
 
 from ...text import visible
 from ..course import Course, CourseError, read_json, word, write_atomically
-from .systems import PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
+from .systems import COLUMNS, PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
 MAX_TABLE_BYTES = 16 << 20
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))
-
-_NAMES = ("name", "fullname", "student", "displayname", "studentname")
-_FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
-_EMAIL, _SECTION, _ROLE = ("email", "emailaddress"), ("section", "sections", "group", "groups"), ("role", "roles")
-# The first that a row has becomes the student's id; all of them name the student.
-_IDS = (
-    *("username", "sisloginid", "loginid", "orgdefinedid", "studentid", "idnumber", "sid", "sisuserid"),
-    *("githubusername", "githubid", "integrationid"),
-)
 
 
 @dataclass
@@ -216,7 +207,8 @@ def refuse_translated(path: Path, lines: list[list[str]]) -> None:
     header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
     numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in lines[1:] if line]
     same = len({match[1] for match in numbered if match}) == 1 and all(numbered)
-    if same and len(header) > 4 and "identifier" not in header and not {*_NAMES, *_EMAIL} & set(header):
+    known = {"identifier", *COLUMNS["name"], *COLUMNS["email"]} & set(header)
+    if same and len(header) > 4 and not known:
         raise CourseError(
             f"{path}: looks like Moodle's worksheet in another language than English; "
             "choose English in Moodle's menu of languages, and download it again"
@@ -240,19 +232,19 @@ def people_of(lines: list[list[str]]) -> list[Person | None]:
 
 
 def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
-    def first(columns: tuple[str, ...]) -> str:
-        return next((row[c] for c in columns if row.get(c)), "")
+    def first(what: str) -> str:
+        return next((row[c] for c in COLUMNS[what] if row.get(c)), "")
 
-    name = first(_NAMES)
-    if not name or first(_LAST):
-        name = " ".join(filter(None, (first(_FIRST), first(_LAST)))) or name
+    name = first("name")
+    if not name or first("last"):
+        name = " ".join(filter(None, (first("first"), first("last")))) or name
     if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
         return None
-    role = first(_ROLE)
+    role = first("role")
     if role and "student" not in role.lower() and "learner" not in role.lower():
         return None
     numbers = {}
-    ids = {c: row[c].lstrip("#") for c in _IDS if row.get(c)}  # Brightspace writes #123
+    ids = {c: row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)}  # Brightspace writes #123
     if is_canvas and row.get("id"):
         numbers["Canvas"] = row["id"]
     elif row.get("id"):
@@ -262,7 +254,7 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
         numbers["Moodle"] = participant[1]
     elif identifier:
         ids = {**ids, "identifier": identifier}
-    email = first(_EMAIL)
+    email = first("email")
     canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if numbers.get("Canvas") else ""
     own = next(iter(ids.values()), "") or canvas or email or name
     if "," in name:
@@ -273,7 +265,7 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
     # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
     handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
-    return Person(student_id(own), name, email, first(_SECTION), keys, numbers, handed_in)
+    return Person(student_id(own), name, email, first("section"), keys, numbers, handed_in)
 
 
 # -- everybody --------------------------------------------------------------------------------------------------

@@ -82,10 +82,9 @@ class System:
         return re.compile(self.download, re.DOTALL | re.VERBOSE)
 
 
-_ALL = {
-    key: System(**said)
-    for key, said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
-}
+_SAID = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+COLUMNS, WORDS = _SAID.pop("columns"), _SAID.pop("words")
+_ALL = {key: System(**said) for key, said in _SAID.items()}
 SYSTEMS = {key: system for key, system in _ALL.items() if system.grades}  # those whose CSV can be filled
 _DATED = re.compile(r"[^\W\d]{3,}.*\d{4}|\d{4}-\d\d-\d\d")  # 10/3/2024 may be October or March
 _CLOCK_AFTER_DATE = re.compile(r"(\d{4}(?:-\d\d-\d\d)?\D+\d{1,2})[ .h]?(\d\d)(?=$| ?[AaPp][Mm])")  # 1005, 10 05, 10.05
