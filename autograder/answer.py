@@ -100,11 +100,8 @@ def _statements(source: str) -> list[ast.stmt]:
 
 def line_with_dots(source: str, entry: str) -> int | None:
     """The first line with `...` in the place of code, among what `entry` needs; None if there is none."""
-    try:
-        tree = ast.parse(from_history([source], [entry]))
-    except _NOT_PARSED:
-        return None
-    parts = (part for node in ast.walk(tree) for part in _parts_of_code(node))
+    nodes = (node for statement in _statements(from_history([source], [entry])) for node in ast.walk(statement))
+    parts = (part for node in nodes for part in _parts_of_code(node))
     return min((p.lineno for p in parts if isinstance(p, ast.Constant) and p.value is ...), default=None)
 
 

@@ -254,7 +254,13 @@ def _check(options) -> int:
 
     early = started_early(options.confine)
     with contextlib.closing(early) if early else contextlib.nullcontext():
-        verdict = _verdict(options, early)
+        from .exercises import find  # this imports torch, while the box starts
+        from .judge import Judge
+
+        exercise = find(options.exercise)
+        source = _read_answer(options.file, exercise)
+        with Judge(options.confine, early=early) as judge:
+            verdict = judge.judge(exercise.name, source, options.seed)
     said = visible_json(verdict.to_json())
     print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
     return PASSED if verdict.passed else NOT_PASSED
@@ -275,42 +281,27 @@ def _watch(options) -> int:
     return PASSED
 
 
-def _verdict(options, early):
-    """The judge's verdict on the file of a call. The modules that import torch are imported here."""
-    from .exercises import find
-    from .judge import Judge
-
-    exercise = find(options.exercise)
-    source = _read_answer(options.file, exercise)
-    with Judge(options.confine, early=early) as judge:
-        return judge.judge(exercise.name, source, options.seed)
-
-
 def _read_answer(path: Path, exercise) -> str:
     """The answer's source: a Python file, or the notebook's cells for this exercise."""
-    from .classroom.submission import read_bounded
+    from .answer import from_notebook
+    from .classroom.submission import cells_of, read_bounded
 
     if path.suffix not in (".ipynb", ".py"):
         raise CallError(f"{path.name} is neither .py nor .ipynb; give a Python file or a notebook")
     try:
         content = read_bounded(path)
-        source = content.decode("utf-8-sig") if path.suffix == ".py" else _from_notebook(path, content, exercise)
+        if path.suffix == ".py":
+            source = content.decode("utf-8-sig")
+        else:
+            source = from_notebook({"cells": cells_of(content)}, exercise)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         if isinstance(error, UnicodeDecodeError):
             reason = "it is not UTF-8 text"
         raise CallError(f"cannot read {path}: {reason}; expected a Python file or a notebook") from None
-    _require_entry(path, source, exercise)
-    return source
-
-
-def _from_notebook(path: Path, content: bytes, exercise) -> str:
-    from . import answer
-    from .classroom.submission import cells_of
-
-    source = answer.from_notebook({"cells": cells_of(content)}, exercise)
-    if not source:
+    if path.suffix == ".ipynb" and not source:
         raise CallError(f"{path.name} has no answer to {exercise.name}; it should define {exercise.signature}")
+    _require_entry(path, source, exercise)
     return source
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import atexit
 import contextlib
+import functools
 import linecache
 import sys
 import threading
@@ -17,7 +18,8 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from html import escape
+
+from markupsafe import Markup
 
 from workshop.notebook import interactive_shell
 
@@ -82,15 +84,15 @@ class Shown:
     def __init__(self, exercise: str):
         from IPython.display import display
 
-        self.exercise, self.latest = exercise, 0.0
-        self.handle = display({"text/html": panel.running(exercise, "")}, raw=True, display_id=True)
+        self.running, self.latest = functools.partial(panel.part, "running", exercise=exercise), 0.0
+        self.handle = display({"text/html": self.running(words="")}, raw=True, display_id=True)
 
     def step(self, words: str) -> None:
         """Says what is being done, at most a few times a second."""
         now = time.monotonic()
         if now - self.latest > 0.15:
             self.latest = now
-            self._put(panel.running(self.exercise, words))
+            self._put(self.running(words=words))
 
     def show(self, verdict: Verdict) -> None:
         self._put(verdict.to_html(_after(verdict) if verdict.passed else _to_ask(verdict)), verdict.to_text())
@@ -113,18 +115,9 @@ def question(verdict: Verdict) -> str:
     )
 
 
-# execCommand, because navigator.clipboard is missing where a room is opened by http.
-_COPY = (
-    "getSelection().selectAllChildren(this.nextElementSibling);document.execCommand('copy');this.textContent='copied'"
-)
-
-
 def _to_ask(verdict: Verdict) -> str:
-    """The question as HTML. Where the page runs no script, its text can be marked."""
-    return (
-        "<details class='question'><summary>Copy as a question</summary>"
-        f'<button type="button" onclick="{_COPY}">copy</button><pre>{escape(question(verdict))}</pre></details>'
-    )
+    """The question as HTML."""
+    return panel.part("ask", question=question(verdict))
 
 
 def _after(verdict: Verdict) -> str:
@@ -132,27 +125,14 @@ def _after(verdict: Verdict) -> str:
     from workshop import finish, hints
     from workshop.progress import path, progress
 
-    following = progress().next(verdict.exercise)
-    exercise = find(verdict.exercise)
-    here = exercise.notebook
+    following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
-        then = "Every exercise of the course is passed."
         with contextlib.suppress(OSError):  # a folder that is read-only
             page = finish.write(path().with_name("what_i_built.html"))
-            then += f" <a href='{page.name}' title='{escape(str(page))}'>A page to show, and what to build next</a>"
-    elif following.notebook == here:
-        then = f"Next: {escape(following.name)}, in this notebook."
-    else:
-        then = f"Next: <a href='{following.notebook}.ipynb'>{escape(following.name)} in {following.notebook}</a>"
-    others = "".join(
-        f"<details><summary>Another right answer: {escape(style)}</summary><p>{escape(why)}</p>"
-        f"<pre>{escape(source)}</pre></details>"
-        for style, why, source in hints.others(exercise.name)
-    )
-    shown = drawn._repr_html_() if drawn else ""
-    return f"<p>{escape(exercise.lesson.shows)}</p><p class='next'>{then}</p>{shown}{others}"
+    about = {"exercise": exercise, "following": following, "page": page, "others": hints.others(exercise.name)}
+    return panel.part("after", drawn=Markup(drawn._repr_html_() if drawn else ""), **about)
 
 
 def _judged_in(shell, exercise, shown: Shown) -> Verdict:
@@ -181,11 +161,11 @@ def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
     """
     from workshop.progress import progress
 
-    saved = ran.saved_cell(exercise.name)
-    source = session.text_of(saved) if saved else ""
+    saved, first = ran.saved_answer(exercise.name), next((cell.text for cell in ran.saved() if cell.is_code), "")
+    source = saved.text if saved else ""
     if not source.strip():
         return "", ""
-    for text in (ran.first_code(), source):
+    for text in (first, source):
         for statement in _definitions(text):
             with contextlib.suppress(Exception):
                 exec(compile(statement, "<restored>", "exec"), shell.user_ns)  # the learner's own cell, asked for
@@ -227,9 +207,23 @@ def judged(name: str, source: str, say: Callable[[str], None] = lambda words: No
     return replace(verdict, better=better(kept, verdict) if kept else "", advised=advised)
 
 
+def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
+    from workshop import record
+
+    say("starting")
+    with _one_at_a_time:
+        judge().say = say
+        verdict = judge().judge(name, source)
+    with contextlib.suppress(OSError):  # if the folder is read-only, progress is not saved; the check still works
+        record(verdict.exercise, verdict.score, verdict.points, verdict.passed)
+    return verdict
+
+
 def _judged_in_script(exercise) -> Verdict:
     """The verdict on the running script. No second check follows in this process, so this one says all."""
-    return replace(judged(exercise.name, _script_source(exercise.entry)), advised=True)
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    text = "".join(linecache.getlines(script)) if script else ""
+    return replace(judged(exercise.name, answer.from_history([text], [exercise.entry])), advised=True)
 
 
 def better(before: Verdict, now: Verdict) -> str:
@@ -247,15 +241,6 @@ def better(before: Verdict, now: Verdict) -> str:
     if before.finding and now.finding and now.finding.slug.rank > before.finding.slug.rank:
         return f"Another mistake than before: {before.diagnosis} is gone."
     return ""
-
-
-def _judged_anew(name: str, source: str, say: Callable[[str], None]) -> Verdict:
-    say("starting")
-    with _one_at_a_time:
-        judge().say = say
-        verdict = judge().judge(name, source)
-    _remember(verdict)
-    return verdict
 
 
 def warm_up() -> None:
@@ -289,17 +274,3 @@ def _watched(shell) -> session.Session:
         _session = session.Session(shell)
         _session.watch()
     return _session
-
-
-def _script_source(entry: str) -> str:
-    """The definitions that `entry` needs, from the running script."""
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    text = "".join(linecache.getlines(script)) if script else ""
-    return answer.from_history([text], [entry])
-
-
-def _remember(verdict: Verdict):
-    from workshop import record
-
-    with contextlib.suppress(OSError):  # if the folder is read-only, progress is not saved; the check still works
-        record(verdict.exercise, verdict.score, verdict.points, verdict.passed)

@@ -38,17 +38,15 @@ def address(root: Path) -> str:
 def badges(address: str, file: str) -> str:
     """Markdown: open this file of the repository in Colab, Codespaces or Binder."""
     place = address.removeprefix("https://github.com/")
-    targets = {
-        "Open in Colab": f"https://colab.research.google.com/github/{place}/blob/main/{file}",
-        "Open in Codespaces": f"https://codespaces.new/{place}",
-        "Open in Binder": f"https://mybinder.org/v2/gh/{place}/main?urlpath=lab/tree/{file}",
-    }
-    images = {
-        "Open in Colab": "https://colab.research.google.com/assets/colab-badge.svg",
-        "Open in Codespaces": "https://github.com/codespaces/badge.svg",
-        "Open in Binder": "https://mybinder.org/badge_logo.svg",
-    }
-    return " ".join(f"[![{words}]({images[words]})]({target})" for words, target in targets.items())
+    colab, binder = "https://colab.research.google.com", "https://mybinder.org"
+    return " ".join(
+        f"[![Open in {name}]({image})]({target})"
+        for name, image, target in (
+            ("Colab", f"{colab}/assets/colab-badge.svg", f"{colab}/github/{place}/blob/main/{file}"),
+            ("Codespaces", "https://github.com/codespaces/badge.svg", f"https://codespaces.new/{place}"),
+            ("Binder", f"{binder}/badge_logo.svg", f"{binder}/v2/gh/{place}/main?urlpath=lab/tree/{file}"),
+        )
+    )
 
 
 def standing_alone(notebook, name: str, address: str):
@@ -59,11 +57,10 @@ def standing_alone(notebook, name: str, address: str):
             cell.source = with_addresses(cell.source, address)
     group = "online-jax" if name in _JAX else "online"
     first = next(number for number, cell in enumerate(alone.cells) if cell.cell_type == "code")
-    added = {
+    for place, (kind, cell_id, source) in {
         first: ("code", "install", _ALONE.format(address=address, group=group)),
         0: ("markdown", "badges", badges(address, f"online/{name}.ipynb")),
-    }
-    for place, (kind, cell_id, source) in added.items():
+    }.items():
         cell = copy.deepcopy(next(cell for cell in alone.cells if cell.cell_type == kind))
         cell.id, cell.source, cell.metadata = cell_id, source, type(cell.metadata)()
         alone.cells.insert(place, cell)
@@ -74,8 +71,7 @@ def with_addresses(markdown: str, address: str) -> str:
     """The text with each file of the repository as an address: figures as they are, pages as GitHub shows them."""
 
     def whole(match: re.Match) -> str:
-        up, file = match[1] or "", match[2]
-        path = file if up else f"notebooks/{file}"
+        path = match[2] if match[1] else f"notebooks/{match[2]}"
         if path.endswith((".svg", ".png")):
             return f"{address.replace('https://github.com/', 'https://raw.githubusercontent.com/')}/main/{path}"
         if path.endswith(".ipynb"):

@@ -19,12 +19,12 @@ BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "
 
 def html(verdict, after: str = "") -> str:
     """The panel of a Verdict. `after` is HTML of the caller's."""
-    return str(_panels().verdict(verdict, Markup(after)))
+    return part("verdict", v=verdict, after=Markup(after))
 
 
-def running(exercise: str, words: str) -> str:
-    """The panel while a check runs."""
-    return str(_panels().running(exercise, words))
+def part(name: str, **about) -> str:
+    """A macro of panel.html. It escapes what is in `about`."""
+    return str(getattr(_panels(), name)(**about))
 
 
 @functools.cache

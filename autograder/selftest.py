@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
 
 from . import gallery
 from .exercises import EXERCISES
@@ -57,19 +58,12 @@ class Answer:
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
     """The answers of a gallery. One that needs another version of Triton must get the slug not-in-this-triton."""
+    version = ".".join(stack()["triton"].split(".")[:2])
     return [
-        Answer(known, known.slug if _fits(known.needs) else "not-in-this-triton")
+        Answer(known, known.slug if fits.contains(version) else "not-in-this-triton")
         for known in gallery.answers_in(folder, exercises)
+        for fits in [SpecifierSet(known.needs.removeprefix("triton"))]  # "triton<3.9", or "" for all versions
     ]
-
-
-def _fits(needs: str) -> bool:
-    """Whether this version of Triton is one of those that are needed: "triton<3.9", "triton>=3.6" or "" for all."""
-    if not needs:
-        return True
-    relation, *version = re.fullmatch(r"triton(<|>=)(\d+)\.(\d+)", needs).groups()
-    newer = [int(number) for number in stack()["triton"].split(".")[:2]] >= [int(number) for number in version]
-    return newer == (relation == ">=")
 
 
 def run(

@@ -13,6 +13,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 MOST_BYTES = 50 << 20  # of a notebook file that is read
 
@@ -25,6 +26,15 @@ class Run:
     text: str = ""
     cell: str | None = None
     at: float = 0.0
+
+
+class Saved(NamedTuple):
+    """A cell of the notebook file. `answer` is the exercise whose answer it is, if it is one."""
+
+    text: str
+    id: str | None
+    is_code: bool
+    answer: str | None
 
 
 @dataclass
@@ -57,45 +67,34 @@ class Session:
         Of the answer cell only the latest run counts: a function that it does not define any more is not its answer,
         although the kernel still has it.
         """
-        ids = {exercise} | ({saved["id"]} if (saved := self.saved_cell(exercise)) and "id" in saved else set())
-        runs = self.runs()
-        own = [run for run in runs if run.cell in ids]
+        saved, runs = self.saved_answer(exercise), self.runs()
+        own = [run for run in runs if run.cell is not None and run.cell in (exercise, saved and saved.id)]
         latest = own[-1] if own else None
         return [run.code for run in runs if run is latest or run not in own], latest
 
     def edited_since(self, exercise: str, latest: Run | None) -> bool:
         """Whether the saved notebook is newer than this run and holds another text in the answer cell."""
-        file = notebook_file(self.shell)
-        if latest is None or file is None or not latest.text:
+        file, saved = notebook_file(self.shell), self.saved_answer(exercise)
+        if not (latest and latest.text and file and saved):
             return False
-        try:
-            saved_at = file.stat().st_mtime
-        except OSError:
-            return False
-        cell = self.saved_cell(exercise)
-        return cell is not None and saved_at > latest.at and text_of(cell).strip() != latest.text.strip()
+        with contextlib.suppress(OSError):
+            return file.stat().st_mtime > latest.at and saved.text.strip() != latest.text.strip()
+        return False
 
-    def saved_cell(self, exercise: str) -> dict | None:
+    def saved_answer(self, exercise: str) -> Saved | None:
         """The answer cell as the notebook file holds it. None if there is no such file or cell."""
-        with contextlib.suppress(AttributeError, TypeError):
-            for cell in self._saved():
-                if cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") == exercise:
-                    return cell
-        return None
+        return next((cell for cell in self.saved() if cell.answer == exercise), None)
 
-    def first_code(self) -> str:
-        """The first code cell of the notebook file, where a lesson's imports are; empty if there is none."""
-        with contextlib.suppress(AttributeError, TypeError):
-            return next((text_of(cell) for cell in self._saved() if cell.get("cell_type") == "code"), "")
-        return ""
-
-    def _saved(self) -> list:
-        """The cells of the notebook file."""
-        file = notebook_file(self.shell)
-        with contextlib.suppress(OSError, ValueError, AttributeError):
+    def saved(self) -> list[Saved]:
+        """The cells of the notebook file, up to the first one that is none."""
+        file, cells = notebook_file(self.shell), []
+        with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
             if file and file.stat().st_size <= MOST_BYTES:
-                return json.loads(file.read_text(encoding="utf-8")).get("cells", [])
-        return []
+                for cell in json.loads(file.read_text(encoding="utf-8")).get("cells", []):
+                    answer = cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")
+                    text = "".join(cell.get("source", ""))
+                    cells.append(Saved(text, cell.get("id"), cell.get("cell_type") == "code", answer))
+        return cells
 
 
 def notebook_file(shell) -> Path | None:
@@ -103,8 +102,3 @@ def notebook_file(shell) -> Path | None:
     name = shell.user_ns.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
     file = Path(str(name))
     return file if file.suffix == ".ipynb" and file.is_file() else None
-
-
-def text_of(cell: dict) -> str:
-    source = cell.get("source", "")
-    return "".join(source) if isinstance(source, list) else str(source)

@@ -265,7 +265,9 @@ class Verdict:
 
     def to_text(self) -> str:
         lines = [f"! {self.warning}"] if self.warning else []
-        lines += [self._headline() + (f"  [{self.backend}]" if self.backend else "")]
+        mark, slug = "PASS" if self.passed else "NOT YET", f" — {self.diagnosis}" if self.diagnosis else ""
+        backend = f"  [{self.backend}]" if self.backend else ""
+        lines += [f"{mark}  {self.exercise}  {panel.points(self)}{slug}{backend}"]
         if self.better:
             lines.append(f"  {self.better}")
         if self.finding:
@@ -283,11 +285,6 @@ class Verdict:
         if self.note:
             lines.append(f"  {self.note}")
         return "\n".join(lines)
-
-    def _headline(self) -> str:
-        mark = "PASS" if self.passed else "NOT YET"
-        slug = f" — {self.diagnosis}" if self.diagnosis else ""
-        return f"{mark}  {self.exercise}  {panel.points(self)}{slug}"
 
     def to_html(self, after: str = "") -> str:
         """A self-contained panel; all text is escaped. `after` is HTML that is added to it."""

@@ -74,7 +74,8 @@ class Watch:
     def command(self, word: str) -> bool:
         """Does what was typed; False for the end."""
         deeds = {"hint": lambda: hint(self.exercise.name), "solution": lambda: solution(self.exercise.name)}
-        deeds |= {"next": self._go_on, "question": self._ask}
+        ask = notebook.question(self.verdict) if self.verdict else "Save the file first: nothing is judged yet."
+        deeds |= {"next": self._go_on, "question": lambda: print(visible(ask))}
         if word in ("quit", "exit", "q"):
             return False
         if word and word not in deeds:
@@ -82,11 +83,6 @@ class Watch:
         elif word and self.exercise:
             deeds[word]()
         return True
-
-    def _ask(self) -> None:
-        """Prints the last verdict as a question for somebody else."""
-        nothing = "Save the file first: nothing is judged yet."
-        print(visible(notebook.question(self.verdict)) if self.verdict else nothing)
 
     def _go_on(self) -> None:
         self.exercise, self.judged = self._following(self.exercise.name), ""

@@ -125,6 +125,7 @@ def program(mode: str) -> dict:
     from executor_kernels import CASES
 
     from workshop.executor import codec, front_end
+    from workshop.refusal import refusal
 
     answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}
     answer |= {"refused": 0, "accepted": 0, "messages": {}, "not_here": {}, "too_much": {}}
@@ -136,7 +137,7 @@ def program(mode: str) -> dict:
         try:
             read[name] = case.lower(target)
         except Exception as error:
-            answer["troubles"][name] = f"{type(error).__name__}: {front_end.message(error)}"
+            answer["troubles"][name] = f"{type(error).__name__}: {refusal(error).message}"
             continue
         text = json.dumps(codec.to_data(read[name]), allow_nan=False)
         answer["programs"][name] = hashlib.sha256(text.encode()).hexdigest()
@@ -214,6 +215,8 @@ def too_much(data: dict, codec, answer: dict):
 def messages(answer: dict, front_end):
     import executor_kernels as kernels
 
+    from workshop.refusal import refusal
+
     lines = (HERE / "executor_kernels.py").read_text().splitlines()
     for kernel in (kernels.mistakes, kernels.undefined, kernels.assembly, kernels.custom_float8):
         signature = {"x": "*fp32", "B": "constexpr"}
@@ -222,7 +225,7 @@ def messages(answer: dict, front_end):
         except front_end.Unsupported as error:
             answer["not_here"][kernel.__name__] = error.construct
         except Exception as error:
-            text, line, column = front_end.message(error)
+            text, line, column, *_ = refusal(error)
             answer["messages"][kernel.__name__] = text, lines[line - 1], column
 
 

@@ -185,3 +185,8 @@ def test_the_strip_follows_the_points(monkeypatch):
     monkeypatch.setattr(sys.modules["workshop.progress"], "_shown", [strip])
     record("vector_add", 5, 5)
     assert f"5 of {progress().of_lesson('01_vector_add')[1]}" in shown[-1]
+
+
+def test_the_strip_keeps_the_words_of_plain_outputs_whole():
+    """JupyterLab breaks them anywhere. Only pictures brought the rule against it, and many pages begin without one."""
+    assert ".jp-RenderedText pre {word-break: normal" in here("01_vector_add")._repr_html_()

@@ -156,7 +156,7 @@ _NO_SUCH = re.compile(r"^(?:module 'triton.language'|'tensor' object) has no att
 def meaning(message: str, construct: str = "", meant: str = "") -> tuple[str, str]:
     """What a message means and what to try; ("", "") if it is not known.
 
-    construct: what the compiler refuses, as front_end.construct says it. meant: a name that a misspelt one may stand
+    construct: what the compiler refuses, as refusal.Refusal says it. meant: a name that a misspelt one may stand
     for, or "-" if no name is like it.
     """
     text = f"{message}\n{construct}\nmeant: {meant}" if meant else f"{message}\n{construct}"

@@ -8,7 +8,6 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import fields
 
 import triton
@@ -16,7 +15,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, CompilationError, make_backend
 from triton.runtime.jit import JITFunction
 
-from workshop import short, stand_in
+from workshop import short
 from workshop.executor import front_end, without_native
 from workshop.executor.front_end import TARGETS
 from workshop.executor.launch import Specialisation, bind, check_globals, specialise
@@ -67,7 +66,8 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
         attributes = _attributes(kernel, bound, special, typed, goal)
         source = ASTSource(kernel, special.signature | typed, special.constants, attributes)
         check_globals(kernel)
-        with _active(goal):
+        _skip_missing_linker()
+        with front_end.targeting(goal):
             return triton.compile(source, target=goal, options=options)
     except PermissionError:  # of a machine that lets nobody compile, such as the judge's box
         raise
@@ -107,19 +107,6 @@ def _is_near(value) -> bool:
     """Whether it is a tensor of less than 2 GiB. What `warmup` is given in the place of a tensor has no memory."""
     storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
     return hasattr(value, "data_ptr") and (storage is None or storage.nbytes() < POINTER_RANGE)
-
-
-@contextlib.contextmanager
-def _active(target: GPUTarget) -> Iterator[None]:
-    """Where there is no GPU, Triton's library asks the stand-in what it compiles for."""
-    driver = stand_in.StandInDriver
-    before = driver.target
-    _skip_missing_linker()
-    try:
-        driver.target = target
-        yield
-    finally:
-        driver.target = before
 
 
 def _skip_missing_linker() -> None:

@@ -133,7 +133,7 @@ class Progress:
         """A line for each lesson, `here` marked, and one for each exercise of the unfolded one."""
         found = []
         for notebook, earned, points in self.lessons():
-            found.append(f"{'▶' if notebook == here else ' '} {notebook:<22} {earned:g} of {points}")
+            found.append(f"{'▶' if notebook == here else ' '} {notebook:<38} {earned:g} of {points}")
             rows = self.exercises(notebook) if notebook == unfolded else ()
             found += [f"    {mark} {label:<34} {score}" for mark, _, label, score in rows]
         return found

@@ -14,30 +14,57 @@ from triton.compiler import CompilationError
 
 from workshop.executor import front_end
 
+FOREIGN = {"torch", "np", "numpy", "math", "jnp"}  # whose functions are none of a kernel's
+
 
 class Refusal(NamedTuple):
-    """message: Triton's. line: the innermost of the learner's. construct: see front_end. meant: see `_meant`."""
+    """message: Triton's. line, column: of the innermost line of the learner's. construct: see `_construct`. meant: see
+    `_meant`.
+    """
 
     message: str
     line: int | None
+    column: int | None
     construct: str
     meant: str
 
 
 def refusal(error: CompilationError) -> Refusal:
-    message, line, _ = front_end.message(error)
-    if message == "AssertionError":  # the name of the function says most
-        frames = traceback.extract_tb(innermost(error).__traceback__)
-        message = f"AssertionError in {frames[-1].name if frames else 'the compiler'}"
+    """Of an error of `front_end.lower`: one for each call on the way to what Triton refuses. The last says why."""
+    steps, line, column = [error], None, None
+    while isinstance(steps[-1].__cause__, CompilationError):
+        steps.append(steps[-1].__cause__)
+    for each in steps:
+        file, first = getattr(error, "places", {}).get(getattr(each, "src", None), ("", 0))
+        if hasattr(getattr(each, "node", None), "lineno") and not file.startswith(front_end.LIBRARY):
+            line, column = first + each.node.lineno, each.node.col_offset
+    message, node = _message(steps[-1]), getattr(steps[-1], "node", None)
     meant = _meant(message, getattr(error, "src", None) or "")
-    return Refusal(message, _assigned(error, message, line), front_end.construct(error), meant)
+    return Refusal(message, _assigned(node, message, line), column, _construct(node), meant)
 
 
-def _assigned(error: CompilationError, message: str, line: int | None) -> int | None:
+def _message(error: CompilationError) -> str:
+    """What Triton says."""
+    told = error if getattr(error, "error_message", None) else error.__cause__ or error
+    text = str(getattr(told, "error_message", None) or told).strip()
+    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
+    text = (quoted[2] if quoted else text) or type(told).__name__
+    if text == "AssertionError":  # the name of the function says most
+        frames = traceback.extract_tb(innermost(error).__traceback__)
+        text = f"AssertionError in {frames[-1].name if frames else 'the compiler'}"
+    return text
+
+
+def _construct(node: ast.AST | None) -> str:
+    """What Triton refuses: the function of a call, as it is called there, or "[…]" for an index; "" for other code."""
+    if isinstance(node, ast.BinOp):  # with a value that no kernel can compute with
+        calls = (ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call))
+        return next((name for name in calls if name.partition(".")[0] in FOREIGN), "")
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else "[…]" if isinstance(node, ast.Subscript) else ""
+
+
+def _assigned(node: ast.AST | None, message: str, line: int | None) -> int | None:
     """The line of a loop or condition that gives a variable another type, where Triton names the whole statement."""
-    while isinstance(error.__cause__, CompilationError):
-        error = error.__cause__
-    node = getattr(error, "node", None)
     found = re.match(r"(?:Loop-carried variable|Mismatched type for|initial value for) `?(\w+)", message)
     if not line or not found or not isinstance(node, (ast.For, ast.While, ast.If)):
         return line

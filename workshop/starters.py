@@ -15,34 +15,22 @@ class MalformedAnswer(ValueError):
     """An answer cell does not follow the grammar; the message says where and how."""
 
 
+BLOCK = ("BEGIN SOLUTION", "STARTER", "END SOLUTION")
+_DIRECTIVE = re.compile(rf"^[^\S\n]*### ({'|'.join(BLOCK)})[^\S\n]*(?:\n|\Z)", re.M)
+
+
 def split_answer(source: str) -> tuple[str, str]:
     """(solution, starter) of an answer cell's source, both without markers.
 
     Raises MalformedAnswer when a block is malformed, no starter is written, or the starter is not Python.
     """
-    comments = _starter_comments(source)
-    solution, starter = [], []
-    block = None  # None outside a block, else the list that the lines of the block's current part go to
-    for number, line in enumerate(source.splitlines(), 1):
-        directive = re.fullmatch(r"\s*### (BEGIN SOLUTION|STARTER|END SOLUTION)\s*", line)
-        if directive:
-            block = _enter(directive[1], block, solution, starter, number)
-        elif block is starter:
-            starter.append(_uncomment(line, number))
-        elif block is solution:
-            solution.append(line)
-        elif number in comments:
-            given, released = _starter_line(line, comments[number], number)
-            solution.append(given)
-            starter.append(released)
-        else:
-            solution.append(line)
-            starter.append(line)
-    if block is not None:
-        raise MalformedAnswer("### BEGIN SOLUTION without ### END SOLUTION")
-    if solution == starter:
+    given = source.splitlines()
+    released = list(given)
+    for number, comment in _starter_comments(source).items():
+        given[number - 1], released[number - 1] = _starter_line(given[number - 1], comment, number)
+    texts = _with_parts("\n".join(given), "BEGIN SOLUTION"), _with_parts("\n".join(released), "STARTER")
+    if texts[0] == texts[1]:
         raise MalformedAnswer("no starter: write `# starter: …` beside a line, or a ### STARTER part in a block")
-    texts = "\n".join(solution), "\n".join(starter)
     for name, text in zip(("solution", "starter"), texts, strict=True):
         try:
             ast.parse(text)
@@ -52,16 +40,17 @@ def split_answer(source: str) -> tuple[str, str]:
     return texts
 
 
-def _enter(directive: str, block: list | None, solution: list, starter: list, number: int) -> list | None:
-    """The part of a block that begins at this directive; None after its end."""
-    expected, part = {
-        "BEGIN SOLUTION": (None, solution),
-        "STARTER": (solution, starter),
-        "END SOLUTION": (starter, None),
-    }[directive]
-    if block is not expected:
-        raise MalformedAnswer(f"line {number}: ### {directive} out of order; a block is BEGIN, STARTER, END")
-    return part
+def _with_parts(text: str, part: str) -> str:
+    """The text without directives, and of each block one part: what follows BEGIN SOLUTION, or STARTER."""
+    kept, *rest = _DIRECTIVE.split(text)
+    for number, (directive, following) in enumerate(zip(rest[::2], rest[1::2])):
+        if directive != BLOCK[number % 3]:
+            raise MalformedAnswer(f"### {directive} out of order; a block is BEGIN, STARTER, END")
+        if directive in (part, "END SOLUTION"):
+            kept += _uncommented(following) if directive == "STARTER" else following
+    if len(rest) % 6:
+        raise MalformedAnswer("### BEGIN SOLUTION without ### END SOLUTION")
+    return kept if text.endswith("\n") else kept.removesuffix("\n")
 
 
 _STARTER_COMMENT = re.compile(r"#\s*(.*?)\s*starter:\s*(.+)")
@@ -104,8 +93,8 @@ def _is_expression(text: str) -> bool:
     return True
 
 
-def _uncomment(line: str, number: int) -> str:
-    match = re.fullmatch(r"(\s*)#(?: (.*))?|\s*", line)
-    if not match:
-        raise MalformedAnswer(f"line {number}: after ### STARTER every line begins with '# '")
-    return f"{match[1]}{match[2]}" if match[2] else ""
+def _uncommented(text: str) -> str:
+    for line in text.splitlines():
+        if not re.fullmatch(r"\s*(#( .*)?)?", line):
+            raise MalformedAnswer(f"after ### STARTER every line begins with '# ': {line!r}")
+    return re.sub(r"^(?:(\s*)# |\s*#?$)", r"\1", text, flags=re.M)

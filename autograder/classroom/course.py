@@ -23,7 +23,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
 from . import duedates, templates
-from .submission import is_check
+from .submission import Check, checks_in
 
 COURSE_ID = "triton-workshop"
 LESSONS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -155,8 +155,11 @@ class Course:
 
     def points(self, assignment: str) -> float:
         """The points of a released assignment; 0 for another one."""
-        cells = self.released.get(assignment, {"cells": []})["cells"]
-        return float(sum(cell["metadata"]["nbgrader"]["points"] for cell in filter(is_check, cells)))
+        return float(sum(check.points for check in self.checks(assignment)))
+
+    def checks(self, assignment: str) -> list[Check]:
+        """What is graded in a released assignment; [] for another one."""
+        return checks_in(self.released.get(assignment, {"cells": []}))
 
     @cached_property
     def released(self) -> dict[str, dict]:

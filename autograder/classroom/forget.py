@@ -12,7 +12,6 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 from nbgrader.api import MissingEntry
@@ -24,11 +23,13 @@ from .duedates import FILE as RULES
 from .grading.gradebook import open_gradebook
 from .grading.regrade import held_of_others, write_changes
 from .intake.people import ClassList, people_of, read_table, roster_of
-from .lms.filled import MOODLE_ZIP, SYSTEMS
+from .intake.systems import SYSTEMS
+from .lms.filled import MOODLE_ZIP
 from .lms.lti import SENT
 from .locks import one_grader
 from .reports.export import export
 from .reports.report import report as write_page
+from .room.exchange import SECRET, entries, lesson_in
 from .standing import standing
 
 STEPS = ("submitted", "autograded", "feedback", HELD)
@@ -41,9 +42,6 @@ class _Told(Outcome):
 
     def gone(self, what: str) -> None:
         self.said.append(f"forgotten: {what}")
-
-    def left(self, what: str) -> None:
-        self.said.append(f"look through: {what}")
 
     def remove(self, path: Path, what: str) -> None:
         """Remove a file, a link or a folder, and say so; nothing happens where there is none."""
@@ -67,10 +65,10 @@ def forget(course: Course, name: str, room: Path | None = None) -> Outcome:
         people = ", ".join(map(word, sorted(known)[:20]))
         raise CourseError(f"there is nobody called {word(name)}; there are: {people or 'no people'}")
     if room:
-        _forget_in_room(room, name, number, list(_secrets(course, room, name, number)), report)
+        _forget_in_room(course, room, name, number, report)
     if name in known:
         _forget_in_course(course, name, report)
-    report.left("backups, what you exported to other folders, and the files of your LMS")
+    report.said.append("look through: backups, what you exported to other folders, and the files of your LMS")
     return report
 
 
@@ -113,17 +111,7 @@ def _forget_in_course(course: Course, name: str, said: _Told) -> None:
     for path in course.root.iterdir():  # root may have written them
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
     if name in course.rules().students:
-        said.left(f"{course.root / RULES} has rules for {word(name)}")
-
-
-def _secrets(course: Course, room: Path, name: str, number: int | None) -> Iterator[tuple[str, str]]:
-    """(nbgrader's secret, lesson) of what somebody handed in: by these their pages in the exchange are named."""
-    for folder in (path for path in _hand_ins(room, number) if not path.is_symlink()):
-        lessons = [part for part in folder.name.split("+")[1:] if part in course.released]
-        yield from ((_text(folder / "submission_secret.txt"), lesson) for lesson in lessons)
-    for student, lesson in course.handed_in():
-        if student == name:
-            yield _text(course.stamp(student, lesson).with_name("submission_secret.txt")), lesson
+        said.said.append(f"look through: {course.root / RULES} has rules for {word(name)}")
 
 
 def _text(path: Path) -> str:
@@ -136,12 +124,7 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _hand_ins(room: Path, number: int | None) -> list[Path]:
-    inbound = room / "exchange" / COURSE_ID / "inbound"
-    return [path for path in inbound.glob("*") if path.lstat().st_uid == number]
-
-
-def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, said: _Told) -> None:
+def _forget_in_room(course: Course, room: Path, name: str, number: int | None, said: _Told) -> None:
     if name == "instructor":
         raise CourseError("found the instructor, to whom the course belongs; expected an attendee")
     if os.geteuid():
@@ -157,13 +140,25 @@ def _forget_in_room(room: Path, name: str, number: int | None, secrets: list, sa
             (room / file).write_text(json.dumps(kept, indent=1))
             said.gone(file)
     _forget_account(room, name, said)
-    for secret, lesson in filter(lambda one: one[0], secrets):
-        page = room / "exchange" / COURSE_ID / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
-        said.remove(page, f"feedback on {lesson} in the exchange")
-    for path in [*_hand_ins(room, number), room / "progress" / name, room / "home" / name]:
+    _forget_in_exchange(course, room / "exchange" / COURSE_ID, name, number, said)
+    for path in (room / "progress" / name, room / "home" / name):
         said.remove(path, f"{path.relative_to(room).parent}/{word(path.name)}")
     _forget_user(room, name, said)
-    said.left("the hub's log, where you keep one")
+    said.said.append("look through: the hub's log, where you keep one")
+
+
+def _forget_in_exchange(course: Course, exchange: Path, name: str, number: int | None, said: _Told) -> None:
+    """What somebody handed in, and the pages, which are named by nbgrader's secrets beside what was handed in."""
+    inbound = exchange / "inbound"
+    hand_ins = [inbound / entry for entry, about in entries(inbound) if about.st_uid == number]
+    folders = [(path, lesson_in(path.name, course.released)) for path in hand_ins if not path.is_symlink()]
+    folders += [(course.stamp(name, lesson).parent, lesson) for who, lesson in course.handed_in() if who == name]
+    for folder, lesson in folders:
+        if lesson and (secret := _text(folder / SECRET)):
+            page = exchange / "feedback" / f"{notebook_hash(secret=secret, notebook_id=lesson)}.html"
+            said.remove(page, f"feedback on {lesson} in the exchange")
+    for path in hand_ins:
+        said.remove(path, f"exchange/{COURSE_ID}/inbound/{word(path.name)}")
 
 
 def _forget_account(room: Path, name: str, said: _Told) -> None:

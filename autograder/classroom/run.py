@@ -45,9 +45,13 @@ class RunReport:
         waiting = {(row.student, row.assignment): str(row) for row in rows if row.needs_review}
         for names, lines in self.now.waiting.items():
             waiting.setdefault(names, f"{' '.join(map(word, names))}: {visible('; '.join(lines), 300)}")
-        unknown = {s for s in self.now.late - set(self.now.late_by) if self._depends(s[1])}
+        rules = self.now.rules
+        depends = {a for a in self.now.assigned if rules.due(a) and not rules.least_late(a)}  # on how late it is
+        unknown = {s for s in self.now.late - set(self.now.late_by) if s[1] in depends}
+        strangers = sorted(rules.students - {person.id for person in self.now.people})  # it may be a slip of the pen
+        notes = [f"course.toml has rules for {word(name)}, of whom nothing is known" for name in strangers]
         for title, lines in (
-            ("note", [*self.collected.notes, *self.now.unknown_rules()]),
+            ("note", [*self.collected.notes, *notes]),
             ("not understood", self.collected.not_understood),
             ("needs review", waiting.values()),
             ("would change", self.graded.changes_in_words() if self.graded else []),
@@ -69,10 +73,6 @@ class RunReport:
         out("; ".join(f"{count} {what}" for what, count in counts.items()))
         for done in self.steps.values():
             done.print(out)
-
-    def _depends(self, assignment: str) -> bool:
-        """Whether it matters how late an assignment is."""
-        return bool(self.now.rules.due(assignment)) and not self.now.rules.least_late(assignment)
 
     def _by_assignment(self, group: Iterable[Submission]) -> Iterator[str]:
         for assignment in self.now.assigned:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 
-from nbgrader.api import Gradebook
-
 from ..text import visible
-from .course import HELD, Course, read_timestamp, word
+from .course import HELD, Course, read_timestamp
 from .duedates import Rules, spoken
-from .grading.gradebook import open_gradebook
+from .grading.gradebook import Marks, marks_in, open_gradebook
 from .grading.gradebook import waiting as waiting_in
 from .grading.record import is_stale
 from .intake.people import ClassList, Person
@@ -26,7 +23,7 @@ class Standing:
     `assigned` are the assignments that count: what course.toml says, or what anybody handed in. `late` were handed
     in late, by the due date or by the system's mark; `late_by` says how late, where that is known. `ungraded` were
     collected and not graded, `stale` were collected anew after they were graded. `trouble` has lines per student.
-    `waiting` says why a submission waits for a person.
+    `waiting` says why a submission waits for a person, `marks` what the gradebook has of it.
     """
 
     people: list[Person]
@@ -41,11 +38,7 @@ class Standing:
     rules: Rules
     held: set[Submission]
     waiting: dict[Submission, list[str]]
-
-    def unknown_rules(self) -> list[str]:
-        """A line for each student whom course.toml names and nobody knows: it may be a slip of the pen."""
-        unknown = self.rules.students - {person.id for person in self.people}
-        return [f"course.toml has rules for {word(name)}, of whom nothing is known" for name in sorted(unknown)]
+    marks: dict[Submission, Marks]
 
     def not_sure(self, names: Submission) -> str:
         """Why a score may be another one soon, so that no LMS should get it; "" if it may."""
@@ -70,7 +63,7 @@ class Standing:
         return said + [f"not understood: {line}" for line in self.trouble.get(student, [])]
 
 
-def standing(course: Course, gradebook: Gradebook | None = None) -> Standing:
+def standing(course: Course) -> Standing:
     """How the class stands now, from the folders, the gradebook and what collecting remembered."""
     classlist = ClassList(course)
     submitted, graded = set(course.handed_in()), set(course.handed_in("autograded"))
@@ -89,8 +82,10 @@ def standing(course: Course, gradebook: Gradebook | None = None) -> Standing:
         for student, a in there
         if (late := rules.late_by(student, a, read_timestamp(course.stamp(student, a))))
     }
-    with contextlib.nullcontext(gradebook) if gradebook or not graded else open_gradebook(course) as marks:
-        waiting = waiting_in(course, marks) if marks else {}
+    waiting, marks = {}, {}
+    if graded:
+        with open_gradebook(course) as gradebook:
+            waiting, marks = waiting_in(course, gradebook), marks_in(gradebook)
     return Standing(
         people,
         assigned,
@@ -104,4 +99,5 @@ def standing(course: Course, gradebook: Gradebook | None = None) -> Standing:
         rules=rules,
         held=set(course.handed_in(HELD)),
         waiting=waiting,
+        marks=marks,
     )

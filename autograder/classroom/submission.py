@@ -14,6 +14,7 @@ import html
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ..text import visible
 
@@ -132,9 +133,7 @@ def rebuild(released: dict, cells: list[dict]) -> Submission:
         cell["metadata"].pop("tags", None)
         if cell["cell_type"] == "code":
             cell["outputs"], cell["execution_count"] = [], None
-        if not is_answer(cell):
-            continue
-        name = grade_id(cell)
+    for name, cell in answers_in(notebook).items():
         mine = [c for c in cells if grade_id(c) == name] or [c for c in cells if c["id"] == name]
         texts = list(dict.fromkeys(c["source"] for c in mine))
         if len(texts) != 1:
@@ -151,19 +150,29 @@ def grade_id(cell: dict) -> str | None:
     return cell["metadata"].get("nbgrader", {}).get("grade_id")
 
 
-def is_answer(cell: dict) -> bool:
-    """Is this cell of a released notebook one that the student fills in?"""
-    return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
-
-
-def is_check(cell: dict) -> bool:
-    """Is this cell of a released notebook one that holds the points of an exercise?"""
-    return bool(cell["metadata"].get("nbgrader", {}).get("grade"))
-
-
 def exercise_of(name: str) -> str:
     """The exercise that the check cell with this grade_id grades."""
     return name.removeprefix("check-")
+
+
+class Check(NamedTuple):
+    """A cell that holds the points of an exercise."""
+
+    exercise: str
+    points: float
+    cell: dict
+
+
+def checks_in(notebook: dict) -> list[Check]:
+    """The check cells of a released notebook, or of one that was made of it."""
+    marked = [(cell, cell["metadata"].get("nbgrader", {})) for cell in notebook["cells"]]
+    return [Check(exercise_of(m["grade_id"]), float(m["points"]), cell) for cell, m in marked if m.get("grade")]
+
+
+def answers_in(notebook: dict) -> dict[str, dict]:
+    """exercise -> the cell of such a notebook that the student fills in."""
+    marked = [(cell, cell["metadata"].get("nbgrader", {})) for cell in notebook["cells"]]
+    return {m["grade_id"]: cell for cell, m in marked if m.get("solution")}
 
 
 # -- what may be shown ------------------------------------------------------------------------------------
@@ -175,7 +184,7 @@ def clean_notebook(notebook: dict) -> dict:
     Code keeps its text; Markdown loses its markup and attachments. Outputs need no cleaning: `rebuild` left
     none, and the verdicts are ours.
     """
-    for cell in filter(is_answer, notebook["cells"]):
+    for cell in answers_in(notebook).values():
         cell["source"] = visible(cell["source"], MAX_ANSWER_CHARACTERS)
         cell.pop("attachments", None)
         if cell["cell_type"] == "markdown":

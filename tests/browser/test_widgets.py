@@ -176,6 +176,22 @@ def test_a_finger_moves_sliders_and_presses_buttons(browser, screenshots):
     context.close()
 
 
+MOVING = [explore.launch_grid, explore.occupancy, explore.programs, explore.passes, explore.l2_tiles, explore.tile_walk]
+
+
+@pytest.mark.parametrize("make", MOVING, ids=lambda make: make.__name__)
+def test_no_words_of_a_control_are_broken_on_a_narrow_page(browser, make):
+    """An output of a notebook is 448 pixels wide where the window has 900."""
+    page = browser.new_page(viewport={"width": 900, "height": 900})
+    page.set_content(f"<div style='width: 448px'>{make()._repr_mimebundle_()['text/html']}</div>")
+    page.locator(".workshop-explorer input").first.wait_for()
+    lines = "each => [each.textContent, Math.round(each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight))]"
+    words = page.evaluate(f"() => [...document.querySelectorAll('.row span, .row output, .code')].map({lines})")
+    assert words and [each for each, height in words if height > 1] == []
+    assert len({round(button.bounding_box()["y"]) for button in page.get_by_role("button").all()}) <= 1
+    page.close()
+
+
 def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
     notebook.page.set_viewport_size({"width": 1000, "height": 900})
     too_wide = notebook.page.evaluate(

@@ -6,10 +6,8 @@ CompilationError. Nothing native is needed.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import os
-import re
 import threading
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -23,8 +21,7 @@ from . import program as ir
 from .program import BOOL, CONSTANTS, NOWHERE, REGIONS, TERMINATORS, TYPES, Location, Type, Unsupported, inside, results
 
 TARGETS = {"cuda": GPUTarget("cuda", 90, 32), "hip": GPUTarget("hip", "gfx942", 64)}
-_LIBRARY = os.path.dirname(triton.__file__) + os.sep
-FOREIGN = {"torch", "np", "numpy", "math", "jnp"}  # whose functions are none of a kernel's
+LIBRARY = os.path.dirname(triton.__file__) + os.sep
 SPACES = {"global": 1, "constant": 4}  # as Triton 3.9 names them
 _one_at_a_time = threading.Lock()
 
@@ -36,7 +33,7 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     signature: by parameter, its type as Triton's compiler writes it ("*fp32", "i32", "constexpr"). constants: the
     values of the constants, by path (the position, and positions inside of tuples). attributes: by path, what the
     launch promises, such as ["tt.divisibility", 16]. options: of the launch, such as num_warps. Raises triton's
-    CompilationError where its compiler would, and Unsupported.
+    CompilationError where its compiler would, with the places of the functions for `workshop.refusal`, and Unsupported.
     """
     if kernel.is_gluon():
         raise Unsupported("gluon")
@@ -44,7 +41,9 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     backend = make_backend(TARGETS[target])
     options = backend.parse_options({"sanitize_overflow": False, **(options or {})})
     functions = {**backend.get_codegen_implementation(options), "convert_custom_types": _convert}
-    with _python_builder(TARGETS[target]):
+    ours = (code_generator, "ir", _INSTEAD), (code_generator, "CodeGenerator", _Reader), (semantic, "ir", _ENUMERATIONS)
+    with targeting(TARGETS[target], *ours):
+        _Reader.places = {}
         try:
             module = code_generator.ast_to_ttir(kernel, source, None, options, functions, backend.get_module_map())
         except CompilationError as error:
@@ -57,49 +56,14 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     return module.finish()
 
 
-def message(error: BaseException) -> tuple[str, int | None, int | None]:
-    """What Triton says of a kernel that it refuses, and the line and column of the innermost line of the learner's.
-
-    Triton raises one error for each call on the way to what it refuses. The last says why. `lower` leaves on the
-    first where each function begins in its file.
-    """
-    line = column = None
-    places = getattr(error, "places", {})
-    while True:
-        file, first = places.get(getattr(error, "src", None), ("", 0))
-        if hasattr(getattr(error, "node", None), "lineno") and not file.startswith(_LIBRARY):
-            line, column = first + error.node.lineno, error.node.col_offset
-        if not isinstance(error.__cause__, CompilationError):
-            break
-        error = error.__cause__
-    if not getattr(error, "error_message", None):
-        error = error.__cause__ or error
-    text = str(getattr(error, "error_message", None) or error).strip()
-    quoted = re.fullmatch(r"""\w+\((["'])(.*)\1\)""", text, re.S)  # the repr of an exception
-    return (quoted[2] if quoted else text) or type(error).__name__, line, column
-
-
-def construct(error: BaseException) -> str:
-    """What Triton refuses: the function of a call, as it is called there, or "[…]" for an index; "" for other code."""
-    while isinstance(error.__cause__, CompilationError):
-        error = error.__cause__
-    node = getattr(error, "node", None)
-    if isinstance(node, ast.BinOp):  # with a value that no kernel can compute with
-        calls = (ast.unparse(each.func) for each in ast.walk(node) if isinstance(each, ast.Call))
-        return next((name for name in calls if name.partition(".")[0] in FOREIGN), "")
-    return ast.unparse(node.func) if isinstance(node, ast.Call) else "[…]" if isinstance(node, ast.Subscript) else ""
-
-
 @contextlib.contextmanager
-def _python_builder(target: GPUTarget) -> Iterator[None]:
-    """Triton's front end builds with `Builder`, and asks no driver what the target is."""
+def targeting(target: GPUTarget, *more: tuple) -> Iterator[None]:
+    """Triton's language asks no driver what the target is. more: module, name and what stands there meanwhile."""
     driver = SimpleNamespace(active=SimpleNamespace(get_current_target=lambda: target))
-    instead = [(code_generator, "ir", _INSTEAD), (code_generator, "CodeGenerator", _Reader)]
-    instead += [(semantic, "ir", _ENUMERATIONS), (semantic, "driver", driver)]
+    instead = [*more, (semantic, "driver", driver)]
     if hasattr(triton.language, "target_info"):  # since Triton 3.5
         instead.append((triton.language.target_info, "driver", driver))
     with _one_at_a_time, contextlib.ExitStack() as after:
-        _Reader.places = {}
         for owner, name, value in instead:
             after.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
@@ -280,7 +244,7 @@ def _resolved(arg):
 
 
 def _line(file: str, line: int, column: int) -> Location:
-    return NOWHERE if file.startswith(_LIBRARY) else Location(file, line)
+    return NOWHERE if file.startswith(LIBRARY) else Location(file, line)
 
 
 _CONDITIONS = {"if_op": "scf.if", "condition_op": "scf.condition", "cond_branch": "cf.cond_br"}

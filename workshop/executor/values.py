@@ -97,14 +97,13 @@ class Kept:
 
 
 class Symbolic(Kept):
-    """A block that is not written out. parts: what is known of each axis; `equal` where nothing varies along it."""
+    """A block that is not written out. parts: what is known of each axis; `equal` where nothing varies along it.
+
+    written: the value, written out along the axes on which it varies.
+    """
 
     equal: int | None = None
-
-    @functools.cached_property
-    def written(self) -> torch.Tensor:
-        """The value, written out along the axes on which it varies."""
-        return self.tensor()
+    written: torch.Tensor
 
     def expand_dims(self, axis: int) -> Symbolic:
         parts = (*self.parts[:axis], self.equal, *self.parts[axis:])
@@ -141,7 +140,8 @@ class Affine(Symbolic):
         """Whether all elements of a program's block are equal."""
         return not any(self.parts)
 
-    def tensor(self) -> torch.Tensor:
+    @functools.cached_property
+    def written(self) -> torch.Tensor:
         return lattice(self.base, self.parts, self.shape).to(self.dtype)
 
     def fits(self) -> Affine | torch.Tensor:
@@ -155,7 +155,7 @@ class Affine(Symbolic):
         low, high = (base, base) if isinstance(base, int) else (int(base.min()), int(base.max()))
         for size, step in zip(self.shape, self.parts):
             low, high = low + min((size - 1) * step, 0), high + max((size - 1) * step, 0)
-        return self if -1 << bits - 1 <= low and high < 1 << bits - 1 else self.tensor()
+        return self if -1 << bits - 1 <= low and high < 1 << bits - 1 else self.written
 
     def plus(self, other) -> Affine | torch.Tensor | None:
         """self + other, if that is one again."""
@@ -193,7 +193,8 @@ class Rect(Symbolic):
     def like(self, parts, shape) -> Rect:
         return Rect(parts, shape)
 
-    def tensor(self) -> torch.Tensor:
+    @functools.cached_property
+    def written(self) -> torch.Tensor:
         axes = len(self.shape)
         value = torch.ones((1,) * (axes + 1), dtype=torch.bool)
         for axis, (count, size) in enumerate(zip(self.parts, self.shape)):
@@ -208,7 +209,7 @@ class Rect(Symbolic):
     def broadcast(self, shape):
         """Written out where a shortened axis of length 1 becomes longer."""
         shortened = any(c is not None and n != whole for c, n, whole in zip(self.parts, self.shape, shape))
-        return self.tensor() if shortened else super().broadcast(shape)
+        return self.written if shortened else super().broadcast(shape)
 
 
 def _lesser(a: Number, b: Number) -> Number:

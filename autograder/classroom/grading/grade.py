@@ -24,7 +24,6 @@ from ...verdict import GRADER_ERROR, Verdict
 from .. import interrupt
 from ..course import Course, CourseError, word
 from ..locks import one_grader, scratch_folder
-from ..submission import exercise_of, grade_id, is_check
 from .cluster import Cluster
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
 from .judging import Row, judge_submission
@@ -112,7 +111,8 @@ def grade(
         ]
         todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
         if todo:
-            judges.prove(_exercises(course, todo))
+            asked = {check.exercise for name in {a for _, a in todo} for check in course.checks(name)}
+            judges.prove(asked & set(EXERCISES))  # others are not of this package
         judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
@@ -156,13 +156,9 @@ def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) 
     for done, row in enumerate(rows, 1):
         yield row
         interrupt.check()
-        left = (time.monotonic() - began) / done * (count - done)
-        say(f"[{done}/{count}] {row} ({row.seconds:.1f} s; {_duration(left)} left)")
-
-
-def _duration(seconds: float) -> str:
-    minutes, seconds = divmod(round(seconds), 60)
-    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+        minutes, seconds = divmod(round((time.monotonic() - began) / done * (count - done)), 60)
+        left = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+        say(f"[{done}/{count}] {row} ({row.seconds:.1f} s; {left} left)")
 
 
 class Here(contextlib.AbstractContextManager):
@@ -211,13 +207,6 @@ class _OneVerdict:
         if verdict.diagnosis != GRADER_ERROR:
             self.known[exercise, source] = verdict
         return verdict
-
-
-def _exercises(course: Course, todo: list[tuple[str, str]]) -> set[str]:
-    """The exercises of this package in some submissions."""
-    names = {assignment for _, assignment in todo} & set(course.released)
-    cells = (cell for name in names for cell in course.released[name]["cells"])
-    return {exercise_of(grade_id(cell)) for cell in filter(is_check, cells)} & set(EXERCISES)
 
 
 def _chosen(course: Course, assignments: list[str] | None, students: list[str] | None) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ from traitlets.config import Config
 from ...text import visible
 from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
 from ..intake.people import ClassList
-from ..submission import exercise_of, grade_id, is_answer, is_check
+from ..submission import answers_in, checks_in, exercise_of, grade_id
 from .judging import Row, grader_error, ungraded
 from .nbgrader_plugins import write_grade
 from .record import NAME, record_of
@@ -85,9 +85,10 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
         there = {cell.name: cell.source for one in known for cell in one.source_cells}
         points = {cell.name: cell.max_score for one in known for cell in one.grade_cells}
         gradebook.db.commit()  # SaveCells has a connection of its own
-        cells = {grade_id(cell): cell for cell in notebook["cells"] if is_answer(cell) or is_check(cell)}
-        checks = {name: cell["metadata"]["nbgrader"]["points"] for name, cell in cells.items() if is_check(cell)}
-        if there == {name: cell["source"] for name, cell in cells.items()} and points == checks:
+        checks = {grade_id(check.cell): check for check in checks_in(notebook)}
+        texts = {name: cell["source"] for name, cell in answers_in(notebook).items()}
+        texts |= {name: check.cell["source"] for name, check in checks.items()}
+        if there == texts and points == {name: check.points for name, check in checks.items()}:
             continue
         try:
             SaveCells().preprocess(nbformat.from_dict(notebook), resources(course, "", assignment))
@@ -188,7 +189,7 @@ class Saver:
                 submitted.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
                 submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
             self._db.add(submission)
-        cells = {grade_id(cell): nbformat.from_dict(cell) for cell in one.notebook["cells"] if is_check(cell)}
+        cells = {grade_id(check.cell): nbformat.from_dict(check.cell) for check in checks_in(one.notebook)}
         for submitted in submission.notebooks:
             by_hand = any(grade.manual_score is not None for grade in submitted.grades)
             same = self._same_answers(one) if by_hand else ()

@@ -14,17 +14,7 @@ from ...answer import from_notebook
 from ...text import visible, visible_json
 from ...verdict import GRADER_ERROR, Finding, Verdict
 from ..course import Course, word
-from ..submission import (
-    NO_NOTEBOOK,
-    REVIEW,
-    Submission,
-    clean_notebook,
-    exercise_of,
-    grade_id,
-    is_answer,
-    is_check,
-    read_submission,
-)
+from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
 from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
 
 MAX_PANEL = 200_000
@@ -86,8 +76,7 @@ class Pending:
     def questions(self) -> list[Question]:
         if self.submission is None or not self.submission.readable:
             return []
-        checks = filter(is_check, self.released["cells"])
-        return [(exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])) for cell in checks]
+        return [(exercise, points) for exercise, points, _ in checks_in(self.released)]
 
 
 def read(course: Course, student: str, assignment: str) -> Pending:
@@ -109,8 +98,7 @@ def _not_of_another_lesson(submission: Submission, released: dict) -> Submission
     """The submission; one that a person must look at where all its answers are those of another lesson."""
     from ...exercises import EXERCISES
 
-    names = [exercise_of(grade_id(cell)) for cell in filter(is_check, released["cells"])]
-    exercises = [EXERCISES[name] for name in names if name in EXERCISES]
+    exercises = [EXERCISES[check.exercise] for check in checks_in(released) if check.exercise in EXERCISES]
     if not submission.foreign or any(from_notebook({"cells": submission.cells}, one) for one in exercises):
         return submission
     problem = f"the notebook is of another lesson: it has the answers {', '.join(submission.foreign[:5])}"
@@ -153,8 +141,7 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
     hashes = pending.record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += submission.problems
     row.needs_review = not submission.readable
-    for cell in filter(is_check, submission.notebook["cells"]):
-        exercise, points = exercise_of(grade_id(cell)), float(cell["metadata"]["nbgrader"]["points"])
+    for exercise, points, cell in checks_in(submission.notebook):
         if submission.readable:
             verdict, source = next(judged)
             _show_what_was_judged(submission.notebook, pending.released, exercise, source)
@@ -209,10 +196,7 @@ def _show_what_was_judged(notebook: dict, released: dict, exercise: str, source:
     """Put `source` into the answer cell where the student wrote the function in another one."""
     from ...exercises import find
 
-    starter, cell = (
-        next((c for c in nb["cells"] if is_answer(c) and grade_id(c) == exercise), {"source": ""})
-        for nb in (released, notebook)
-    )
+    starter, cell = (answers_in(nb).get(exercise, {"source": ""}) for nb in (released, notebook))
     defines = re.search(rf"\bdef\s+{find(exercise).entry}\b", cell["source"])
     elsewhere = cell["source"] == starter["source"] or not defines
     if elsewhere and source and source != from_notebook(released, find(exercise)):
@@ -244,7 +228,6 @@ def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
 def ungraded(course: Course, row: Row) -> dict:
     """The released notebook, with the error that kept a submission from being graded in every check cell."""
     notebook = copy.deepcopy(course.released[row.assignment])
-    for cell in filter(is_check, notebook["cells"]):
-        points = float(cell["metadata"]["nbgrader"]["points"])
-        _write_verdict(cell, _zero(exercise_of(grade_id(cell)), points, GRADER_ERROR, row.notes[-1]), 0.0)
+    for exercise, points, cell in checks_in(notebook):
+        _write_verdict(cell, _zero(exercise, points, GRADER_ERROR, row.notes[-1]), 0.0)
     return notebook

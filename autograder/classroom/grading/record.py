@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..course import Course
-from ..submission import cells_of, exercise_of, grade_id, is_answer, is_check, read_bounded
+from ..submission import answers_in, cells_of, checks_in, read_bounded
 
 NAME = "autograder"  # of the record in the notebook's metadata
 _NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
@@ -40,12 +40,9 @@ def answers_hash(path: Path) -> str:
 
 def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict[str, str]:
     """Says whether an assignment would be graded in the same way: exercises, points, judge, backend, gradebook."""
-    checks = [c for c in course.released.get(assignment, {"cells": []})["cells"] if is_check(c)]
     exercises = {
-        f"exercise {(name := exercise_of(grade_id(cell)))}": hash_of(
-            [cell["metadata"]["nbgrader"]["points"], exercise_version(name)]
-        )
-        for cell in checks
+        f"exercise {name}": hash_of([cell["metadata"]["nbgrader"]["points"], exercise_version(name)])
+        for name, _, cell in course.checks(assignment)
     }
     return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.gradebook_name)}
 
@@ -84,6 +81,10 @@ class Judged:
     points: float
     answer: str
 
+    @property
+    def message(self) -> str:
+        return str(self.verdict.get("message", ""))
+
 
 @dataclass(frozen=True)
 class Graded:
@@ -108,10 +109,10 @@ def _graded(path: Path, *changed: int) -> Graded:
     """changed: numbers that differ where the file was written anew."""
     try:
         notebook = json.loads(path.read_bytes())
-        answers = {grade_id(cell): "".join(cell["source"]) for cell in notebook["cells"] if is_answer(cell)}
+        answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
         judged = {
-            (name := exercise_of(grade_id(cell))): Judged(verdict, points_in(cell), answers.get(name, ""))
-            for cell in filter(is_check, notebook["cells"])
+            name: Judged(verdict, points_in(cell), answers.get(name, ""))
+            for name, _, cell in checks_in(notebook)
             if isinstance(verdict := cell["metadata"].get("verdict"), dict)
         }
         record = notebook["metadata"].get(NAME)

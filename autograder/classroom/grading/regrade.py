@@ -16,7 +16,7 @@ from pathlib import Path
 from ...text import visible
 from ..course import HELD, Course, word, write_atomically
 from ..reports.export import write_csv
-from ..submission import exercise_of, grade_id, is_check
+from ..submission import checks_in
 from .judging import Row
 from .record import NAME, graded, points_in, record_of
 
@@ -51,8 +51,8 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
         return [Change(row.student, row.assignment, "all", record["score"], row.score, note, because)]
     old = {name: judged.points for name, judged in graded(course, row.student, row.assignment).exercises.items()}
     changes = []
-    for cell in filter(is_check, row.notebook["cells"]):
-        name, after = exercise_of(grade_id(cell)), points_in(cell)
+    for name, _, cell in checks_in(row.notebook):
+        after = points_in(cell)
         if abs(old.get(name, 0.0) - after) > 1e-9:
             verdict = cell["metadata"]["verdict"]
             reason = "" if verdict["passed"] else f"{verdict['diagnosis']}: {verdict['message']}"

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 
 from ...text import visible
 from ..course import Course, CourseError, stamped_time
-from ..submission import cells_of, grade_id, is_answer
+from ..submission import answers_in, cells_of, grade_id
 from .people import ClassList, Unclear
 from .sources import NOTHING, STAMP, CollectReport, Found, shown
-from .systems import WITHOUT_TIMES, Named, gradescope, name_by_system, split_titles, student_id
+from .systems import WORDS, Named, gradescope, name_by_system, split_titles, student_id
 
 MAX_NOTEBOOKS = 100_000
 LAYOUTS = (
@@ -24,23 +24,16 @@ LAYOUTS = (
 )
 NO_NOTEBOOK = "is not a notebook (.ipynb), and nothing else came from this person"
 
-_ARCHIVES = (".7z", ".rar", ".tar", ".tar.gz", ".tgz")
-_DOCUMENTS = (".pdf", ".html", ".htm", ".txt", ".md", ".doc", ".docx", ".odt", ".rtf", ".py", ".png", ".jpg", ".heic")
-_NO_STUDENT = {"assets", "data", "docs", "figures", "images"}  # folders that are nobody's
-_NO_STUDENT |= {"notebooks", "notebook", "submitted", "submissions", "submission", "src", "work", "homework", "archive"}
 _COPY_MARK = re.compile(r"^(?:copy of\s+)+|(?:\s*\(\d+\)|[-_ ]+copy ?\d*|\s+kopie)$", re.IGNORECASE)
 _NUMBER_AFTER_NAME = re.compile(r"^-\d{1,3}$")
-_NO_PERSON = re.compile(r"old|new|final|last|latest|draft|done|fixed|copy|copie|kopie|backup|attempt|version|v?\d{1,2}")
+_NO_PERSON = re.compile(rf"{'|'.join(WORDS['nobody'])}|v?\d{{1,2}}")
 
 
 class Lessons:
     """The assignments of a course: found by what a name says, or by the answers in a notebook."""
 
     def __init__(self, course: Course) -> None:
-        self.answers = {
-            assignment: {grade_id(c) for c in notebook["cells"] if is_answer(c)}
-            for assignment, notebook in course.released.items()
-        }
+        self.answers = {assignment: set(answers_in(notebook)) for assignment, notebook in course.released.items()}
         longest_first = sorted(self.answers, key=len, reverse=True)
         spelt = [(a, a) for a in longest_first] + [(a, re.sub(r"^\d+_", "", a)) for a in longest_first]
         self._patterns = [(a, r"[\s_\-.]*".join(map(re.escape, name.split("_")))) for a, name in spelt]
@@ -118,13 +111,14 @@ def identified(
     Of a person of whom no notebook came, there is the first other file. `student`: whose all of it is.
     """
     lessons = Lessons(course)
-    candidates, others = _candidates(files, lessons, report)
-    _split_blackboard([*candidates, *others], lessons, classlist)
+    there = _all_named(files, lessons, report)
+    _split_blackboard(there, lessons, classlist)
+    candidates, others = ([c for c in there if c.other == other] for other in (False, True))
     for c in candidates if classlist.roster else ():
         # Moodle's zip has no times; its grading worksheet, given as the roster, has those of one assignment.
         if c.named.system == "Moodle" and (person := classlist.roster.numbered(c.named)):
             c.came(person.handed_in)
-    _name_students(candidates, others, lessons, classlist)
+    _name_students(there, lessons, classlist)
     candidates += _instead(candidates, others)
     _resolve(candidates, classlist, student, report)
     with_notebook = {c.student for c in candidates if c.student and not c.other}
@@ -135,36 +129,33 @@ def identified(
     return candidates
 
 
-def _candidates(
-    files: Iterator[Found], lessons: Lessons, report: CollectReport
-) -> tuple[list[Identified], list[Identified]]:
-    """What may be a notebook, and the other files, each with what a system's name or metadata say."""
-    candidates, others, metadata = [], [], []
+def _all_named(files: Iterator[Found], lessons: Lessons, report: CollectReport) -> list[Identified]:
+    """The files, each with what a system's name or metadata say."""
+    there, metadata, notebooks = [], [], 0
     stamps: dict[tuple[str, ...], Found] = {}
     for found in files:
         if found.parts[-1] == STAMP:
             stamps[found.parts[:-1]] = found
-        if found.path.lower().endswith(_ARCHIVES):
+        if found.path.lower().endswith(tuple(WORDS["archives"])):
             found = replace(found, problem="is an archive, but no zip; unpack it first")
         if found.parts[-1] == "submission_metadata.yml":
             metadata.append(found)
-        elif not found.hidden and (found.problem or _might_be_notebook(found, lessons)):
-            candidates.append(_candidate(found, lessons, report))
-        else:
-            others.append(_candidate(replace(found, problem=NO_NOTEBOOK), lessons, report))
-        if len(candidates) > MAX_NOTEBOOKS:
+            continue
+        other = found.hidden or not (found.problem or _might_be_notebook(found, lessons))
+        there.append(_identified_by_name(replace(found, problem=NO_NOTEBOOK) if other else found, lessons, report))
+        there[-1].other = other
+        notebooks += not other
+        if notebooks > MAX_NOTEBOOKS:
             raise CourseError(f"there are more than {MAX_NOTEBOOKS} notebooks; collect in parts")
+    candidates = [c for c in there if not c.other]
     for c in candidates:
         _take_time_of_nbgrader(c, stamps.get(c.found.parts[:-1]), report)
     submitters = _submitters(metadata, candidates, report)
-    paths = (c.found.parts for c in (*candidates, *others))
-    there = {"/".join(parts[:n]) for parts in paths for n in range(1, len(parts))}
-    for folder in (folder for folder, people in submitters.items() if people and folder not in there):
-        others.append(_candidate(Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK), lessons, report))
-    for c in others:
-        c.other = True
-    candidates, others = ([one for c in some for one in _by_gradescope(c, submitters)] for some in (candidates, others))
-    return candidates, others
+    folders = {"/".join(c.found.parts[:n]) for c in there for n in range(1, len(c.found.parts))}
+    for folder in (folder for folder, people in submitters.items() if people and folder not in folders):
+        nothing = Found(folder, datetime.now(UTC), bytes, NO_NOTEBOOK)
+        there.append(replace(_identified_by_name(nothing, lessons, report), other=True))
+    return [one for c in there for one in _by_gradescope(c, submitters)]
 
 
 def _might_be_notebook(found: Found, lessons: Lessons) -> bool:
@@ -175,7 +166,7 @@ def _might_be_notebook(found: Found, lessons: Lessons) -> bool:
     )
 
 
-def _candidate(found: Found, lessons: Lessons, report: CollectReport) -> Identified:
+def _identified_by_name(found: Found, lessons: Lessons, report: CollectReport) -> Identified:
     *folders, name = found.parts
     at, named = name_by_system(found.trusted)
     if not named.system:
@@ -190,7 +181,7 @@ def _candidate(found: Found, lessons: Lessons, report: CollectReport) -> Identif
         if assignment:
             rest = ""
             report.notes.append(f"{shown(found.path)}: is {assignment} by its answers, not by its name")
-    found = replace(found, timed=found.timed and named.system not in WITHOUT_TIMES)
+    found = replace(found, timed=found.timed and named.timed)
     one = Identified(found, assignment, _person_in(rest), named, tuple(folders[:at]), problem)
     one.came(named.time)
     return one
@@ -268,14 +259,10 @@ def _split_blackboard(files: list[Identified], lessons: Lessons, classlist: Clas
 # -- what folders and files say ---------------------------------------------------------------------------
 
 
-def _name_students(
-    candidates: list[Identified], others: list[Identified], lessons: Lessons, classlist: ClassList
-) -> None:
+def _name_students(there: list[Identified], lessons: Lessons, classlist: ClassList) -> None:
     """Fill in the student of those that no system named, from the folders that tell students apart."""
-    folders = {
-        id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], lessons) for c in [*candidates, *others]
-    }
-    plain = [c for c in candidates if not c.named.student and not c.problem and not c.number]
+    folders = {id(c): _persons(c.outside if c.named.student else c.found.parts[:-1], lessons) for c in there}
+    plain = [c for c in there if not (c.other or c.named.student or c.problem or c.number)]
     theirs = [folders[id(c)] for c in plain]
     ends = [min(theirs), max(theirs)] if plain else []  # all that os.path.commonprefix looks at
     deepest = max(map(len, theirs), default=0)
@@ -286,7 +273,7 @@ def _name_students(
         together[c.assignment].add(c.rest)
     # One folder cannot be one student's when an assignment is there twice under two people's names.
     flat = not split and any(len(rests - {""}) > 1 for rests in (*together.values(), {c.before_dash for c in plain}))
-    for c in [*candidates, *others]:
+    for c in there:
         mine = folders[id(c)]
         beside = len(os.path.commonprefix([mine, *ends]))
         if c.named.student:
@@ -329,7 +316,7 @@ def _persons(folders: tuple[str, ...], lessons: Lessons) -> list[str]:
             persons.append(user)
         elif assignment and "-" in folder and _person_in(rest):  # vector-add-octocat
             persons.append(_person_in(rest))
-        elif not assignment and folder.lower() not in _NO_STUDENT:
+        elif not assignment and folder.lower() not in WORDS["folders"]:
             persons.append(folder)
     return persons
 
@@ -345,7 +332,7 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
     first, there = {}, {c.person for c in candidates}
     for c in sorted(others, key=lambda c: c.named.system == "Blackboard" and c.found.path.lower().endswith(".txt")):
         by_system = c.named.system or any(map(_github_user, c.found.parts, c.found.parts[1:]))
-        document = c.found.path.lower().endswith((*_DOCUMENTS, NOTHING)) and not c.found.hidden
+        document = c.found.path.lower().endswith((*WORDS["documents"], NOTHING)) and not c.found.hidden
         if c.named.student and c.person not in there and (by_system or document):
             first.setdefault(c.person, c)
     return list(first.values())
@@ -357,19 +344,20 @@ def _instead(candidates: list[Identified], others: list[Identified]) -> list[Ide
 def _resolve(candidates: list[Identified], classlist: ClassList, student: str, report: CollectReport) -> None:
     """Fill in the ids of the students, or why there is none."""
     usual = {c.named.system: c.assignment for c in candidates if c.assignment}
-    claims = [
-        (replace(c.named, file="", time=None, late=False), c.assignment or usual.get(c.named.system, ""))
+    names = [  # what tells the person
+        replace(c.named, file="", time=None, late=False, assignment=c.assignment or usual.get(c.named.system, ""))
         for c in candidates
     ]
-    people = [claim for claim in claims if claim[0].student]
     ids = {}
     if student:
-        classlist.said(people, student_id(student))
+        for named in names:
+            if named.student and named.number:
+                classlist.remember(named, student_id(student))
     else:
-        ids, notes = classlist.ids(people)
+        ids, notes = classlist.ids(named for named in names if named.student)
         report.notes += notes
-    for c, claim in zip(candidates, claims):
-        who = student_id(student) if student else ids.get(claim, "")
+    for c, named in zip(candidates, names):
+        who = student_id(student) if student else ids.get(named, "")
         if isinstance(who, Unclear):
             c.perhaps, why = who.people, f"{who}; collect it alone and say whose it is with --student"
         else:

@@ -19,20 +19,10 @@ from pathlib import Path
 
 from ...text import visible
 from ..course import Course, CourseError, read_json, word, write_atomically
-from .systems import PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
+from .systems import COLUMNS, PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
 MAX_TABLE_BYTES = 16 << 20
 _MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))
-Claim = tuple[Named, str]  # what a name says, and the assignment that was found there
-
-_NAMES = ("name", "fullname", "student", "displayname", "studentname")
-_FIRST, _LAST = ("firstname", "givenname"), ("lastname", "surname", "familyname")
-_EMAIL, _SECTION, _ROLE = ("email", "emailaddress"), ("section", "sections", "group", "groups"), ("role", "roles")
-# The first that a row has becomes the student's id; all of them name the student.
-_IDS = (
-    *("username", "sisloginid", "loginid", "orgdefinedid", "studentid", "idnumber", "sid", "sisuserid"),
-    *("githubusername", "githubid", "integrationid"),
-)
 
 
 @dataclass
@@ -217,7 +207,8 @@ def refuse_translated(path: Path, lines: list[list[str]]) -> None:
     header = [re.sub(r"[^a-z]", "", folded(cell)) for cell in lines[0]] if lines else []
     numbered = [re.fullmatch(r"([^\W\d][^\d,;]{3,})\d+", line[0].strip()) for line in lines[1:] if line]
     same = len({match[1] for match in numbered if match}) == 1 and all(numbered)
-    if same and len(header) > 4 and "identifier" not in header and not {*_NAMES, *_EMAIL} & set(header):
+    known = {"identifier", *COLUMNS["name"], *COLUMNS["email"]} & set(header)
+    if same and len(header) > 4 and not known:
         raise CourseError(
             f"{path}: looks like Moodle's worksheet in another language than English; "
             "choose English in Moodle's menu of languages, and download it again"
@@ -241,19 +232,19 @@ def people_of(lines: list[list[str]]) -> list[Person | None]:
 
 
 def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
-    def first(columns: tuple[str, ...]) -> str:
-        return next((row[c] for c in columns if row.get(c)), "")
+    def first(what: str) -> str:
+        return next((row[c] for c in COLUMNS[what] if row.get(c)), "")
 
-    name = first(_NAMES)
-    if not name or first(_LAST):
-        name = " ".join(filter(None, (first(_FIRST), first(_LAST)))) or name
+    name = first("name")
+    if not name or first("last"):
+        name = " ".join(filter(None, (first("first"), first("last")))) or name
     if name.startswith("Points Possible") or name in ("Student, Test", "Test Student"):  # Canvas's own rows
         return None
-    role = first(_ROLE)
+    role = first("role")
     if role and "student" not in role.lower() and "learner" not in role.lower():
         return None
     numbers = {}
-    ids = {c: row[c].lstrip("#") for c in _IDS if row.get(c)}  # Brightspace writes #123
+    ids = {c: row[c].lstrip("#") for c in COLUMNS["id"] if row.get(c)}  # Brightspace writes #123
     if is_canvas and row.get("id"):
         numbers["Canvas"] = row["id"]
     elif row.get("id"):
@@ -263,7 +254,7 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
         numbers["Moodle"] = participant[1]
     elif identifier:
         ids = {**ids, "identifier": identifier}
-    email = first(_EMAIL)
+    email = first("email")
     canvas = f"{''.join(_words(name))}_{numbers['Canvas']}" if numbers.get("Canvas") else ""
     own = next(iter(ids.values()), "") or canvas or email or name
     if "," in name:
@@ -274,7 +265,7 @@ def _person(row: dict[str, str], is_canvas: bool) -> Person | None:
     keys = frozenset(filter(None, (own, student_id(own), *ids.values(), email, local)))
     # mod/assign/gradingtable.php, col_timesubmitted: PHP's userdate, or "-".
     handed_in = attempt_time(row.get("lastmodifiedsubmission", "")) if "Moodle" in numbers else None
-    return Person(student_id(own), name, email, first(_SECTION), keys, numbers, handed_in)
+    return Person(student_id(own), name, email, first("section"), keys, numbers, handed_in)
 
 
 # -- everybody --------------------------------------------------------------------------------------------------
@@ -314,50 +305,35 @@ class ClassList:
             return not isinstance(_on(self.roster, Named(student=name)), Unclear)
         return student_id(name) in self.people
 
-    def ids(self, claims: Iterable[Claim]) -> tuple[dict[Claim, str | Unclear], list[str]]:
-        """An id for each claim, or why there is none; and notes. The same claim gets the same id next time."""
-        claims = list(dict.fromkeys(claims))
-        known = self._known(claims)
-        if self.roster:
-            here = {person.id for person in self.roster.people}
-            said = {claim: student for claim, student in known.items() if student in here}
-            return {claim: said.get(claim) or _on(self.roster, claim[0]) for claim in claims}, []
-        return self._own_ids(claims, known)
-
-    def said(self, claims: Iterable[Claim], student: str) -> None:
-        """Somebody says whose these are. Where a system gave a number, it tells the next time, too."""
-        for claim in claims:
-            if claim[0].number:
-                self._remember(claim, student)
-
-    def _known(self, claims: list[Claim]) -> dict[Claim, str]:
-        """Whose each claim is by its number, as far as it was there before."""
-        known = {}
+    def ids(self, names: Iterable[Named]) -> tuple[dict[Named, str | Unclear], list[str]]:
+        """An id for each name, or why there is none; and notes. The same name gets the same id next time."""
+        names = list(dict.fromkeys(names))
+        known = {}  # by numbers that were there before
         for student, about in self.people.items():
             for slot, numbers in about["numbers"].items():
-                name = about["name"] if " " in slot else ""  # a stable number tells without the name
-                known.update({(slot, name, number): student for number in numbers})
-        keys = {claim: (_slot(claim), "" if claim[0].stable else claim[0].student, claim[0].number) for claim in claims}
-        return {claim: known[key] for claim, key in keys.items() if claim[0].number and key in known}
+                called = about["name"] if " " in slot else ""  # a stable number tells without the name
+                known.update({(slot, called, number): student for number in numbers})
+        keys = {named: (named.slot, "" if named.stable else named.student, named.number) for named in names}
+        found = {named: known[key] for named, key in keys.items() if named.number and key in known}
+        if self.roster:
+            here = {person.id for person in self.roster.people}
+            said = {named: student for named, student in found.items() if student in here}
+            return {named: said.get(named) or _on(self.roster, named) for named in names}, []
+        return self._own_ids(names, found)
 
-    def _own_ids(self, claims: list[Claim], found: dict) -> tuple[dict[Claim, str | Unclear], list[str]]:
-        people = defaultdict(set)
-        for claim in claims:
-            named = claim[0]
-            if claim not in found:
-                people[student_id(named.student), _slot(claim)].add((named.student, named.number))
-        shared = {student for (student, _), names in people.items() if len(names) > 1}
+    def _own_ids(self, names: list[Named], found: dict) -> tuple[dict[Named, str | Unclear], list[str]]:
+        people, new = defaultdict(set), [named for named in names if named not in found]
+        for named in new:
+            people[student_id(named.student), named.slot].add((named.student, named.number))
+        shared = {student for (student, _), called in people.items() if len(called) > 1}
         notes = [f"{s}: several people have this name; their ids end in a number or a mark" for s in sorted(shared)]
-        for claim in claims:
-            if claim not in found:
-                found[claim] = self._new_id(claim, shared, notes)
-        for claim, student in found.items():
-            self._remember(claim, student)
+        found |= {named: self._new_id(named, shared, notes) for named in new}
+        for named, student in found.items():
+            self.remember(named, student)
         return found, list(dict.fromkeys(notes))
 
-    def _new_id(self, claim: Claim, shared: set[str], notes: list[str]) -> str:
+    def _new_id(self, named: Named, shared: set[str], notes: list[str]) -> str:
         """The id of a person that no number in class.json tells."""
-        named, _ = claim
         plain = student_id(named.student)
         numbered = student_id(f"{named.student}_{named.number}")
         other = numbered if named.number else f"{plain}-{short_hash(named.student, 8)}"
@@ -370,9 +346,8 @@ class ClassList:
             # `ann smith` after `ann_smith` is somebody else, as it would be beside it.
             same = before is None or named.student in (before["name"], plain)
             return plain if same else other
-        taken = before["numbers"].get(_slot(claim))
         namesakes = [s for s, p in self.people.items() if p["name"] == named.student]
-        if taken or len(namesakes) > 1:
+        if before["numbers"].get(named.slot) or len(namesakes) > 1:
             notes.append(
                 f"{other}: {named.system} gives {named.student} the number {named.number} here, and another to "
                 f"{' and '.join(sorted(namesakes))}; taken for somebody else; a --roster would tell"
@@ -380,13 +355,11 @@ class ClassList:
             return other
         return plain
 
-    def _remember(self, claim: Claim, student: str) -> None:
-        named = claim[0]
+    def remember(self, named: Named, student: str) -> None:
+        """Keep who somebody is. Where a system gave a number, it tells the next time, too."""
         about = self.people.setdefault(student, {"name": named.student, "numbers": {}})
-        if named.number:
-            numbers = about["numbers"].setdefault(_slot(claim), [])
-            if named.number not in numbers:
-                numbers.append(named.number)
+        if named.number and named.number not in (numbers := about["numbers"].setdefault(named.slot, [])):
+            numbers.append(named.number)
 
 
 def _on(roster: Roster, named: Named) -> str | Unclear:
@@ -394,12 +367,6 @@ def _on(roster: Roster, named: Named) -> str | Unclear:
         return roster.find(named).id
     except Unclear as unclear:
         return unclear
-
-
-def _slot(claim: Claim) -> str:
-    """Where a number means one person: in a system, or in one assignment of it."""
-    named, assignment = claim
-    return named.system if named.stable else f"{named.system} {assignment or '?'}"
 
 
 def roster_of(course: Course) -> Path:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
+import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 import dateutil.parser
 import yaml
@@ -15,9 +18,6 @@ import yaml
 from ...text import BLANK_LETTERS
 
 MAX_METADATA_BYTES = 16 << 20
-# Moodle (files/classes/local/archive_writer/zip_writer.php) and Canvas (lib/content_zipper.rb) write the time of the
-# download into their zip. Moodle's grading worksheet has the right one (roster.Person.handed_in).
-WITHOUT_TIMES = {"Moodle", "Canvas", "Canvas, anonymous"}
 PARTICIPANT = "Participant"  # Moodle's name for everybody where marking is anonymous
 _UNSEEN = "\u034f\u17b4\u17b5\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"  # marks that show nothing
 
@@ -47,6 +47,7 @@ class Named:
 
     `number` tells namesakes apart. Where `stable`, the system keeps it from one assignment to the next.
     `identifiers` are further names of the same person, such as an e-mail address. `time` is the attempt's.
+    Where not `timed`, the system packs files with the time of the download. `assignment` is what was found there.
     """
 
     system: str = ""
@@ -57,29 +58,34 @@ class Named:
     file: str = ""
     time: datetime | None = None
     late: bool = False
+    timed: bool = True
+    assignment: str = ""
+
+    @property
+    def slot(self) -> str:
+        """Where its number means one person: in a system, or in one assignment of it."""
+        return self.system if self.stable else f"{self.system} {self.assignment or '?'}"
 
 
-_DAY = r"(?:[^\W\d]+\.? \d{1,2},? \d{4}|\d{1,2}\.? [^\W\d]+\.?,? \d{4}|\d{4}-\d\d-\d\d)"
-_CLOCK = r"(?: (?:at )?\d{1,2}[ .h]?\d\d(?: ?[AaPp][Mm])?)?"
-_PATTERNS = {
-    # mod/assign/locallib.php and downloader.php: full name _ number _ assignsubmission _ plug-in. The number
-    # belongs to a person in one assignment.
-    "Moodle": r"(?P<student>[^/]+?)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)",
-    # Canvas, lib/content_zipper.rb: sortable name in lower case, LATE, number of the person, of the file; or a text.
-    # A name is what Ruby calls a word: `in_a_word` looks at it. One with "_" or a digit in front, which may be a
-    # student's own name for a file, counts where the numbers are long, as those of Canvas are.
-    "Canvas": r"(?P<student>[^\s./-]+?)_(?:(?P<late>(?i:LATE))_)?(?P<number>\d+)_"
-    r"(?:(?P<attachment>\d+)_(?P<file>.+)|(?:text|link)\.html)",
-    # The same with anonymous grading.
-    "Canvas, anonymous": r"(?:(?P<late>(?i:LATE))_)?(?P<student>anon_[A-Za-z0-9]{5})_\d+_(?P<file>.+)",
-    # help.blackboard.com, "Download assignments"; nbgrader's "Managing assignment files manually". The student
-    # is title_user here: both may hold a "_", so that `split_titles` decides with all names in view.
-    "Blackboard": r"(?P<student>.+_.+)_(?:attempt|poging|versuch|tentative|intento)_"
-    r"(?P<time>\d{4}(?:-\d\d){5})_?(?P<file>.*)",
-    # D2L's "Download submissions": numbers of person and folder, name, date in the reader's language.
-    "Brightspace": rf"(?P<number>\d+)-\d+ ?- ?(?P<student>[^/]+?) ?- ?(?P<time>{_DAY}{_CLOCK})[ -]*(?P<file>.*)",
-}
-_PATTERNS = {system: re.compile(pattern, re.DOTALL) for system, pattern in _PATTERNS.items()}
+@dataclass(frozen=True)
+class System:
+    """A learning-management system. systems.toml says what the fields are; they are empty where it says nothing."""
+
+    name: str
+    download: str = "(?!)"
+    stable: bool = False
+    timed: bool = True
+    grades: dict[str, str] = field(default_factory=dict)
+
+    @functools.cached_property
+    def pattern(self) -> re.Pattern:
+        return re.compile(self.download, re.DOTALL | re.VERBOSE)
+
+
+_SAID = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+COLUMNS, WORDS = _SAID.pop("columns"), _SAID.pop("words")
+_ALL = {key: System(**said) for key, said in _SAID.items()}
+SYSTEMS = {key: system for key, system in _ALL.items() if system.grades}  # those whose CSV can be filled
 _DATED = re.compile(r"[^\W\d]{3,}.*\d{4}|\d{4}-\d\d-\d\d")  # 10/3/2024 may be October or March
 _CLOCK_AFTER_DATE = re.compile(r"(\d{4}(?:-\d\d-\d\d)?\D+\d{1,2})[ .h]?(\d\d)(?=$| ?[AaPp][Mm])")  # 1005, 10 05, 10.05
 
@@ -91,31 +97,21 @@ def name_by_system(parts: tuple[str, ...]) -> tuple[int, Named]:
     """
     for at, part in enumerate(parts):
         part = unicodedata.normalize("NFC", part)
-        for system, pattern in _PATTERNS.items():
-            match = pattern.fullmatch(part)
-            if match and (system != "Canvas" or _is_canvas(**match.groupdict())):
-                return at, _named(system, match.groupdict())
+        for system in _ALL.values():
+            match = system.pattern.fullmatch(part)
+            said = {group: text or "" for group, text in match.groupdict().items()} if match else {}
+            if match and (system.name != "Canvas" or _is_canvas(**said)):
+                number, time = said.get("number", ""), attempt_time(said.get("time", ""))
+                student = f"{said['student']}_{number}" if system.name == "Canvas" else said["student"]
+                about = {"file": said["file"], "time": time, "late": bool(said.get("late")), "timed": system.timed}
+                return at, Named(system.name, student, number, system.stable, **about)
     return len(parts), Named()
 
 
-def _is_canvas(student: str, number: str, attachment: str | None, **_) -> bool:
+def _is_canvas(student: str, number: str, attachment: str, **_) -> bool:
+    """One with "_" or a digit in front may be a student's own name for a file; it counts where numbers are long."""
     plain = student[0].isalpha() and "_" not in student
     return all(map(in_a_word, student)) and (plain or len(number) > 2 < len(attachment or number))
-
-
-def _named(system: str, said: dict[str, str | None]) -> Named:
-    student, number = said.get("student") or "", said.get("number") or ""
-    if system == "Canvas":
-        student = f"{student}_{number}"
-    return Named(
-        system,
-        unicodedata.normalize("NFC", student),
-        number,
-        stable=system in ("Canvas", "Brightspace"),
-        file=said.get("file") or "",
-        time=attempt_time(said.get("time") or ""),
-        late=bool(said.get("late")),
-    )
 
 
 def split_titles(names: Iterable[str], is_title: Callable[[str], bool]) -> dict[str, str]:

@@ -21,29 +21,16 @@ from pathlib import Path
 from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
+from .. import templates
 from ..course import Course, CourseError, Outcome, write_atomically
 from ..grading.judging import Row, judge_submission
 from ..intake.collect import collect
-from ..submission import exercise_of, grade_id, is_check
+from ..submission import checks_in
 
 STUDENT = "submission"
 ROOT = Path(__file__).resolve().parents[3]
 _PACKAGES = ("autograder", "workshop")
 _BESIDE = ("pyproject.toml", "constraints.txt", "README.md", "LICENSE")
-_SETUP = """\
-#!/usr/bin/env bash
-# Choose an image with Python 3.11 or newer, such as Ubuntu 24.04.
-set -e
-apt-get update
-apt-get install -y python3 python3-venv
-{environment}python3 /autograder/source/course/workshop/install.py lab
-"""
-_RUN = """\
-#!/usr/bin/env bash
-cd /autograder/source/course
-exec .venv/bin/python -m autograder.classroom.lms.gradescope{options} \\
-    /autograder/submission /autograder/results/results.json
-"""
 
 
 def build_zip(course: Course, assignment: str, path: Path | None = None, confine: bool = True) -> Outcome:
@@ -57,20 +44,18 @@ def build_zip(course: Course, assignment: str, path: Path | None = None, confine
     environment = f"export TORCH_INDEX_URL={shlex.quote(index)}\n" if index else ""
     path = path or course.root / f"gradescope_{assignment}.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        _add(archive, "setup.sh", _SETUP.format(environment=environment).encode(), 0o755)
-        _add(archive, "run_autograder", _RUN.format(options="" if confine else " --trust-submissions").encode(), 0o755)
-        for file in _files():
+        options = "" if confine else " --trust-submissions"
+        for name in ("setup.sh", "run_autograder"):
+            script = Path(templates.__file__).with_name(name).read_text()
+            _add(archive, name, script.format(environment=environment, options=options).encode(), 0o755)
+        there = [file for package in _PACKAGES for file in sorted((ROOT / package).rglob("*"))]
+        there += [ROOT / name for name in _BESIDE]
+        for file in (file for file in there if file.is_file() and file.parent.name != "__pycache__"):
             _add(archive, f"course/{file.relative_to(ROOT).as_posix()}", file.read_bytes())
         notebook = course.root / "release" / assignment / f"{assignment}.ipynb"
         _add(archive, f"course/release/{assignment}/{notebook.name}", notebook.read_bytes())
     what = f"the autograder of a programming assignment with {course.points(assignment):g} points"
     return Outcome([f"{path}: upload it as {what}"], files={"zip": path})
-
-
-def _files() -> Iterator[Path]:
-    for package in _PACKAGES:
-        yield from sorted(f for f in (ROOT / package).rglob("*") if f.is_file() and f.parent.name != "__pycache__")
-    yield from (ROOT / name for name in _BESIDE if (ROOT / name).is_file())
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes, mode: int = 0o644) -> None:
@@ -106,14 +91,13 @@ def grade_folder(release: Path, submission: Path, new_judge: Callable[[], Abstra
 
 
 def _tests(row: Row) -> Iterator[dict]:
-    for number, cell in enumerate(filter(is_check, row.notebook["cells"]), 1):
-        verdict, points = cell["metadata"]["verdict"], float(cell["metadata"]["nbgrader"]["points"])
-        panel, earned = cell["outputs"]
+    for number, check in enumerate(checks_in(row.notebook), 1):
+        verdict, (panel, earned) = check.cell["metadata"]["verdict"], check.cell["outputs"]
         yield {
             "number": str(number),
-            "name": exercise_of(grade_id(cell)),
+            "name": check.exercise,
             "score": float(earned["data"]["text/plain"]),
-            "max_score": points,
+            "max_score": check.points,
             "status": "passed" if verdict["passed"] else "failed",
             "output": panel["data"]["text/plain"],
             "output_format": "text",

@@ -8,6 +8,7 @@ token that the system gives for a statement signed with the course's key.
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import io
 import json
@@ -21,7 +22,6 @@ from urllib.parse import urlsplit
 
 from ...text import visible
 from ..course import Course, CourseError, Outcome, read_json, word, write_atomically
-from ..grading.gradebook import marks_in, open_gradebook
 from ..intake.identity import Lessons
 from ..intake.people import keep_roster
 from ..standing import standing
@@ -48,6 +48,7 @@ def name_of(issuer: str, person: dict) -> str:
 
 def public_key(course: Course) -> Outcome:
     """Make the course's key where there is none, and show its public half, for the form of the LMS."""
+    import jwt
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -60,18 +61,9 @@ def public_key(course: Course) -> Outcome:
             file.write(private.private_bytes(serialization.Encoding.PEM, *kind))
     public = serialization.load_pem_private_key(path.read_bytes(), None).public_key()
     spki = serialization.PublicFormat.SubjectPublicKeyInfo
-    pem = public.public_bytes(serialization.Encoding.PEM, spki).decode()
-    return Outcome([pem.strip(), json.dumps(_jwk(public) | {"alg": "RS256", "use": "sig", "kid": _kid(pem)})])
-
-
-def _jwk(public) -> dict:
-    import jwt
-
-    return jwt.algorithms.RSAAlgorithm.to_jwk(public, as_dict=True)
-
-
-def _kid(pem: str) -> str:
-    return hashlib.sha256(pem.strip().encode()).hexdigest()[:16]
+    pem = public.public_bytes(serialization.Encoding.PEM, spki).decode().strip()
+    about = {"alg": "RS256", "use": "sig", "kid": hashlib.sha256(pem.encode()).hexdigest()[:16]}
+    return Outcome([pem, json.dumps(jwt.algorithms.RSAAlgorithm.to_jwk(public, as_dict=True) | about)])
 
 
 def roster(course: Course) -> Outcome:
@@ -94,59 +86,23 @@ def roster(course: Course) -> Outcome:
 def grades(course: Course) -> Outcome:
     """Send the scores that are new since the last time. One that waits for a person is not sent but said."""
     platform, report = _Platform(course), Outcome(blame="not sent: ")
-    people, items = platform.people(), None
-    sent = read_json(course.root / SENT)
-    count = 0
-    with open_gradebook(course) as gradebook:
-        now, marks = standing(course, gradebook), marks_in(gradebook)
+    people, sent = platform.people(), read_json(course.root / SENT)
+    count, now = 0, standing(course)
     try:
-        for names in ((p.id, a) for a in now.assigned for p in now.people if (p.id, a) in marks):
+        for names in ((p.id, a) for a in now.assigned for p in now.people if (p.id, a) in now.marks):
             person, assignment = names
-            score, points = marks[names].score, course.points(assignment)
+            score, points = now.marks[names].score, course.points(assignment)
             if reason := now.not_sure(names) or ("is no learner of the course in the LMS" * (person not in people)):
                 report.problems.append(f"{word(person)} {assignment}: {reason}")
             elif sent.get(f"{person} {assignment}") != [score, points]:
-                items = platform.items() if items is None else items
-                item = _item(platform, items, course, assignment)
-                user = people[person]["user_id"]
-                platform.send(_below(item["id"], "scores"), "score", "lis.v1.score", _score(user, score, points))
+                column = platform.column(course, assignment)
+                platform.score(column, people[person]["user_id"], score, points)
                 sent[f"{person} {assignment}"] = [score, points]
                 count += 1
     finally:  # what was sent is known, also where the system went away
         write_atomically(course.root / SENT, json.dumps(sent, indent=1, sort_keys=True).encode())
     report.said.append(f"{count} scores sent to {platform.issuer}; {len(sent) - count} are there already")
     return report
-
-
-def _score(user: str, score: float, points: float) -> dict:
-    return {
-        "userId": user,
-        "scoreGiven": score,
-        "scoreMaximum": points,
-        "activityProgress": "Completed",
-        "gradingProgress": "FullyGraded",
-        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-    }
-
-
-def _item(platform: _Platform, items: list[dict], course: Course, assignment: str) -> dict:
-    """The column of an assignment in the LMS: its own, or one with its name; a new one if there is none."""
-    own = [item for item in items if item.get("resourceId") == assignment]
-    lessons = Lessons(course)
-    own = own or [item for item in items if lessons.named(str(item.get("label", "")))[0] == assignment]
-    if len(own) > 1:
-        raise CourseError(f"{platform.issuer} has {len(own)} columns for {assignment}; rename the others")
-    if not own:
-        about = {"label": assignment, "resourceId": assignment, "scoreMaximum": course.points(assignment)}
-        own = [platform.send(platform.settings["lineitems"], "lineitem", "lis.v2.lineitem", about)]
-        items += own
-    return own[0]
-
-
-def _below(url: str, name: str) -> str:
-    """A path below an address, which may have a query."""
-    parts = urlsplit(url)
-    return parts._replace(path=f"{parts.path.rstrip('/')}/{name}").geturl()
 
 
 class _Platform:
@@ -182,9 +138,32 @@ class _Platform:
                     found[name_of(self.issuer, member)] = member
         return found
 
-    def items(self) -> list[dict]:
+    @functools.cached_property
+    def _columns(self) -> list[dict]:
         pages = self._pages(self.settings["lineitems"], f"{AGS}lineitem", "lis.v2.lineitemcontainer")
         return [item for page in pages for item in page]
+
+    def column(self, course: Course, assignment: str) -> str:
+        """The address of an assignment's column: its own, or one with its name; a new one if there is none."""
+        lessons, there = Lessons(course), self._columns
+        own = [item for item in there if item.get("resourceId") == assignment]
+        own = own or [item for item in there if lessons.named(str(item.get("label", "")))[0] == assignment]
+        if len(own) > 1:
+            raise CourseError(f"{self.issuer} has {len(own)} columns for {assignment}; rename the others")
+        if not own:
+            about = {"label": assignment, "resourceId": assignment, "scoreMaximum": course.points(assignment)}
+            own = [self.send(self.settings["lineitems"], "lineitem", "lis.v2.lineitem", about)]
+            there += own
+        return own[0]["id"]
+
+    def score(self, column: str, user: str, score: float, points: float) -> None:
+        """Send a score to a column. Its address may have a query."""
+        parts = urlsplit(column)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        about = {"userId": user, "scoreGiven": score, "scoreMaximum": points, "timestamp": now}
+        about |= {"activityProgress": "Completed", "gradingProgress": "FullyGraded"}
+        scores = parts._replace(path=f"{parts.path.rstrip('/')}/scores").geturl()
+        self.send(scores, "score", "lis.v1.score", about)
 
     def send(self, url: str, scope: str, media: str, content: dict) -> dict:
         """Post an object; what comes back, {} for nothing."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...text import visible
 from ..course import Course, CourseError, Outcome, write_atomically
-from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, marks_in, open_gradebook
+from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
 from ..grading.record import graded
 from ..standing import Standing, standing
 from ..submission import exercise_of
@@ -28,14 +28,13 @@ def export(course: Course, folder: str | Path | None = None, now: Standing | Non
     """
     folder = Path(folder or course.root)
     graded_folders(course)
-    with open_gradebook(course) as gradebook:
-        now, there = now or standing(course, gradebook), marks_in(gradebook)
-    if not there:
+    now = now or standing(course)
+    if not now.marks:
         raise CourseError(f"{course.root}: its graded students are {NOT_IN_GRADEBOOK}")
     counts = {a: now.rules.weight(a, course.points(a)) for a in now.assigned}
     totals, details = [], []
     for person in now.people:
-        marks = {a: there[person.id, a] for a in now.assigned if (person.id, a) in there}
+        marks = {a: now.marks[person.id, a] for a in now.assigned if (person.id, a) in now.marks}
         scores = {assignment: mark.score for assignment, mark in marks.items()}
         total = sum((score * counts[a] / (course.points(a) or 1.0) for a, score in scores.items()), 0.0)
         for assignment, mark in marks.items():

@@ -19,9 +19,8 @@ from ..duedates import spoken
 from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, marks_in, open_gradebook
 from ..grading.record import file_hash, hash_of
 from ..standing import Standing, standing
-from ..submission import NO_NOTEBOOK, exercise_of, grade_id, is_answer, is_check
-from . import pages
-from .pages import document
+from ..submission import NO_NOTEBOOK, answers_in, checks_in, grade_id
+from ..templates import document
 
 LATE = "It was handed in late."
 STALE = "Something newer was handed in after this was graded."
@@ -33,14 +32,13 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
     now: how the class stands, where that is known already. `files` has the pages of submissions.
     """
     graded = graded_folders(course)
-    with open_gradebook(course) as gradebook:
-        now, marks = now or standing(course, gradebook), marks_in(gradebook)
+    now = now or standing(course)
     report = Outcome(blame="no feedback: ")
     theirs: dict[str, dict[str, Marks]] = {}
     for student, assignment in graded:
         source = course.notebook("autograded", student, assignment)
         target = course.notebook("feedback", student, assignment, ".html")
-        mark, notices = marks.get((student, assignment)), _notices(now, student, assignment)
+        mark, notices = now.marks.get((student, assignment)), _notices(now, student, assignment)
         if mark is None:
             report.problems.append(f"{word(student)} {word(assignment)}: {NOT_IN_GRADEBOOK}")
             continue
@@ -75,7 +73,7 @@ def _says(page: Path, made_of: str) -> bool:
 @functools.cache
 def _program() -> str:
     """Changes with what makes a page."""
-    files = [Path(__file__), Path(pages.__file__)]
+    files = [Path(__file__)]
     files += sorted(path for path in Path(templates.__file__).parent.iterdir() if path.is_file())
     return hash_of([file_hash(path) for path in files])
 
@@ -109,9 +107,8 @@ def student_page(notebook: dict, student: str, assignment: str, marks: Marks, no
 
 def _exercises(notebook: dict, marks: Marks) -> Iterator[dict]:
     """What a page says of each exercise. The panel is HTML of ours; all other texts are escaped in the template."""
-    answers = {grade_id(cell): "".join(cell["source"]) for cell in notebook["cells"] if is_answer(cell)}
-    for cell in filter(is_check, notebook["cells"]):
-        name = exercise_of(grade_id(cell))
+    answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
+    for name, _, cell in checks_in(notebook):
         score, points, _ = marks.scores[grade_id(cell)]
         verdict = cell["metadata"].get("verdict")  # only a cell that the judge filled has one
         shown = (output.get("data", {}).get("text/html") for output in cell["outputs"] if verdict is not None)

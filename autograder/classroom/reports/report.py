@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
@@ -13,11 +12,11 @@ from ...text import visible
 from ...verdict import GRADER_ERROR
 from ..course import Course, Outcome, word, write_atomically
 from ..grading.gradebook import graded_folders
-from ..grading.record import graded
+from ..grading.record import Judged, graded
 from ..standing import Standing, Submission, standing
-from ..submission import NO_NOTEBOOK, grade_id, is_answer
+from ..submission import NO_NOTEBOOK, answers_in
+from ..templates import document
 from .export import write_csv
-from .pages import document
 from .similar import Pair, similar
 
 NOT_ATTEMPTED = "not-attempted"
@@ -28,33 +27,30 @@ MAX_SAMPLE = 4000
 
 @dataclass
 class _Exercise:
-    """Verdicts on one exercise of one assignment. `mistakes` has diagnosis -> students, `answers` student -> source."""
+    """Who tried an exercise of an assignment (student -> what was judged), and of whom nothing came but the starter."""
 
-    passed: int = 0
-    tried: int = 0
+    tried: dict[str, Judged] = field(default_factory=dict)
     not_started: list[str] = field(default_factory=list)
-    mistakes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    messages: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, str] = field(default_factory=dict)
 
-    def count(self, student: str, verdict: dict, answer: str) -> None:
-        slug = verdict.get("diagnosis")
-        if slug in (GRADER_ERROR, NO_NOTEBOOK):
-            return  # it says nothing about the exercise
+    def add(self, student: str, judged: Judged) -> None:
+        slug = judged.verdict.get("diagnosis")
         if slug == NOT_ATTEMPTED:
             self.not_started.append(student)
-            return
-        self.tried += 1
-        self.passed += bool(verdict.get("passed"))
-        self.answers[student] = answer
-        if slug and not verdict.get("passed"):
-            self.mistakes[slug].append(student)
-            self.messages.setdefault(slug, str(verdict.get("message", "")))
+        elif slug not in (GRADER_ERROR, NO_NOTEBOOK):  # these say nothing about the exercise
+            self.tried[student] = judged
+
+    @property
+    def passed(self) -> int:
+        return sum(bool(judged.verdict.get("passed")) for judged in self.tried.values())
 
     @property
     def frequent(self) -> list[tuple[str, list[str]]]:
         """Diagnosis and students, the most frequent first."""
-        return sorted(self.mistakes.items(), key=lambda item: (-len(item[1]), item[0]))
+        mistakes = defaultdict(list)
+        for student, judged in self.tried.items():
+            if judged.verdict.get("diagnosis") and not judged.verdict.get("passed"):
+                mistakes[judged.verdict["diagnosis"]].append(student)
+        return sorted(mistakes.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
 def report(course: Course, now: Standing | None = None) -> Outcome:
@@ -68,7 +64,7 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
         there = graded(course, student, assignment)
         records[student, assignment] = there.record
         for exercise, judged in there.exercises.items():
-            exercises[assignment, exercise].count(student, judged.verdict, judged.answer)
+            exercises[assignment, exercise].add(student, judged)
     now = now or standing(course)
     seconds = [record["seconds"] for record in records.values() if isinstance(record.get("seconds"), float)]
     review = [(*names, "; ".join(lines)) for names, lines in sorted(now.waiting.items())]
@@ -90,19 +86,15 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
     )
     files = {"page": course.root / "report.html", "misconceptions": course.root / "misconceptions.csv"}
     write_atomically(files["page"], html.encode())
-    _write_misconceptions(files["misconceptions"], exercises)
-    said = f"{len(records)} submissions in {files['page']}, misconceptions in {files['misconceptions']}"
-    return Outcome([said], files=files)
-
-
-def _write_misconceptions(path: Path, exercises: dict[Submission, _Exercise]) -> None:
-    """A line for each diagnosis in each exercise: how many students of those who tried, who, and what one was told."""
     lines = [
-        [assignment, name, slug, len(students), about.tried, " ".join(students), about.messages[slug]]
+        [assignment, name, slug, len(students), len(about.tried), " ".join(students), about.tried[students[0]].message]
         for (assignment, name), about in exercises.items()
         for slug, students in about.frequent
     ]
-    write_csv(path, ["assignment", "exercise", "diagnosis", "students", "tried", "who", "example"], lines)
+    header = ["assignment", "exercise", "diagnosis", "students", "tried", "who", "example"]
+    write_csv(files["misconceptions"], header, lines)
+    said = f"{len(records)} submissions in {files['page']}, misconceptions in {files['misconceptions']}"
+    return Outcome([said], files=files)
 
 
 def _shares(records: dict[Submission, dict]) -> list[int]:
@@ -116,25 +108,22 @@ def _not_started(
     now: Standing, exercises: dict[Submission, _Exercise], records: dict[Submission, dict]
 ) -> Iterator[tuple[str, str]]:
     """(name, why) of the students of whom nothing came, or nothing but starters."""
-    starters, tried = set(), set()
-    for about in exercises.values():
-        starters |= set(about.not_started)
-        tried |= set(about.answers)
-    here = {student for student, _ in records}
+    starters = {student for about in exercises.values() for student in about.not_started}
+    tried = {student for about in exercises.values() for student in about.tried}
+    here = {student for student, _ in records} - starters
     for person in now.people:
-        if person.id in tried or (person.id in here and person.id not in starters):
-            continue
-        why = "what came was not understood" if person.id in now.trouble else "nothing was handed in"
-        yield person.name or person.id, "no answer, or only starters" if person.id in starters else why
+        if person.id not in tried | here:
+            why = "what came was not understood" if person.id in now.trouble else "nothing was handed in"
+            yield person.name or person.id, "no answer, or only starters" if person.id in starters else why
 
 
 def _similar(course: Course, exercises: dict[Submission, _Exercise]) -> list[tuple[str, Pair]]:
     """(assignment, pair), the most alike first."""
     found: list[tuple[str, Pair]] = []
     for (assignment, name), about in exercises.items():
-        cells = course.released.get(assignment, {"cells": []})["cells"]
-        starter = next((c["source"] for c in cells if is_answer(c) and grade_id(c) == name), "")
-        found += [(assignment, pair) for pair in similar(name, about.answers, starter)]
+        starter = answers_in(course.released.get(assignment, {"cells": []})).get(name, {"source": ""})["source"]
+        answers = {student: judged.answer for student, judged in about.tried.items()}
+        found += [(assignment, pair) for pair in similar(name, answers, starter)]
     return sorted(found, key=lambda line: -line[1].share)
 
 

@@ -12,7 +12,8 @@ import os
 import secrets
 import sys
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,15 +21,75 @@ from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from ...text import many, visible
 from ..course import write_atomically
-from ..lms.filled import MOODLE_ZIP, ONLY_SCORE, SYSTEMS
-from . import desk_view
+from ..intake.systems import SYSTEMS
+from ..lms.filled import MOODLE_ZIP
+from ..templates import template
 from .buttons import STEPS, Run
-from .exchange import how_far
+from .exchange import HowFar, how_far
 
 RUNS = 8  # that are kept
 READING = 30  # seconds that reading the attendees' files may take
 TABLES = (".csv", ".xls", ".txt")  # what an LMS calls its table
+
+
+@dataclass(frozen=True)
+class State:
+    """What the page shows.
+
+    lessons: lesson -> its exercises; sharing: what `workshop attendees --json` says of each attendee who shares;
+    hidden: how many do not; lessons_are: lesson -> how far it is in the exchange; runs: the newest first.
+    """
+
+    lessons: Mapping[str, Sequence[str]]
+    sharing: Sequence[dict]
+    hidden: int
+    lessons_are: Mapping[str, HowFar]
+    runs: Sequence[Run]
+
+
+def whole(room: State, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
+    """The whole page. base_url: this server's; xsrf: the hidden field that it asks for; hub_url: "" without a hub."""
+    busy = bool(room.runs) and room.runs[0].status is None
+    about = {"xsrf": xsrf, "hub_url": hub_url, "nonce": nonce, "busy": busy, "steps": STEPS, "systems": SYSTEMS}
+    return template("desk.html").render(_names(room, base_url), **about)
+
+
+def live(room: State, base_url: str = "/") -> str:
+    """The part that changes: the runs, and the table of attendees and lessons."""
+    return template("desk_live.html").make_module(_names(room, base_url)).live()
+
+
+def _names(room: State, base_url: str) -> dict:
+    """What both templates use."""
+    calling = sum(bool(one["stuck"]) for one in room.sharing)
+    functions = {"titled": titled, "number": _number, "counted": many, "mark": _mark, "visible": visible}
+    return {"room": room, "base_url": base_url, "calling": calling, **functions}
+
+
+def _mark(name: str, one: dict) -> tuple[str, object, str]:
+    """How an attendee stands with an exercise: a kind, a sign, and words."""
+    seen = one["exercises"].get(name)
+    if seen is None:
+        return "open", "·", "not begun"
+    if seen["passed"]:
+        return "passed", "✓", "passed"
+    if not seen["failed"]:
+        return "open", "…", "begun"
+    words = many(seen["failed"], "failed check", "failed checks")
+    return "stuck" if name in one["stuck"] else "failing", seen["failed"], words
+
+
+def titled(lesson: str, short: bool = False) -> str:
+    """01_vector_add -> "1 Vector add", or "Vector add"."""
+    words = " ".join(word.upper() if word in ("jax", "amd") else word for word in lesson.split("_")[1:])
+    words = words[:1].upper() + words[1:]
+    return words if short else f"{_number(lesson)} {words}"
+
+
+def _number(lesson: str) -> str:
+    return lesson.partition("_")[0].lstrip("0") or "0"
 
 
 class Desk:
@@ -95,11 +156,11 @@ class Desk:
             raise web.HTTPError(500, "`workshop attendees` failed; this server's log says why")
         return json.loads(said)
 
-    async def state(self) -> desk_view.State:
+    async def state(self) -> State:
         """What the page shows now."""
         seen = await self.seen()
         progress = await asyncio.to_thread(how_far, self.room, list(seen["lessons"]))
-        return desk_view.State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
+        return State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
 
 
 class _Handler(JupyterHandler):
@@ -125,14 +186,14 @@ class PageHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
         hub_url, state = os.environ.get("JUPYTERHUB_BASE_URL", ""), await self.desk.state()
-        self.finish(desk_view.whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
+        self.finish(whole(state, self.base_url, self.xsrf_form_html(), hub_url, self.nonce))
 
 
 class LiveHandler(_Handler):
     @web.authenticated
     async def get(self) -> None:
         self.set_header("Cache-Control", "no-store")
-        self.finish(desk_view.live(await self.desk.state(), self.base_url))
+        self.finish(live(await self.desk.state(), self.base_url))
 
 
 class PressHandler(_Handler):
@@ -166,7 +227,7 @@ class PressHandler(_Handler):
         table = next(iter(self.request.files.get("table", [])), None)
         if system not in SYSTEMS or table is None:
             raise web.HTTPError(400, f"found the system {system!r}; expected a known one, and the CSV that it exported")
-        title = self.get_body_argument("column", "") or ONLY_SCORE.get(system, "")
+        title = self.get_body_argument("column", "") or SYSTEMS[system].grades.get("only_score", "")
         if lesson and not title:
             raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
         columns, scale = {lesson: title} if lesson else {}, bool(self.get_body_argument("scale", ""))

@@ -42,24 +42,26 @@ class CollectByOwner(ExchangeCollect):
 
     def copy_files(self) -> None:
         course = Course.open(self.coursedir.root, self.coursedir.db_url)
-        for problem in collect_lesson(course, self.inbound, self.coursedir.assignment_id):
+        for problem in collect_lesson(course, self.inbound.parent, self.coursedir.assignment_id):
             self.log.warning("%s", problem)
 
 
-def collect_lesson(course: Course, inbound: Path, lesson: str) -> list[str]:
+def collect_lesson(course: Course, exchange: Path, lesson: str) -> list[str]:
     """Bring each attendee's latest hand-in of a lesson to submitted/. A line for each one that could not be read.
 
     Attendees can put anything there, and change it meanwhile. So whose a hand-in is, and when it came, is what the
     system says of its files, whatever their names say; and nothing of one attendee's can stop another's.
     """
-    classlist, problems = ClassList(course), []
+    classlist, problems, inbound = ClassList(course), [], exchange / "inbound"
     hand_ins = defaultdict(list)
-    for name, about in _entries(inbound):
-        if _lesson_in(name, [lesson]):
+    for name, about in entries(inbound):
+        if lesson_in(name, [lesson]):
             hand_ins[about.st_uid].append((about.st_ctime_ns, name))
     with _opened(inbound, os.O_DIRECTORY) as folder:
         for owner, there in sorted(hand_ins.items()):
-            student, refused = _user(owner), []
+            student, refused = f"user-{owner}", []
+            with contextlib.suppress(KeyError):
+                student = pwd.getpwuid(owner).pw_name
             for _, name in sorted(there, reverse=True):  # an older one counts where the latest cannot be read
                 try:
                     _store(course, student, lesson, *_read(folder, name, owner, lesson))
@@ -75,7 +77,7 @@ def collect_lesson(course: Course, inbound: Path, lesson: str) -> list[str]:
     return problems
 
 
-def _entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
+def entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
     """What is in the folder for hand-ins: its name, and what the system says of it; nothing if there is none.
 
     No link is followed.
@@ -89,16 +91,9 @@ def _entries(inbound: Path) -> Iterator[tuple[str, os.stat_result]]:
             yield entry.name, entry.stat(follow_symlinks=False)
 
 
-def _lesson_in(name: str, lessons: Collection[str]) -> str | None:
+def lesson_in(name: str, lessons: Collection[str]) -> str | None:
     """The lesson in nbgrader's name of a hand-in, who+lesson+when+random; only the lesson counts."""
     return next((part for part in name.split("+")[1:] if part in lessons), None)
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user-{number}"
 
 
 @contextlib.contextmanager
@@ -124,10 +119,9 @@ def _read(inbound: int, name: str, owner: int, lesson: str) -> tuple[bytes, byte
             notebook, changed = _file(folder, f"{lesson}.ipynb", owner, MAX_HAND_IN)
         except FileNotFoundError:
             raise ValueError(f"there is no {lesson}.ipynb in it") from None
-        try:
+        secret = b""
+        with contextlib.suppress(FileNotFoundError):
             secret, _ = _file(folder, SECRET, owner, MAX_SECRET)
-        except FileNotFoundError:
-            secret = b""
     return notebook, secret, datetime.fromtimestamp(max(about.st_ctime, changed), UTC)
 
 
@@ -171,11 +165,15 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         raise CourseError(f"{root}: there is no exchange; give the folder of the room, --exchange ROOM/exchange")
     course.create()
     here, report, done = root / COURSE_ID, Outcome(), 0
-    _lay_out(here)
-    handed_in = {_lesson_in(name, course.released) for name, _ in _entries(here / "inbound")}
+    # What nbgrader's first release would make. In a room it is there before anybody comes in.
+    for name, mode in (("", 0o755), ("outbound", 0o755), ("inbound", 0o2733), ("feedback", 0o711)):
+        if not (path := here / name).is_dir():
+            path.mkdir()
+            path.chmod(mode)
+    handed_in = {lesson_in(name, course.released) for name, _ in entries(here / "inbound")}
     steps = {
         "release": (_release, course.released),
-        "collect": (_collect, sorted(filter(None, handed_in))),
+        "collect": (collect_lesson, sorted(filter(None, handed_in))),
         "give-back": (_give_back, sorted({a for _, a in course.handed_in("feedback")})),
     }
     if unknown := set(only) - set(course.released):
@@ -192,18 +190,6 @@ def exchange(course: Course, root: str | Path, step: str, only: Sequence[str] = 
         report.notes.append(f"{here / 'inbound'}: something there is no hand-in of a lesson; it is left out")
     report.said.append(f"{step}: {done} lesson{'' if done == 1 else 's'}")
     return report
-
-
-def _lay_out(exchange: Path) -> None:
-    """The folders that nbgrader's first release would make. In a room they are there before anybody comes in."""
-    for name, mode in (("", 0o755), ("outbound", 0o755), ("inbound", 0o2733), ("feedback", 0o711)):
-        if not (path := exchange / name).is_dir():
-            path.mkdir()
-            path.chmod(mode)
-
-
-def _collect(course: Course, exchange: Path, lesson: str) -> list[str]:
-    return collect_lesson(course, exchange / "inbound", lesson)
 
 
 def _release(course: Course, exchange: Path, lesson: str) -> list[str]:
@@ -255,7 +241,7 @@ def how_far(room: Path, lessons: list[str]) -> dict[str, HowFar]:
     """lesson -> how far it is. Only names of folders are read."""
     course, exchange = Course.open(room / "course"), room / "exchange" / COURSE_ID
     steps = {step: [name for _, name in course.handed_in(step)] for step in ("submitted", "autograded", "feedback")}
-    inbound = {(about.st_uid, _lesson_in(name, lessons)) for name, about in _entries(exchange / "inbound")}
+    inbound = {(about.st_uid, lesson_in(name, lessons)) for name, about in entries(exchange / "inbound")}
     return {
         lesson: HowFar(
             (exchange / "outbound" / lesson).is_dir(),
