@@ -7,7 +7,7 @@ import triton.language as tl
 from executing import HEADER, body, kernel, watch
 from triton.compiler import CompilationError
 
-from workshop.executor import records
+from workshop.executor import launch, records
 from workshop.executor.memory import MAX_RACES
 
 ADD = (
@@ -598,6 +598,28 @@ def test_device_assert_says_who_failed():
     k = body("p = tl.program_id(0)", 'tl.device_assert(p < 2, "too many programs")', "tl.store(x + p, 1.0)")
     with watch(), pytest.raises(records.DeviceAssert, match=r"too many programs in k, program \(2, 0, 0\)"):
         k[(4,)](torch.zeros(4), None, 0, B=1)
+
+
+def test_device_assert_in_a_combine_function_says_who_failed(monkeypatch):
+    """The programs of the first batch are right."""
+    monkeypatch.setattr(launch, "LANES", 64)
+    text = """import triton
+import triton.language as tl
+
+@triton.jit
+def sum_of_small(a, b):
+    tl.device_assert(a < 8, "too large")
+    return a + b
+
+@triton.jit
+def k(x, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(x + i, tl.reduce(tl.load(x + i), 0, sum_of_small))
+"""
+    x = torch.zeros(16, 16)
+    x[9, 2] = 8
+    with watch(), pytest.raises(records.DeviceAssert, match=r"too large in k, program \(9, 0, 0\)"):
+        kernel(text)[(16,)](x, B=16)
 
 
 def test_a_pointer_to_smaller_elements_counts_each_of_them():

@@ -423,8 +423,7 @@ class Machine:
         programs, each = shape[0], shape[1:].numel()
         flat = [p.expand(shape).reshape(-1) for p in pairs]
         batch, ids = self.memory.batch, self.ids
-        whose = torch.arange(batch.numel()) if programs > 1 else batch[:1]
-        self.memory.batch = whose.repeat_interleave(each)
+        self.memory.batch = batch[:programs].repeat_interleave(each)
         self.ids = tuple(i if isinstance(i, int) else i.repeat(each) for i in ids)
         own = None if on is None or programs == 1 else on.expand(programs).repeat_interleave(each)
         found = (yield from self.block(body, flat, own))[1]
