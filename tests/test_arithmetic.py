@@ -121,7 +121,7 @@ LOW = -(1 << 31)
     ],
 )
 def test_integers(name, bits, x, y, expected):
-    dtype = formats.torch_dtype(number(f"i{bits}"))
+    dtype = number(f"i{bits}").dtype
     assert E[name](tensor(dtype, *x), tensor(dtype, *y)).tolist() == expected
 
 
@@ -180,8 +180,8 @@ TO_ZERO = Enum("ROUNDING_MODE", "RTZ")
     ],
 )
 def test_conversions(name, given, x, to, expected):
-    found = E[name](tensor(formats.torch_dtype(number(given)), *x), number(to[0]), *to[1:])
-    assert found.dtype == formats.torch_dtype(number(to[0]))
+    found = E[name](tensor(number(given).dtype, *x), number(to[0]), *to[1:])
+    assert found.dtype == number(to[0]).dtype
     same(found.double(), tensor(torch.float64, *expected))
 
 
@@ -216,7 +216,7 @@ def test_an_accumulator_in_half_precision_is_rounded_after_16_products():
     errors = {}
     for name in ("f16", "f32"):
         type = Type("block", element=number(name), shape=(16, 16))
-        c = torch.zeros(1, 1, 1, dtype=arithmetic.torch_dtype(number(name)))
+        c = torch.zeros(1, 1, 1, dtype=number(name).dtype)
         found = arithmetic.dot(a, b, c, Enum("INPUT_PRECISION", "IEEE"), 0, type)
         errors[name] = (found.double() - 256 * 16.5).abs().max().item()
     assert errors["f32"] == 0 and 4 < errors["f16"] < 200

@@ -25,7 +25,6 @@ from .formats import (
     narrowed,
     odd_sum,
     tf32,
-    torch_dtype,
     without_sign,
     zero_extended,
 )  # fmt: skip
@@ -273,7 +272,7 @@ def dot(a: Tensor, b: Tensor, c: Tensor, input_precision: Enum, max_imprecise: i
     more of them for float8 with `max_imprecise`: it is less exact. 3xTF32, BF16x3 and BF16x6 split float32 so that
     little is lost; here nothing is.
     """
-    dtype = torch_dtype(out_type.scalar)
+    dtype = out_type.dtype
     depth = max(a.shape[-1], b.shape[-2])
     a = a.expand(*a.shape[:-1], depth)
     b = b.expand(*b.shape[:-2], depth, b.shape[-1])
@@ -303,7 +302,7 @@ def dot_scaled(a, a_scale, a_kind, b, b_scale, b_kind, fast_math, a_k_pack, b_k_
     depth = max(a.shape[-1], b.shape[-2])
     a = a.expand(*a.shape[:-1], depth) * _scale(a_scale, depth)
     b = b.expand(*b.shape[:-2], depth, b.shape[-1]) * _scale(b_scale, depth).transpose(-1, -2)
-    return (torch.matmul(a, b) + c.float()).to(torch_dtype(out_type.scalar))
+    return (torch.matmul(a, b) + c.float()).to(out_type.dtype)
 
 
 def _unpacked(x: Tensor, kind: str, axis: int) -> Tensor:

@@ -11,21 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .program import FORMATS, Type
+from .program import Type
 
-DTYPES = {each.mlir: each.dtype for each in FORMATS}
 SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 UNSIGNED = {1: torch.uint8, 2: torch.uint16, 4: torch.uint32, 8: torch.uint64}
 
 
-def torch_dtype(type: Type) -> torch.dtype:
-    """The dtype of a number of this type. Pointers are addresses."""
-    return torch.int64 if type.kind == "pointer" else DTYPES[type.name]
-
-
 def constant(method: str, args: tuple, type: Type) -> Tensor:
     """What the builder's `method` makes, such as get_int32(7): a tensor of shape (1,) * (1 + rank)."""
-    dtype, shape = torch_dtype(type.scalar), (1,) * (1 + len(type.shape))
+    dtype, shape = type.dtype, (1,) * (1 + len(type.shape))
     value = {"get_null_value": 0, "get_all_ones_value": -1}.get(method, args[0])
     if type.scalar.kind != "float":
         value &= 2**64 - 1
@@ -169,7 +163,7 @@ def _integer_cast(x: Tensor, dtype: torch.dtype, signed: bool) -> Tensor:
 
 def _typed(convert: Callable) -> Callable:
     """Operations of a Program get a type where the functions of this module get a dtype."""
-    return lambda x, type, *more: convert(x, torch_dtype(type.scalar), *more)
+    return lambda x, type, *more: convert(x, type.dtype, *more)
 
 
 CONVERSIONS: dict[str, Callable] = {name: _typed(convert) for name, convert in {

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from .arithmetic import fma, odd_fma, umulhi
-from .formats import bits, by_numpy, narrowed, saturated, torch_dtype, unsigned, zero_extended
+from .formats import bits, by_numpy, narrowed, saturated, unsigned, zero_extended
 from .program import Type, Unsupported
 
 
 def call(symbol: str, args: list[Tensor], type: Type) -> Tensor:
     """The function `symbol` of args, as `type`. Raises Unsupported for a function that is not here."""
-    dtype = torch_dtype(type.scalar)
+    dtype = type.dtype
     found = re.fullmatch(r"__nv_(?:fast_)?(.*)|__ocml_(.*)_f(?:32|64)|__triton_hip_(?:fast_)?(.*)", symbol)
     name = next(filter(None, found.groups()), "") if found else ""
     for each in (name, name.removesuffix("f"), name.removesuffix("d"), name.removesuffix("ll")):

@@ -19,7 +19,7 @@ import torch
 from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
-from .formats import constant, torch_dtype
+from .formats import constant
 from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
 from .memory import Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
@@ -129,10 +129,14 @@ class Step:
             return without_doubt(found, MOVES[name](operation, *also))
         return found if name in arithmetic.WHOLE.keys() - {"dot"} else without_doubt(found, follows(name, given, found))
 
-    def compute(self, given: list):
-        """The result, written out only where that has to be."""
+    def compute(self, given: list, too_many: bool = False):
+        """The result, written out only where that has to be. It is UNKNOWN where that is too_many lanes."""
         found = None if self.rule is None else self.rule(self.operation, *given)
-        return self.computed(given) if found is None else found
+        if found is not None:
+            return found
+        if too_many or any(each is UNKNOWN for each in given):
+            return UNKNOWN if self.result is not None else [UNKNOWN] * len(self.operation.results)
+        return self.computed(given)
 
 
 class Machine:
@@ -242,7 +246,7 @@ class Machine:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
-                found = self.pure(step, given) if self.only_addresses else step.compute(given)
+                found = step.compute(given, self._too_many(step.lanes))
                 if step.fixed and found is not UNKNOWN:
                     constants[result] = found
             if result is not None:
@@ -260,15 +264,6 @@ class Machine:
             if not self.only_addresses or operation in self.facts.holders or operation.name in ir.ACCESSES:
                 raise
             return [UNKNOWN] * len(operation.results)
-
-    def pure(self, step: Step, given: list):
-        """An operation whose results depend on its operands alone, where only addresses are wanted."""
-        found = None if step.rule is None else step.rule(step.operation, *given)
-        if found is not None:
-            return found
-        if any(each is UNKNOWN for each in given) or self._too_many(step.lanes):
-            return UNKNOWN if step.result is not None else [UNKNOWN] * len(step.operation.results)
-        return step.computed(given)
 
     def _too_many(self, lanes: int) -> bool:
         """Whether so many lanes of each program are not written out where only addresses are wanted."""
@@ -319,7 +314,7 @@ class Machine:
         return [merged(go, a, b) for a, b in zip(new, carried)]
 
     def do_for_op(self, operation: Operation, on, low, high, step, initial) -> Steps:
-        dtype = torch_dtype(low.type)
+        dtype = low.type.dtype
         index, high, step = self.numbers([low, high, step])
         carried = [self.env[v] for v in initial]
         self._fail(NeverEnds, "The step of this loop is 0", tensor(step) == 0)
@@ -462,13 +457,13 @@ class Machine:
         return Affine(self.grid[axis], (), (), torch.int32)
 
     def do_poison(self, operation: Operation, on, type):
-        return torch.zeros((1,) * (1 + len(type.shape)), dtype=torch_dtype(type.scalar))
+        return torch.zeros((1,) * (1 + len(type.shape)), dtype=type.dtype)
 
     # --- memory -----------------------------------------------------------------------------------------
 
     def _access(self, kind: str, pointer: Value, mask: Value | None, on) -> Access:
         """An access of a pointer or a block of pointers."""
-        address, shape, dtype = self.known(pointer), pointer.type.shape, torch_dtype(pointer.type.scalar.element)
+        address, shape, dtype = self.known(pointer), pointer.type.shape, pointer.type.scalar.element.dtype
         address = plain(address) if isinstance(address, Doubtful) else address
         if not shape and isinstance(address, torch.Tensor):
             address = Affine(number(address), (), (), torch.int64)
@@ -606,7 +601,7 @@ class Machine:
         if indices is not None:
             first = [] if rows is None else [0]
             view = replace(view, offsets=first + self.numbers(indices))
-        dtype = torch_dtype(pointer.type.element.scalar)
+        dtype = pointer.type.element.dtype
         axes = range(len(view.block)) if checked is None else checked
         address, mask = view.lanes(dtype.itemsize, axes, rows, granule)
         shape = view.block if rows is None else (rows.shape[1], *view.block[1:])
@@ -629,7 +624,7 @@ class Machine:
         self._stored(self._view_access("store", pointer, on, checked), self.env[value])
 
     def do_descriptor_load(self, operation: Operation, on, descriptor, indices, *_):
-        size = torch_dtype(descriptor.type.element).itemsize
+        size = descriptor.type.element.dtype.itemsize
         apart = tensor(self.number(indices[-1]) * size % GRANULE) != 0
         self._fail(IllegalInstruction, UNALIGNED, apart, on)
         access = self._view_access("load", descriptor, on, indices=indices)
@@ -670,7 +665,7 @@ class Machine:
 
     def do_promise(self, operation: Operation, on, value, promise, numbers):
         is_pointer = value.type.scalar.kind == "pointer"
-        size = torch_dtype(value.type.scalar.element).itemsize if is_pointer else 1
+        size = value.type.scalar.element.dtype.itemsize if is_pointer else 1
         bad = broken_promise(self.whole(value), promise, numbers, size)
         if bad is not None:
             self._fail(FalsePromise, PROMISES.get(promise, "tl.max_constancy"), bad, on)
@@ -701,7 +696,7 @@ def _function(operation: Operation) -> Callable:
             *(whole(arg, x) if isinstance(arg, Value) else x for arg, x in zip(operation.args, given)), type
         )
     if name == "addptr":
-        size = torch_dtype(operation.args[0].type.scalar.element).itemsize
+        size = operation.args[0].type.scalar.element.dtype.itemsize
         return lambda pointer, offset: pointer + offset.long() * size
     if name == "extern_elementwise":
         return lambda *given: libdevice.call(operation.args[2], list(given), operation.args[4])

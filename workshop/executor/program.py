@@ -62,6 +62,12 @@ class Type:
         """How many elements a block has; 1 for a number."""
         return math.prod(self.shape)
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """That of tensors of such numbers, or of a block of them. Pointers are addresses."""
+        scalar = self.scalar
+        return torch.int64 if scalar.kind == "pointer" else DTYPES[scalar.name]
+
     def with_element(self, element: Type) -> Type:
         """A block of the same shape of other elements, or `element` itself for a number."""
         return Type("block", element=element, shape=self.shape) if self.kind == "block" else element
@@ -230,6 +236,7 @@ FORMATS = [Format(*row) for row in (
     ("f8E5M2", "fp8e5", "fp8e5", torch.float8_e5m2), ("f8E4M3FNUZ", "fp8e4b8", "fp8e4b8", torch.float8_e4m3fnuz),
     ("f8E5M2FNUZ", "fp8e5b16", "fp8e5b16", torch.float8_e5m2fnuz),
 )]  # fmt: skip
+DTYPES = {each.mlir: each.dtype for each in FORMATS}
 # The simple types, and those of the constants, by the methods of the builder.
 TYPES = {f"get_{each.method}_ty": Type("int" if each.mlir[0] == "i" else "float", each.mlir) for each in FORMATS}
 BOOL, INT32 = TYPES["get_int1_ty"], TYPES["get_int32_ty"]

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .formats import torch_dtype
 from .program import Operation, Type, Value
 
 Number = int | np.ndarray  # of each program: of all the same, or int64 of (programs,)
@@ -387,7 +386,7 @@ def _mul(operation: Operation, x, y):
 
 
 def _addptr(operation: Operation, pointer, offset):
-    size = torch_dtype(operation.args[0].type.scalar.element).itemsize
+    size = operation.args[0].type.scalar.element.dtype.itemsize
     if isinstance(offset, Affine):
         return _add(operation, pointer, Affine(offset.base, offset.parts, offset.shape, torch.int64).times(size))
     both = isinstance(pointer, Affine) and isinstance(offset, torch.Tensor)
@@ -412,7 +411,7 @@ def _int_cast(operation: Operation, x, type, signed: bool):
 
 
 def _bitcast(operation: Operation, x, type):
-    same = type.scalar.kind == "pointer" or isinstance(x, Affine) and torch_dtype(type.scalar) == x.dtype
+    same = type.scalar.kind == "pointer" or isinstance(x, Affine) and type.dtype == x.dtype
     return x if same else None
 
 
