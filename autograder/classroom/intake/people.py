@@ -53,7 +53,12 @@ def read_table(path: Path, what: str) -> Table:
         raise CourseError(f"{path}: {what} cannot be read: {error.strerror}") from None
     if len(content) > MAX_TABLE_BYTES:
         raise CourseError(f"{path}: {what} has more than {MAX_TABLE_BYTES >> 20} MB")
-    mark, encoding, text = _decoded(content)
+    # Blackboard writes UTF-16, Excel the code page of its country.
+    mark, encoding = next((known for known in _MARKS if content.startswith(known[0])), (b"", "utf-8"))
+    try:
+        text = content[len(mark) :].decode(encoding, "replace" if mark else "strict")
+    except UnicodeDecodeError:
+        encoding, text = "cp1252", content.decode("cp1252", "replace")
     first = text.lstrip().partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     try:
@@ -63,17 +68,6 @@ def read_table(path: Path, what: str) -> Table:
     header = first.rstrip("\r")
     quoted = bool(lines) and header.startswith('"') and header.count('"') >= 2 * len(lines[0])
     return Table(lines, delimiter, mark, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
-
-
-def _decoded(content: bytes) -> tuple[bytes, str, str]:
-    """(mark, encoding, text) of a CSV: Blackboard writes UTF-16, Excel the code page of its country."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return mark, encoding, content[len(mark) :].decode(encoding, "replace")
-    try:
-        return b"", "utf-8", content.decode("utf-8")
-    except UnicodeDecodeError:
-        return b"", "cp1252", content.decode("cp1252", "replace")
 
 
 # -- the roster ------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import os
 import shlex
@@ -132,13 +131,13 @@ class Run:
                 )
             if self.stopping:  # pressed while the process was being made
                 self.stop()
-            text, rest = codecs.getincrementaldecoder("utf-8")("replace"), ""
+            rest = b""
             while chunk := await process.stdout.read(65_536):
                 alive()
-                *whole, rest = (rest + text.decode(chunk)).split("\n")
-                self.lines.extend(visible(line, LONGEST) for line in whole if line)
-                rest = rest[-LONGEST:]
-            self.lines.extend([visible(rest, LONGEST)] if rest else [])
+                *whole, rest = (rest + chunk).split(b"\n")
+                self.lines.extend(visible(line.decode(errors="replace"), LONGEST) for line in whole if line)
+                rest = rest[-4 * LONGEST :]  # bytes
+            self.lines.extend([visible(rest.decode(errors="replace"), LONGEST)] if rest else [])
             return await process.wait()
         except OSError as error:
             self.lines.append(f"not started: {error}")
