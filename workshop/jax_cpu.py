@@ -15,16 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 from jax import tree_util
+from triton import cdiv
 
 __all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
 
 SCALARS = (bool, int, float, np.float32)  # passed by value; everything else is an array, passed as a pointer
 ARRAY = None  # in the place of an array among the arguments of a launch
-
-
-def cdiv(a: int, b: int) -> int:
-    """a / b, rounded up."""
-    return -(-a // b)
 
 
 def next_power_of_2(x: int) -> int:

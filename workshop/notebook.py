@@ -1,4 +1,4 @@
-"""Whether this process is a notebook's kernel. IPython is not imported for the question."""
+"""Whether this process is a notebook's kernel, which is asked without IPython, and outputs that change in place."""
 
 import sys
 

@@ -162,10 +162,15 @@ def recorded(name: str) -> Results:
     found = [name] if name in names else [there for there in names if name in there]
     if not found:
         raise FileNotFoundError(f"no recorded curves {name!r}; there are: {', '.join(names)}")
-    with (RECORDED / f"{found[0]}.csv").open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = recorded_lines(found[0])
     about = {key: value for key, value in lines[0].items() if key not in (*COLUMNS, "title", "x_label")}
     return Results([_row(line) for line in lines], about, lines[0]["title"], lines[0]["x_label"])
+
+
+def recorded_lines(name: str) -> list[dict[str, str]]:
+    """The lines of benchmarks/recorded/<name>.csv, by their columns."""
+    with (RECORDED / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def _row(line: dict[str, str]) -> Row:

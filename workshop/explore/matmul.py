@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-
 from workshop.explore.controls import Explorer, slider
 from workshop.matmul import CARDS, swizzle
 from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, paragraph, tabled
-from workshop.results import RECORDED
+from workshop.results import recorded_lines
 from workshop.words import count
 
 # -- the walk of a tile ------------------------------------------------------------------------------------
@@ -137,8 +135,7 @@ def roofline(*sizes: int) -> Picture:
 
 def recorded_products(name: str, only: tuple[str, ...] = ()) -> Picture:
     """TFLOP/s in benchmarks/recorded/h200_matmul_<name>.csv: a row for each shape; `only` these columns."""
-    with (RECORDED / f"h200_matmul_{name}.csv").open(newline="", encoding="utf-8") as file:
-        lines = list(csv.DictReader(file))
+    lines = recorded_lines(f"h200_matmul_{name}")
     shapes: dict[str, dict[str, str]] = {}
     for line in lines:
         sides = [f"{int(line[side]):,}" for side in "mnk"]
