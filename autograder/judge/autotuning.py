@@ -226,7 +226,7 @@ def _others(trace: Trace) -> dict[str, list[tuple[int, str | None]]]:
 
 def _with(trace: Trace, number: int, program: str | None) -> Trace:
     wanted = trace.tuned[number]
-    steps = (replace(step, program=program or "", hip="") if step is wanted else step for step in trace.steps)
+    steps = (replace(step, program=program or "") if step is wanted else step for step in trace.steps)
     return replace(trace, steps=tuple(steps))
 
 

@@ -38,7 +38,7 @@ MAX_JOBS = 4  # that replay the cases of an answer
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
-@dataclass
+@dataclass(eq=False)
 class Drawn:
     """A case with its arguments and the expected output."""
 

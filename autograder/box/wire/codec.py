@@ -83,47 +83,30 @@ def _member(readers: dict[Any, Callable | None], value: Any):
 
 def text(most: int) -> Callable:
     """A text of at most so many characters. It is safe to show: a learner's code may choose the message of an error."""
-
-    def check(value) -> str:
-        if type(value) is not str or len(value) > most:
-            raise ValueError("a short text was expected")
-        return visible(value)
-
-    return check
+    return _checked("a short text", lambda value: type(value) is str and len(value) <= most, visible)
 
 
 def integer(low: int, high: int) -> Callable:
-    def check(value) -> int:
-        if type(value) is not int or not low <= value <= high:
-            raise ValueError("an integer was expected")
-        return value
-
-    return check
+    return _checked("an integer", lambda value: type(value) is int and low <= value <= high)
 
 
 def number(high: float) -> Callable:
     """A number from 0 to `high`, as a float."""
-
-    def check(value) -> float:
-        if type(value) not in (int, float) or not 0 <= value <= high:
-            raise ValueError("a number was expected")
-        return float(value)
-
-    return check
+    return _checked("a number", lambda value: type(value) in (int, float) and 0 <= value <= high, float)
 
 
 def items(most: int, least: int = 0) -> Callable:
     """A list of so many items."""
+    return _checked("a short list", lambda value: type(value) is list and least <= len(value) <= most)
 
-    def check(value) -> list:
-        if type(value) is not list or not least <= len(value) <= most:
-            raise ValueError("a short list was expected")
-        return value
+
+def _checked(what: str, test: Callable[[Any], bool], make: Callable | None = None) -> Callable:
+    def check(value):
+        if not test(value):
+            raise ValueError(f"{what} was expected")
+        return make(value) if make else value
 
     return check
 
 
-def flag(value) -> bool:
-    if type(value) is not bool:
-        raise ValueError("a flag was expected")
-    return value
+flag = _checked("a flag", lambda value: type(value) is bool)
