@@ -1,4 +1,4 @@
-"""What a kernel got or computed and nothing used, as the likely cause of a wrong answer. See workshop.executor.facts."""
+"""What a kernel got or computed and nothing used, a likely cause of a wrong answer. See workshop.executor.facts."""
 
 from __future__ import annotations
 

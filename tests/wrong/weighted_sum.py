@@ -4,7 +4,7 @@ from autograder.gallery import Edit
 
 EDITS = (
     Edit(
-        "wrong-value", "no_weights",
+        "not-scaled", "no_weights",
         {"sums += p[:, None] * v":
          "sums += v"},
     ),
@@ -51,7 +51,7 @@ EDITS = (
          "triton.cdiv(d, 128)"},
     ),
     Edit(
-        "constant-factor", "mean",
+        "not-scaled", "mean",
         {"tl.sum(sums, axis=0), mask":
          "tl.sum(sums, axis=0) / t, mask"},
     ),
