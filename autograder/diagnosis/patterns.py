@@ -269,7 +269,9 @@ def _others(o: Observation) -> Iterator[Other]:
     tensors = {i: each for i, each in given.items() if isinstance(each[1], torch.Tensor)}
     yield from _in_other_places(given)
     yield from _unused(given)
-    yield from _elsewhere(tensors)
+    if o.comparison.ratio is None:  # otherwise the sign is one factor of all elements
+        yield from _with_the_other_sign(given)
+    yield from _elsewhere(tensors, len(o.comparison.bad_rows))
     yield from _rounded(tensors)
     axes = _axes(o)
     yield from _scaled(o, tensors, axes)
@@ -306,11 +308,8 @@ def _alike(x: object, y: object) -> bool:
 
 
 def _unused(given: dict) -> Iterator[Other]:
-    """The numbers of an argument do not count, or they have the other sign."""
+    """The numbers of an argument do not count."""
     for i, (name, value) in given.items():
-        if isinstance(value, float) or isinstance(value, torch.Tensor) and value.is_floating_point():
-            means = f"That would be the right result with the other sign of {name}."
-            yield Other({i: -value}, means, "look for a minus that is missing, or there once too often.")
         for constant in (1.0, 0.0, -math.inf, math.inf):
             if isinstance(value, torch.Tensor) and math.isfinite(constant):
                 changed = torch.full_like(value, constant)
@@ -323,8 +322,15 @@ def _unused(given: dict) -> Iterator[Other]:
             yield Other({i: changed}, means, f"use {name} in what is computed, as the exercise asks for it.", slug)
 
 
-def _elsewhere(tensors: dict) -> Iterator[Other]:
-    """The rows of a matrix were read in wrong places."""
+def _with_the_other_sign(given: dict) -> Iterator[Other]:
+    for i, (name, value) in given.items():
+        if isinstance(value, float) or isinstance(value, torch.Tensor) and value.is_floating_point():
+            means = f"That would be the right result with the other sign of {name}."
+            yield Other({i: -value}, means, "look for a minus that is missing, or there once too often.")
+
+
+def _elsewhere(tensors: dict, rows: int) -> Iterator[Other]:
+    """The rows of a matrix, or the numbers of a vector, were read in wrong places."""
     matrices = {i: each for i, each in tensors.items() if each[1].ndim == 2 and min(each[1].shape) > 1}
     for i, (name, x) in matrices.items():
         means = f"Row r of {name} was read from element r on: its stride was taken as 1."
@@ -337,6 +343,11 @@ def _elsewhere(tensors: dict) -> Iterator[Other]:
         means = "The matrices were read as if their rows followed each other; they are transposed in memory."
         advice = "pass both strides of each: element (i, j) lies at i * stride(0) + j * stride(1)."
         yield Other({i: as_if_by_rows(x) for i, (_, x) in matrices.items()}, means, advice, Slug.STRIDE_IGNORED)
+    for i, (name, x) in tensors.items():
+        if x.ndim == 1 and len(x) > 1 and rows > 1:
+            means = f"Each row has one number of {name}: {name}[row] was read, not {name}[column]."
+            advice = f"load {name} for the columns, and spread it over the rows: [None, :]."
+            yield Other({i: x[torch.arange(rows) % len(x)][:, None]}, means, advice)
 
 
 def _rounded(tensors: dict) -> Iterator[Other]:

@@ -131,11 +131,6 @@ EXERCISES = (
         reference=lambda x, b: x.double() + b.double(),
         bounds=EXACT,
         contiguous=True,
-        mistakes=(
-            Mistake("wrong-value", lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
-                    "Each row has one number of b: b[row] was added, not b[column].",
-                    "b has a number for each column: load b_ptr + columns, and add b[None, :]."),
-        ),
     ),
     Exercise(
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
