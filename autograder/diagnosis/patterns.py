@@ -318,7 +318,7 @@ def _unused(given: dict) -> Iterator[Other]:
             else:
                 continue
             means = f"That would be the right result if {name} were always {constant:g}: {name} is not used."
-            slug = Slug.NOT_SCALED if constant == 1 else Slug.WRONG_VALUE
+            slug = Slug.NOT_SCALED if constant == 1 and i else Slug.WRONG_VALUE  # what is scaled comes first
             yield Other({i: changed}, means, f"use {name} in what is computed, as the exercise asks for it.", slug)
 
 

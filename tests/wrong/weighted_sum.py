@@ -4,7 +4,7 @@ from autograder.gallery import Edit
 
 EDITS = (
     Edit(
-        "not-scaled", "no_weights",
+        "wrong-value", "no_weights",
         {"sums += p[:, None] * v":
          "sums += v"},
     ),
