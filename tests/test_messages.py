@@ -34,7 +34,7 @@ SAID = {
     # all blanks are right
     "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "pass y as y_ptr"],
     "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "start triton.cdiv(n_elements, BLOCK"],
-    "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "the division by the sum"],
+    "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "with one more operation", " / "],
     # torch's words
     "wrong/naive_softmax/compile-error__axis_one": ["only axis 0", "!constexpr["],
     "wrong/naive_softmax/compile-error__softmax_with_axis": ["one block only", "argument is dim"],
@@ -76,7 +76,7 @@ SAID = {
     "right/occupancy/a_float": ["PASS", "4.0 is a float"],
     "right/occupancy/plain": ["PASS", "!float"],
     # what a beginner writes, and what would have to be said to repair it in one step
-    "wrong/vector_add_autotuned/tail-wrong__rounded_down": ["rounded down", "round up", "!has to be a function"],
+    "wrong/vector_add_autotuned/tail-wrong__rounded_down": ["start triton.cdiv(n_el", "it rounds up", "!has to be a f"],
     "wrong/vector_add_autotuned/unwritten-output__as_many_programs_as_lanes": ["All programs together", "the grid"],
     "wrong/vector_add_autotuned/runtime-error__attribute_of_the_dictionary": ['meta["BLOCK_SIZE"]'],
     "wrong/vector_add_autotuned/runtime-error__other_name_in_the_dictionary": ["the name as in triton.Config"],

@@ -15,7 +15,8 @@ COMPARE = "compare the message with the line: which value is not what you expect
 
 _TOLD = tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
 ADVICE = [(one["pattern"], one.get("means", ""), one["try"]) for one in _TOLD["messages"]]
-STOPPED, ELSEWHERE = _TOLD["stopped"], _TOLD["elsewhere"]
+STOPPED = _TOLD["stopped"]
+ELSEWHERE = {name: written for names, written in _TOLD["elsewhere"].items() for name in names.split()}
 
 # The compiler's message is the name of its own object, or goes on with what a learner cannot use.
 _REWORDED = (

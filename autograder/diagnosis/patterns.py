@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import permutations
+from typing import NamedTuple
 
 import torch
 
-from ..exercises.cases import OVERFLOWING, Tag
+from workshop.executor.formats import tf32
+
+from ..exercises.cases import OVERFLOWING, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
 from ..exercises.spec import Mistake
+from ..tensors import dtype_name
 from ..text import many
-from ..verdict import Finding
+from ..verdict import Finding, Slug
 from .comparison import agrees
 from .observation import Observation, place_in_words
 
@@ -55,7 +61,6 @@ def unwritten(o: Observation) -> Finding | None:
         "unwritten-output",
         f"{count} One of them: {place_in_words(c)}." if left[c.worst] else count,
         _one_block_of_each_row(o)
-        or _too_few_programs(o)
         or _without_work(o)
         or "No program wrote them: the grid is too small, a loop ends too early, the store stands outside of its loop, "
         "or its mask is too narrow.",
@@ -77,19 +82,6 @@ def _one_block_of_each_row(o: Observation) -> str:
     if bool((written == (place == 0)).all()):
         return "Only the first block of each row was written: one program takes a row, and has no loop over its blocks."
     return ""
-
-
-def _too_few_programs(o: Observation) -> str:
-    """Whole rows were left out, and there are fewer programs than rows."""
-    left, rows = o.left_as_they_were, len(o.comparison.bad_rows)
-    if left.ndim != 2 or not 0 < sum(o.programs) < rows or not bool(left.all(1).any()):
-        return ""
-    if int((~left).any(1).sum()) > sum(o.programs):  # tiles: each program has several rows already
-        return ""
-    return (
-        f"The launch started {many(sum(o.programs), 'program', 'programs')} for {rows} rows, so each program has to "
-        "take several rows, in a loop."
-    )
 
 
 def _without_work(o: Observation) -> str:
@@ -209,12 +201,21 @@ def wrong_value(o: Observation) -> Finding | None:
     return Finding(
         "wrong-value",
         f"{o.worst_in_words} {pattern}.",
-        "Every element is 0: the kernel stored zeros, or it divided by infinity." if not c.value.any() else "",
+        "Every element is 0: the kernel stored zeros, or it divided by infinity." if not c.value.any() else _copied(o),
         advice="follow one program by hand: its offsets, its mask, what it loads, what it stores.",
     )
 
 
-# -- the right result of a part of the input: a sum that leaves out a block, say -------------------------
+def _copied(o: Observation) -> str:
+    given = zip(o.exercise.parameters, o.values, strict=False)
+    same = (name for name, x in given if isinstance(x, torch.Tensor) and torch.equal(x.double(), o.wrong.value))
+    name = next(same, "")
+    return f"The output is {name}, as it was given." if name else ""
+
+
+# -- the right result of other inputs --------------------------------------------------------------------
+# An argument that was not used, two that changed places, rows read in wrong places, or a part of a dimension, as in a
+# sum that leaves out a block. The reference computes it, so nothing here knows an exercise.
 
 _FIRST = "walk over all blocks, in a loop: for start in range(0, n, BLOCK_SIZE)."
 _LAST = "let each step of the loop keep what the steps before it found, such as total += …, and store behind the loop."
@@ -222,57 +223,200 @@ _ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
-def part_of_the_input(o: Observation) -> Finding | None:
-    """A dimension that the output does not have was used in part only. Its right result is found by the reference."""
+class Other(NamedTuple):
+    """Other values, by the number of the argument, and what it means that the output is right for them.
+
+    sure: whether it names the place, so that no repair of the kernel can tell more. to, times: the dtype of the result,
+    and a factor of it.
+    """
+
+    values: dict[int, object]
+    means: str
+    advice: str
+    slug: Slug = Slug.WRONG_VALUE
+    sure: bool = False
+    to: torch.dtype = torch.float64
+    times: float = 1.0
+
+
+def right_for_other_inputs(o: Observation) -> Finding | None:
+    """The output is wrong, and it would be right for other inputs."""
     c = o.wrong
-    if c is None or o.case.gradient is not None or o.exercise.inputs is None or not c.expected.numel():
+    if c is None or not c.expected.numel() or o.exercise.random:
         return None
-    for name, length in _lengths(o).items():
-        for part, advice in _parts(length, o.constants):
-            computed = _reference(o, name, part)
-            if computed is None:
-                break  # the output has this dimension
-            if agrees(c.value, computed, c.near) and not agrees(computed, c.expected, c.near):
-                return Finding(
-                    "wrong-value",
-                    o.worst_in_words,
-                    f"That is the right result for {name} {part.start:,} to {part.stop - 1:,} alone, of {length:,}.",
-                    advice,
-                    sure=True,
-                )
+    for other in _others(o):
+        computed = _expected(o, other)
+        if computed is None or not agrees(c.value, computed, c.near) or agrees(computed, c.expected, c.near):
+            continue
+        if bool((c.bad & torch.isfinite(computed) & (computed != 0)).any()):
+            return Finding(other.slug, o.worst_in_words, other.means, other.advice, sure=other.sure)
     return None
 
 
-def _lengths(o: Observation) -> dict[str, int]:
-    """By the name of a dimension, its length."""
-    found = {}
-    for argument, value in zip(o.exercise.inputs.arguments, o.values, strict=False):
-        if isinstance(argument, TensorArgument) and isinstance(value, torch.Tensor):
-            found |= dict(zip(argument.shape, value.shape, strict=False))
+def _expected(o: Observation, other: Other) -> torch.Tensor | None:
+    """The right result for other values; None if there is none, or if it has another shape."""
+    values = [other.values.get(i, value) for i, value in enumerate(o.values)]
+    try:
+        computed = o.exercise.expected(o.case, values)
+    except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # not computable for these
+        return None
+    return other.times * computed.to(other.to).double() if computed.shape == o.comparison.expected.shape else None
+
+
+def _others(o: Observation) -> Iterator[Other]:
+    names = [*o.exercise.parameters, *["the incoming gradient"] * (o.case.gradient is not None)]
+    given = {i: (name, value) for i, (name, value) in enumerate(zip(names, o.values, strict=False))}
+    tensors = {i: each for i, each in given.items() if isinstance(each[1], torch.Tensor)}
+    yield from _in_other_places(given)
+    yield from _unused(given)
+    if o.comparison.ratio is None:  # otherwise the sign is one factor of all elements
+        yield from _with_the_other_sign(given)
+    yield from _elsewhere(tensors, len(o.comparison.bad_rows))
+    yield from _rounded(tensors)
+    axes = _axes(o)
+    yield from _scaled(o, tensors, axes)
+    if o.case.gradient is None:
+        yield from _parts(o, axes)
+        yield from _again(o, axes)
+
+
+def _axes(o: Observation) -> dict[str, list[tuple[int, int]]]:
+    """By the name of a dimension: the arguments that have it, and where."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for i, argument in enumerate(o.exercise.inputs.arguments if o.exercise.inputs else ()):
+        for axis, name in enumerate(argument.shape if isinstance(argument, TensorArgument) else ()):
+            found.setdefault(name, []).append((i, axis))
     return found
 
 
-def _parts(length: int, blocks: tuple[int, ...]) -> Iterator[tuple[slice, str]]:
+def _in_other_places(given: dict) -> Iterator[Other]:
+    """An argument was read in the place of another one."""
+    for (i, (name, x)), (j, (other, y)) in permutations(given.items(), 2):
+        if not _alike(x, y):
+            continue
+        if i < j:
+            means, advice = f"{name} and {other} changed places.", "exchange them where they are read or passed."
+            yield Other({i: y, j: x}, means, advice)
+        means = f"That would be the right result with {other} in the place of {name}."
+        yield Other({i: y}, means, f"read {name} in one of the places where {other} is read.")
+
+
+def _alike(x: object, y: object) -> bool:
+    if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor):
+        return (x.shape, x.dtype) == (y.shape, y.dtype)
+    return type(x) is type(y) is float
+
+
+def _unused(given: dict) -> Iterator[Other]:
+    """The numbers of an argument do not count."""
+    for i, (name, value) in given.items():
+        for constant in (1.0, 0.0, -math.inf, math.inf):
+            if isinstance(value, torch.Tensor) and math.isfinite(constant):
+                changed = torch.full_like(value, constant)
+            elif type(value) is float:
+                changed = constant
+            else:
+                continue
+            means = f"That would be the right result if {name} were always {constant:g}: {name} is not used."
+            slug = Slug.NOT_SCALED if constant == 1 and i else Slug.WRONG_VALUE  # what is scaled comes first
+            yield Other({i: changed}, means, f"use {name} in what is computed, as the exercise asks for it.", slug)
+
+
+def _with_the_other_sign(given: dict) -> Iterator[Other]:
+    for i, (name, value) in given.items():
+        if isinstance(value, float) or isinstance(value, torch.Tensor) and value.is_floating_point():
+            means = f"That would be the right result with the other sign of {name}."
+            yield Other({i: -value}, means, "look for a minus that is missing, or there once too often.")
+
+
+def _elsewhere(tensors: dict, rows: int) -> Iterator[Other]:
+    """The rows of a matrix, or the numbers of a vector, were read in wrong places."""
+    matrices = {i: each for i, each in tensors.items() if each[1].ndim == 2 and min(each[1].shape) > 1}
+    for i, (name, x) in matrices.items():
+        means = f"Row r of {name} was read from element r on: its stride was taken as 1."
+        advice = f"pass {name}.stride(0) to the kernel, and begin row r at r * row_stride."
+        yield Other({i: rows_one_apart(x)}, means, advice, Slug.STRIDE_IGNORED)
+        means = f"{name} was read as if its rows followed each other; it is transposed in memory."
+        advice = f"pass both strides of {name}: element (i, j) lies at i * stride(0) + j * stride(1)."
+        yield Other({i: as_if_by_rows(x)}, means, advice, Slug.STRIDE_IGNORED)
+    if len(matrices) > 1:
+        means = "The matrices were read as if their rows followed each other; they are transposed in memory."
+        advice = "pass both strides of each: element (i, j) lies at i * stride(0) + j * stride(1)."
+        yield Other({i: as_if_by_rows(x) for i, (_, x) in matrices.items()}, means, advice, Slug.STRIDE_IGNORED)
+    for i, (name, x) in tensors.items():
+        if x.ndim == 1 and len(x) > 1 and rows > 1:
+            means = f"Each row has one number of {name}: {name}[row] was read, not {name}[column]."
+            advice = f"load {name} for the columns, and spread it over the rows: [None, :]."
+            yield Other({i: x[torch.arange(rows) % len(x)][:, None]}, means, advice)
+
+
+def _rounded(tensors: dict) -> Iterator[Other]:
+    """The numbers of all arguments were rounded to fewer bits; or these, and their result."""
+    numbers = {i: x for i, (_, x) in tensors.items() if x.is_floating_point()}
+    for dtype in (torch.float16, torch.bfloat16):
+        if any(x.dtype != dtype for x in numbers.values()):
+            rounded = {i: x.to(dtype).to(x.dtype) for i, x in numbers.items()}
+            means = f"The numbers were rounded to {dtype_name(dtype)} on the way to the result."
+            advice = "compute in the dtype of the inputs, or in float32. The store converts to the output's dtype."
+            for to in (torch.float64, dtype):
+                yield Other(rounded, means, advice, Slug.LOW_PRECISION, to=to)
+    if factors := {i: tf32(x) for i, x in numbers.items() if x.ndim > 1 and x.dtype == torch.float32}:
+        means = "The factors were rounded to TF32, which keeps 10 of the 23 bits of float32."
+        advice = 'write tl.dot(a, b, acc, input_precision="ieee").'
+        yield Other(factors, means, advice, Slug.LOW_PRECISION, sure=True)
+
+
+def _scaled(o: Observation, tensors: dict, axes: dict) -> Iterator[Other]:
+    """The result, or the first tensor, is too large or too small by a length, or by the root of one."""
+    i, (name, x) = next(iter(tensors.items()), (0, ("", None)))
+    for dimension, [(argument, axis), *_] in axes.items() if x is not None and x.is_floating_point() else ():
+        length = o.values[argument].shape[axis]
+        for label, size in ((dimension, length), (f"√{dimension}", math.sqrt(length))):
+            for how, factor in (("times", size), ("divided by", 1 / size)) if size > 1 else ():
+                advice = f"look for a factor {label}: it is missing, or it is there once too often."
+                means = f"That is the right result {how} {label}, which is {size:.4g}."
+                yield Other({}, means, advice, Slug.NOT_SCALED, times=factor)
+                means = f"That would be the right result for {name} {how} {label}, which is {size:.4g}."
+                yield Other({i: x.double() * factor}, means, advice, Slug.NOT_SCALED)
+
+
+def _parts(o: Observation, axes: dict) -> Iterator[Other]:
+    """A dimension that the output does not have was used in part only."""
+    for name, places in axes.items():
+        i, axis = places[0]
+        length = o.values[i].shape[axis]
+        for begin, end, advice in _slices(length, o.constants):
+            change = {i: o.values[i].narrow(axis, begin, end - begin) for i, axis in places}
+            means = f"That is the right result for {name} {begin:,} to {end - 1:,} alone, of {length:,}."
+            yield Other(change, means, advice, sure=True)
+
+
+def _again(o: Observation, axes: dict) -> Iterator[Other]:
+    """The first block along a dimension was read in the place of each further block, in one argument or in all."""
+    flat = o.comparison.flat
+    for name, places in axes.items():
+        i, axis = places[0]
+        length = o.values[i].numel() if flat else o.values[i].shape[axis]
+        for block in (block for block in o.constants if block < length):
+            first = torch.arange(length) % block
+            for read in (places, *([place] for place in places if len(places) > 1)):
+                x = {i: o.values[i] for i, _ in read}
+                change = {i: x[i].take(first).reshape(x[i].shape) if flat else x[i].index_select(axis, first)
+                          for i, axis in read}  # fmt: skip
+                of = " and ".join(o.exercise.parameters[i] for i in x)
+                means = f"Each step reads {name} 0 to {block - 1:,} of {of} again."
+                advice = "let the place follow the step, or the program: a block begins at its number times its size."
+                of_programs = read == places and (flat or length in o.comparison.expected.shape)
+                yield Other(change, means, advice, Slug.WRONG_PROGRAM_ID if of_programs else Slug.WRONG_VALUE)
+
+
+def _slices(length: int, blocks: tuple[int, ...]) -> Iterator[tuple[int, int, str]]:
     for block in (block for block in blocks if block < length):
         last = (length - 1) // block * block
-        yield slice(0, block), _FIRST if block < last else f"{_FIRST} Or {_ENDS}"
-        yield slice(last, length), _LAST if block < last else f"{_LAST} Or {_BEGINS}"
-        yield slice(0, last), _ENDS
-        yield slice(block, length), _BEGINS
+        yield 0, block, _FIRST if block < last else f"{_FIRST} Or {_ENDS}"
+        yield last, length, _LAST if block < last else f"{_LAST} Or {_BEGINS}"
+        yield 0, last, _ENDS
+        yield block, length, _BEGINS
     if length > 2:
-        yield slice(0, length - 1), "compare with the length itself: mask = offsets < n."
-        yield slice(1, length), _BEGINS
-
-
-def _reference(o: Observation, name: str, part: slice) -> torch.Tensor | None:
-    """The result for a part of a dimension; None if it has another shape."""
-    values = list(o.values)
-    for i, (argument, value) in enumerate(zip(o.exercise.inputs.arguments, values, strict=False)):
-        if isinstance(argument, TensorArgument) and name in argument.shape and isinstance(value, torch.Tensor):
-            values[i] = value[tuple(part if each == name else slice(None) for each in argument.shape)]
-    try:
-        computed = o.exercise.reference(*values)
-    except (RuntimeError, IndexError, ValueError, ZeroDivisionError):  # not computable for this part
-        return None
-    computed = computed if o.case.pick is None else computed[o.case.pick]
-    return computed.double() if computed.shape == o.comparison.expected.shape else None
+        yield 0, length - 1, "compare with the length itself: mask = offsets < n."
+        yield 1, length, _BEGINS

@@ -49,7 +49,7 @@ CONDUCT: tuple[Rule, ...] = (
 PATTERNS: tuple[Rule, ...] = (
     patterns.unwritten,
     patterns.known_mistake,
-    patterns.part_of_the_input,
+    patterns.right_for_other_inputs,
     patterns.not_finite,
     patterns.tail,
     patterns.low_precision,

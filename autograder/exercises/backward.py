@@ -9,7 +9,7 @@ import torch
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
 from .spec import Bound, Exercise, Mistake
-from .tiles import MATRIX, NEAR_1, SUMS, matrices, overlapping
+from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
 IGNORED = -100
 PROBABILITIES = replace(MATRIX, span=lambda sizes: (0, 2 / sizes["columns"]))
@@ -127,17 +127,11 @@ def _loss(change) -> Callable[..., torch.Tensor]:
 LOSS_MISTAKES = (
     Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: p * counted * scale),
             "The gradient is the softmax: the target is missing.", "Subtract 1 where the column is the target."),
-    Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: (p - hot * counted) * scale),
-            "Rows that do not count have a gradient.", "Store 0 where the target is -100."),
     Mistake("not-scaled", _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted * scale * counted.sum()),
             "The gradient is that of the sum, not of the mean.", "Divide by the number of rows that count."),
-    Mistake("not-scaled", _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted / counted.sum()),
-            "The gradient that comes in was not used.", "Multiply by dloss."),
     Mistake("not-scaled",
             _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted * scale * counted.sum() / len(p)),
             "The gradient was divided by all rows.", "Divide by the number of rows that count."),
-    Mistake("wrong-value", _with_gradient(lambda p, hot, counted, scale: (hot - p) * counted * scale),
-            "The sign of the gradient is wrong.", "softmax - 1 at the target, softmax elsewhere."),
     Mistake("wrong-value", _loss(torch.sum), "The loss is the sum.",
             "Divide by the number of rows whose target is not -100."),
     Mistake("wrong-value", _loss(torch.mean), "The loss was divided by all rows.",
@@ -172,14 +166,6 @@ EXERCISES = (
                     lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
                     "The mean of y * dy was subtracted, not the sum.",
                     "Do not divide: the weights y add up to 1 already."),
-            Mistake("wrong-value",
-                    lambda y, dy: y.double() * dy.double() - (y.double() * dy.double()).sum(1, keepdim=True),
-                    "The output is y * dy - total: * binds tighter than -.",
-                    "Put the difference into brackets: y * (dy - total)."),
-            Mistake("wrong-value", lambda y, dy: dy.double() - (y.double() * dy.double()).sum(1, keepdim=True),
-                    "The output is dy - total: y is missing.", "dx = y * (dy - total)."),
-            Mistake("wrong-value", lambda y, dy: -softmax_backward(y, dy), "The sign is wrong.",
-                    "dx = y * (dy - total)."),
         ),
     ),
     Exercise(
@@ -205,12 +191,5 @@ EXERCISES = (
         bounds=SUMS,
         output_dtype=torch.float32,
         same_bits=True,
-        mistakes=(
-            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * x.double()).sum(0), "rstd was not used.",
-                    "Multiply row i by rstd[i]."),
-            Mistake("wrong-value", lambda x, dy, rstd: (dy.double() * rstd.double()[:, None]).sum(0), "x was not used.",
-                    "Multiply dy by x, element by element."),
-            overlapping(weight_grad, "x"),
-        ),
     ),
 )  # fmt: skip

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 
 from workshop.stand_in import PROPERTIES
 
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
-from .spec import Bound, Exercise, Mistake, changed
+from .spec import Bound, Exercise, Mistake
 from .tiles import COLUMNS, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
@@ -185,41 +184,7 @@ def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.T
     return output
 
 
-def _pages_in_their_order(q, k, v, table, lengths):
-    return paged_decode_attention(q, k, v, torch.arange(table.numel()).reshape(table.shape) % len(k), lengths)
-
-
-SCORE_MISTAKES = (
-    Mistake("not-scaled", lambda q, k: decode_scores(q, k) * math.sqrt(k.shape[-1]),
-            "The scores are √d times too large: they were not divided by √d.",
-            "Multiply q, or the scores, by d ** -0.5."),
-    Mistake("not-scaled", lambda q, k: decode_scores(q, k) / math.sqrt(k.shape[-1]),
-            "The scores are √d times too small: they were divided by d.",
-            "Divide by the root of d: multiply by d ** -0.5, once."),
-)  # fmt: skip
-
-
-def _with_scores(change: Callable) -> Callable:
-    """Attention with other scores: change(scores, d)."""
-
-    def computed(q, k, v):
-        return _mixed(change(decode_scores(q, k), k.shape[-1]).softmax(-1), v)
-
-    return computed
-
-
 ATTENTION_MISTAKES = (
-    Mistake("not-scaled", _with_scores(lambda scores, d: scores * math.sqrt(d)),
-            "The scores were not divided by √d, so the weights are too sharp.",
-            "Multiply q, or the scores, by d ** -0.5."),
-    Mistake("not-scaled", _with_scores(lambda scores, d: scores / math.sqrt(d)),
-            "The scores were divided by d, or twice by √d: the weights are too even.",
-            "Multiply q, or the scores, by d ** -0.5, once."),
-    Mistake("wrong-value", lambda q, k, v: v.double().mean(1),
-            "The output is the mean of the values: every token has the same weight.",
-            "The weight of a token is exp(score - maximum)."),
-    Mistake("wrong-value", lambda q, k, v: decode_attention(q, k, k),
-            "The weights mix the keys, not the values.", "Load the values with v_ptr and the strides of v."),
     Mistake("not-normalised",
             lambda q, k, v: _mixed((decode_scores(q, k) - decode_scores(q, k).amax(-1, keepdim=True)).exp(), v),
             "The sum of the weights is missing: acc was stored as it is.", "Store acc / s."),
@@ -274,11 +239,6 @@ EXERCISES = (
         reference=_weighted,
         bounds=SUMS,
         output_dtype=torch.float32,
-        mistakes=(
-            Mistake("wrong-value", lambda p, v: v.double().sum(0), "p was not used.", "Multiply row i by p[i]."),
-            Mistake("constant-factor", lambda p, v: _weighted(p, v) / max(len(p), 1), "That is the mean.",
-                    "Do not divide."),
-        ),
     ),
     Exercise(
         signature="decode_scores(q, k) -> q·k / sqrt(d) in float32, (h, t), for q (h, d) and k (h, t, d)",
@@ -286,7 +246,6 @@ EXERCISES = (
         reference=decode_scores,
         bounds=SCORES,
         output_dtype=torch.float32,
-        mistakes=SCORE_MISTAKES,
     ),
     Exercise(
         signature="decode_attention(q, k, v) -> softmax(q·k / sqrt(d)) v, (h, d), for q (h, d), k and v (h, t, d)",
@@ -315,15 +274,6 @@ EXERCISES = (
         reference=int8_decode_attention,
         bounds=BOUNDS,
         reads_per_element=2,
-        mistakes=(
-            Mistake("not-scaled", changed(int8_decode_attention, k_scale=torch.ones_like),
-                    "The scores lack the scales of the keys.", "Multiply score i by k_scale[h, i]."),
-            Mistake("not-scaled", changed(int8_decode_attention, v_scale=torch.ones_like),
-                    "The output lacks the scales of the values.",
-                    "Multiply weight i by v_scale[h, i], where it meets the values. The sum s has no scale."),
-            Mistake("wrong-value", lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
-                    "The two scales changed places.", "k_scale belongs to the scores, v_scale to the values."),
-        ),
     ),
     Exercise(
         signature="paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> (b, h, d), for q (b, h, d), "
@@ -331,9 +281,5 @@ EXERCISES = (
         inputs=PAGED,
         reference=paged_decode_attention,
         bounds=BOUNDS,
-        mistakes=(
-            Mistake("wrong-value", _pages_in_their_order, "The pages were read in their order in memory.",
-                    "Page i of a request is block_table[request, i]."),
-        ),
     ),
 )  # fmt: skip

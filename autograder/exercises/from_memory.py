@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
 
-from .cases import as_if_by_rows
 from .design import TensorArgument
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
-from .tiles import MATRIX, SUMS, matrices, overlapping, vectors
+from .tiles import MATRIX, SUMS, matrices, vectors
 from .vector_add import EXACT, FACTOR, SCALED_EXACTLY
 
 
@@ -19,10 +17,6 @@ def max_and_sum(x: torch.Tensor, of_max: float = 1.0) -> tuple[torch.Tensor, tor
     """The maximum of each row, and the sum of exp(x − maximum); of_max: the share of it that is subtracted."""
     x, largest = x.double(), x.double().amax(1) if len(x) else x.new_empty(0).double()
     return largest, torch.exp(x - of_max * largest[:, None]).sum(1)
-
-
-def _sums(compute: Callable, advice: str, what: str) -> Mistake:
-    return Mistake("wrong-value", compute, f"That is the {what} of each row.", advice)
 
 
 def _without_rescale(x: torch.Tensor, block: int) -> torch.Tensor:
@@ -38,9 +32,6 @@ EXERCISES = (
         inputs=vectors(FACTOR, first=({"n": 1000, "a": 2.5}, {"n": 5003, "a": 0.75})),
         reference=lambda x, a: x.double() * a,
         bounds=SCALED_EXACTLY,
-        mistakes=(
-            Mistake("wrong-value", lambda x, a: x.double(), "The output is x: nothing was scaled.", "Multiply by a."),
-        ),
     ),
     Exercise(
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
@@ -48,11 +39,6 @@ EXERCISES = (
         reference=lambda x: x.double().sum(1),
         bounds=SUMS,
         output_dtype=torch.float32,
-        mistakes=(
-            _sums(lambda x: x.double().mean(1), "Add, do not divide.", "mean"),
-            _sums(lambda x: x.double().amax(1), "Use tl.sum, not tl.max.", "maximum"),
-            overlapping(lambda x: x.sum(1), "x"),
-        ),
     ),
     Exercise(
         signature="row_max_and_sum(x) -> the maximum of each row and the sum of exp(x - maximum), both in float32, for "
@@ -66,14 +52,10 @@ EXERCISES = (
         bounds=SUMS,
         output_dtype=torch.float32,
         mistakes=(
-            Mistake("wrong-value", lambda x: max_and_sum(x)[::-1], "The two outputs changed places.",
-                    "Return the maxima first."),
             Mistake("wrong-value", lambda x: (max_and_sum(x)[0], x.double().sum(1)), "The sums add x, and not exp.",
                     "Add tl.exp(x - m)."),
             Mistake("overflow", lambda x: max_and_sum(x, 0.0), "The sums add exp(x): the maximum is not subtracted.",
                     "Add tl.exp(x - m)."),
-            Mistake("wrong-value", lambda x: (max_and_sum(x)[0], max_and_sum(x)[1].log()), "The logarithm of the sums "
-                    "is not asked for.", "Store the sum as it is."),
             Mistake("missing-rescale", lambda x, block: (max_and_sum(x)[0], _without_rescale(x, block)),
                     "The sum still belongs to older maxima.", "When the maximum grows, multiply the sum by "
                     "exp(old maximum - new maximum)."),
@@ -86,12 +68,6 @@ EXERCISES = (
         reference=lambda x: x.double().logsumexp(1),
         bounds={dtype: Bound(1e-6, 1e-5) for dtype in SUMS},
         output_dtype=torch.float32,
-        mistakes=(
-            _sums(lambda x: x.double().exp().sum(1), "Store m + tl.log(s).", "sum of exp"),
-            _sums(lambda x: x.double().amax(1), "Add the logarithm of the sum.", "maximum"),
-            _sums(lambda x: sum(max_and_sum(x)), "Store m + tl.log(s).", "maximum plus the sum, without log,"),
-            _sums(lambda x: x.double().logsumexp(1) - x.double().amax(1), "Add m, too.", "log of s"),
-        ),
     ),
     Exercise(
         signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
@@ -99,20 +75,5 @@ EXERCISES = (
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         contiguous=True,
-        mistakes=(
-            Mistake("wrong-value", lambda x, y: x - y.double(), "The output is x - y.", "Add them."),
-            Mistake("wrong-value", lambda x, y: x.double(), "The output is x: y was not added.", "Load y, and add it."),
-            Mistake("wrong-value", lambda x, y: y.double(), "The output is y: x was not added.", "Load x, and add it."),
-            *(
-                Mistake("stride-ignored", compute,
-                        f"{name} was read as if its rows followed each other; it is transposed in memory.",
-                        f"Pass {name}.stride(0) and {name}.stride(1), and multiply rows and columns by them.")
-                for name, compute in (
-                    ("x", lambda x, y: as_if_by_rows(x.double()) + y),
-                    ("y", lambda x, y: x + as_if_by_rows(y.double())),
-                    ("each of them", lambda x, y: as_if_by_rows(x.double()) + as_if_by_rows(y)),
-                )
-            ),
-        ),
     ),
 )  # fmt: skip

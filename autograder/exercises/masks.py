@@ -90,7 +90,7 @@ def judge_masks(calls: list) -> Finding | None:
             return _unsteady(each)
     if finding := _nothing_kept(masks) or _negative_dropped(masks):
         return finding
-    tests = (_equal_for_two_seeds, _patterns, _alike_for_two_seeds, _shifted, _shared_number, _fixed_element)
+    tests = (_alike_for_two_seeds, _patterns, _shifted, _shared_number, _fixed_element)
     found = (test(masks) for test in tests if masks.telling)
     return _all_or_nothing(masks) or next(filter(None, found), None) or _wrong_rate(masks)
 
@@ -309,20 +309,6 @@ def _unsteady(call) -> Finding:
                    "load the value with seed = tl.load(seed_ptr), then call tl.rand(seed, offsets).")
 
 
-def _equal_for_two_seeds(masks: Masks) -> Finding | None:
-    seen: dict[bytes, int] = {}
-    for seed, mask in masks.of_seed.items():
-        if (other := seen.setdefault(mask.numpy().tobytes(), seed)) != seed:
-            return _same_for(other, seed, "the same mask", masks)
-    return None
-
-
-def _same_for(seed: int, other: int, what: str, masks: Masks) -> Finding:
-    return Finding("seed-ignored", f"Seeds {seed} and {other} gave {what}.",
-                   "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
-                   _GIVE_SEED)
-
-
 def _alike_for_two_seeds(masks: Masks) -> Finding | None:
     """Two masks that agree, or disagree, more than independent ones do (Hoeffding)."""
     p, seeds, n = masks.dropped, list(masks.of_seed), masks.x.numel()
@@ -333,7 +319,13 @@ def _alike_for_two_seeds(masks: Masks) -> Finding | None:
         return None
     first, second = divmod(int(sums.argmax()), len(seeds))
     share = float((masks.all[first] == masks.all[second]).double().mean())
-    return _same_for(seeds[first], seeds[second], f"masks that agree in {share:.1%}", masks)
+    what = "the same mask" if share == 1 else f"masks that agree in {share:.1%}"
+    return Finding(
+        "seed-ignored",
+        f"Seeds {seeds[first]} and {seeds[second]} gave {what}.",
+        "All 31 bits of a seed must count. Two calls, layers or steps would drop the same elements.",
+        _GIVE_SEED,
+    )
 
 
 def shifted(one: torch.Tensor, two: torch.Tensor, n: int, p: float) -> int | None:

@@ -7,10 +7,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from workshop.executor.formats import tf32
 from workshop.matmul import swizzle
 
-from .cases import as_if_by_rows
 from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
 from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
@@ -99,12 +97,6 @@ def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return x.double() @ w.double().t() + b.double()
 
 
-def _by_row(b: torch.Tensor, rows: int) -> torch.Tensor:
-    """The numbers of b as a column, as tiles of 64 rows and columns read them; 0 behind the end."""
-    padded = torch.nn.functional.pad(b.double(), (0, max(0, rows - len(b))))
-    return padded[:rows, None]
-
-
 def linear_gelu(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(linear(x, w, b))
 
@@ -166,52 +158,6 @@ SWIZZLE_MISTAKES = (
 )  # fmt: skip
 
 
-def _rounded(compute: Callable) -> Mistake:
-    return Mistake(
-        "low-precision",
-        lambda *tensors: compute(*(tf32(x).double() if x.dtype == torch.float32 else x.double() for x in tensors)),
-        "The factors were rounded to TF32, which keeps 10 of the 23 bits of float32.",
-        'Write tl.dot(a, b, acc, input_precision="ieee").',
-    )
-
-
-def _parts(product: Callable[..., torch.Tensor]) -> tuple[Mistake, ...]:
-    """Mistakes of the walk along k. product(a, b, ...) takes the parts of a (m, k) and b (k, n) as float64."""
-
-    def last(a, b, *rest, block):
-        first = (a.shape[1] - 1) // block * block
-        return product(a[:, first:].double(), b[first:].double(), *rest)
-
-    return (
-        Mistake("wrong-value", last, "Only the last part of k was multiplied: acc was replaced in each step.",
-                "Add to what is there: acc = tl.dot(a, b, acc)."),
-        Mistake("wrong-value", lambda a, b, *rest, block: product(a[:, :block].double(), b[:block].double(), *rest),
-                "Only the first part of k was multiplied.",
-                "Let the loop run over all of k, and advance the pointers of a and of b."),
-        Mistake("tail-wrong", lambda a, b, *rest, block: product(
-                    a[:, : a.shape[1] // block * block].double(), b[: a.shape[1] // block * block].double(), *rest),
-                "The last part of k, which is not full, is missing.",
-                "Round the number of steps up, and mask the lanes behind the end of k."),
-        Mistake("wrong-value", lambda a, b, *rest, block: product(
-                    a[:, :block].double().repeat(1, -(-a.shape[1] // block))[:, : a.shape[1]], b.double(), *rest),
-                "a was not advanced: its first columns meet all rows of b.",
-                "After each step the pointers of a go on by BLOCK_K columns."),
-        Mistake("wrong-value", lambda a, b, *rest, block: product(
-                    a.double(), b[:block].double().repeat(-(-len(b) // block), 1)[: len(b)], *rest),
-                "b was not advanced: all columns of a meet its first rows.",
-                "After each step the pointers of b go on by BLOCK_K rows, which are BLOCK_K * stride elements."),
-    )  # fmt: skip
-
-
-def _layouts(name: str, compute: Callable) -> Mistake:
-    return Mistake(
-        "stride-ignored",
-        compute,
-        f"{name} was read as if its rows followed each other; it is transposed in memory.",
-        f"Pass both strides of {name}: element (i, j) lies at i * stride(0) + j * stride(1).",
-    )
-
-
 TILE_TEMPLATE = """
 import torch
 import triton
@@ -266,7 +212,6 @@ EXERCISES = (
         bounds=IN_FLOAT32,
         sums=_sums_of_a_tile,
         output_dtype=torch.float32,
-        mistakes=_parts(matmul),
         limit_seconds=20.0,  # a right answer may multiply without tl.dot
         blanks=Blanks(
             template=TILE_TEMPLATE,
@@ -289,12 +234,6 @@ EXERCISES = (
         sums=sums_of,
         contiguous=True,
         limit_seconds=20.0,
-        mistakes=(
-            _rounded(matmul),
-            *_parts(matmul),
-            _layouts("a", lambda a, b: matmul(as_if_by_rows(a), b)),
-            _layouts("b", lambda a, b: matmul(a, as_if_by_rows(b))),
-        ),
     ),
     Exercise(
         kind="value",
@@ -316,24 +255,14 @@ EXERCISES = (
         limit_seconds=20.0,
         mistakes=(
             Mistake("wrong-value", linear, "That is x wᵀ + b: gelu is missing.", "Apply gelu to acc before the store."),
-            Mistake("wrong-value", changed(linear_gelu, b=torch.zeros_like), "b was not added.",
-                    "Load b for the columns of the tile, and add b[None, :] before gelu."),
-            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b)) + b,
-                    "b was added after gelu.", "Add b to acc, then apply gelu."),
-            Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, 0 * b) + _by_row(b, len(x))),
-                    "Each row has one number of b: b[row] was added, not b[column].", "Add b[None, :] to acc."),
             Mistake("wrong-value", lambda x, w, b: linear(x, w, b).relu(), "That is relu.",
                     "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, b), approximate="tanh"),
                     "That is the approximation with tanh.", "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
-            Mistake("wrong-value", lambda x, w, b: linear(x, w, b) * torch.sigmoid(1.702 * linear(x, w, b)),
-                    "That is the approximation with a sigmoid.",
-                    "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
             Mistake("constant-factor", lambda x, w, b: 2 * linear_gelu(x, w, b), "The factor 0.5 is missing.",
                     "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
             Mistake("wrong-value", lambda x, w, b: 0.5 * linear(x, w, b) * (1 + torch.erf(linear(x, w, b))),
                     "z was not divided by √2.", "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
-            _rounded(linear_gelu),
         ),
     ),
     Exercise(
@@ -355,6 +284,5 @@ EXERCISES = (
         programs_at_least=lambda x, w: 2 if x.shape[1] >= LONG else 0,
         in_one_launch=True,
         limit_seconds=20.0,
-        mistakes=(_rounded(matmul), *_parts(matmul)),
     ),
 )  # fmt: skip

@@ -85,7 +85,7 @@ INPUTS = Inputs(
 # -- mistakes ----------------------------------------------------------------------------------------------
 
 
-def _forward(norm: Callable, explanation: str, advice: str, slug: str = "wrong-value") -> list[Mistake]:
+def _forward(norm: Callable, explanation: str, advice: str) -> list[Mistake]:
     """Another function in the place of the norm, and its two gradients."""
 
     def of(number: int | None) -> Callable:
@@ -98,7 +98,7 @@ def _forward(norm: Callable, explanation: str, advice: str, slug: str = "wrong-v
 
         return computed
 
-    return [Mistake(slug, of(number), explanation, advice) for number in (None, X, WEIGHT)]
+    return [Mistake("wrong-value", of(number), explanation, advice) for number in (None, X, WEIGHT)]
 
 
 def _gradient(change: Callable, explanation: str, advice: str, slug: str = "wrong-value") -> Mistake:
@@ -116,115 +116,30 @@ def _mean(values: torch.Tensor) -> torch.Tensor:
     return values.mean(1, keepdim=True)
 
 
-def _dx(x, weight, dy, rstd) -> torch.Tensor:
-    return rstd * (dy * weight - x * rstd.square() * _mean(dy * weight * x))
-
-
 SLOPE = "dx = rstd * (dy * w - x * rstd² * mean(dy * w * x)), with the mean over the row."
 MISTAKES = (
-    *_forward(
-        lambda x, w, eps: x / (_mean(x * x).sqrt() + eps) * w,
-        "eps was added to the root, and not under it.",
-        "Add eps to the mean of the squares, then take the root.",
-    ),
-    *_forward(
-        lambda x, w, eps: x * _mean(x * x).rsqrt() * w,
-        "eps was not used.",
-        "Add eps to the mean of the squares.",
-    ),
-    *_forward(
-        lambda x, w, eps: x * ((x * x).sum(1, keepdim=True) + eps).rsqrt() * w,
-        "The squares were added, and not divided by their number.",
-        "Divide the sum of the squares by n.",
-    ),
-    *_forward(
-        lambda x, w, eps: x * (_mean(x * x) + eps).rsqrt(),
-        "The weight was not used.",
-        "Multiply column j by weight[j].",
-    ),
-    *_forward(
-        lambda x, w, eps: (x - _mean(x)) * ((x - _mean(x)).square().mean(1, keepdim=True) + eps).rsqrt() * w,
-        "The mean of the row was subtracted: that is LayerNorm.",
-        "An RMS norm takes x as it is.",
-    ),
-    *_forward(
-        lambda x, w, eps: x / (_mean(x * x) + eps) * w,
-        "x was divided by the mean of the squares, and not by its root.",
-        "Take tl.sqrt of it, or multiply by tl.rsqrt.",
-    ),
-    *_forward(
-        lambda x, w, eps: x * (_mean(x * x) + eps).rsqrt() * w[torch.arange(len(x)) % len(w)][:, None],
-        "Each row was multiplied by one number of the weight.",
-        "The weight has a number for each column: load weight_ptr + columns.",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * dy * w,
-        "rstd was taken for a constant: it follows from all x of the row, too.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * _mean(dy * x)),
-        "The sum of the row lacks the weight.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: _dx(x, torch.ones_like(w), dy, rstd),
-        "The gradient in x lacks the weight.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * (dy * w * x).sum(1, keepdim=True)),
-        "The sum of the row was not divided by n.",
-        SLOPE,
-        "not-scaled",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * (dy * w - x * rstd * _mean(dy * w * x)),
-        "The second term has rstd² where it needs rstd³.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * (dy * w - x * _mean(dy * w * x)),
-        "The second term has rstd where it needs rstd³.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: rstd * (dy * w + x * rstd.square() * _mean(dy * w * x)),
-        "The sign of the second term is wrong.",
-        SLOPE,
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: _dx(x, w, torch.ones_like(dy), rstd),
-        "The gradient that comes in was not used.",
-        "Load dy, and use it in both terms.",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: (dy * x).sum(0),
-        "The gradient of the weight lacks rstd.",
-        "Add dy * x * rstd over the rows.",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: (dy * x * rstd * w).sum(0),
-        "The gradient of the weight was multiplied by the weight: dy * y was added.",
-        "Add dy * x * rstd over the rows.",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: (dy * x * rstd).mean(0),
-        "The gradient of the weight was divided by the number of rows.",
-        "Add over the rows, and do not divide.",
-        "not-scaled",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: (x * rstd).sum(0),
-        "The gradient that comes in was not used.",
-        "Add dy * x * rstd over the rows.",
-    ),
-    _gradient(
-        lambda x, w, dy, rstd: dy.sum(0),
-        "That is the sum of dy: x and rstd were not used.",
-        "Add dy * x * rstd over the rows.",
-    ),
-)
+    *_forward(lambda x, w, eps: x / (_mean(x * x).sqrt() + eps) * w,
+              "eps was added to the root, and not under it.",
+              "Add eps to the mean of the squares, then take the root."),
+    *_forward(lambda x, w, eps: (x - _mean(x)) * ((x - _mean(x)).square().mean(1, keepdim=True) + eps).rsqrt() * w,
+              "The mean of the row was subtracted: that is LayerNorm.", "An RMS norm takes x as it is."),
+    *_forward(lambda x, w, eps: x / (_mean(x * x) + eps) * w,
+              "x was divided by the mean of the squares, and not by its root.",
+              "Take tl.sqrt of it, or multiply by tl.rsqrt."),
+    _gradient(lambda x, w, dy, rstd: rstd * dy * w,
+              "rstd was taken for a constant: it follows from all x of the row, too.", SLOPE),
+    _gradient(lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * _mean(dy * x)),
+              "The sum of the row lacks the weight.", SLOPE),
+    _gradient(lambda x, w, dy, rstd: rstd * (dy * w - x * rstd.square() * (dy * w * x).sum(1, keepdim=True)),
+              "The sum of the row was not divided by n.", SLOPE, "not-scaled"),
+    _gradient(lambda x, w, dy, rstd: rstd * (dy * w - x * rstd * _mean(dy * w * x)),
+              "The second term has rstd² where it needs rstd³.", SLOPE),
+    _gradient(lambda x, w, dy, rstd: (dy * x).sum(0),
+              "The gradient of the weight lacks rstd.", "Add dy * x * rstd over the rows."),
+    _gradient(lambda x, w, dy, rstd: (dy * x * rstd * w).sum(0),
+              "The gradient of the weight was multiplied by the weight: dy * y was added.",
+              "Add dy * x * rstd over the rows."),
+)  # fmt: skip
 
 
 def _norm(name: str, signature: str, **more) -> Exercise:

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import torch
 
-from .cases import rows_one_apart
 from .spec import Mistake
 
 
 def _exponentials(x: torch.Tensor) -> torch.Tensor:
     return torch.exp(x.double() - x.double().amax(1, keepdim=True))
-
-
-def _divided_by(divisor):
-    """What comes out if the exponentials are right and are divided by divisor(exponentials, block size)."""
-    return lambda x, block: _exponentials(x) / divisor(_exponentials(x), block)
 
 
 def _sum(x: torch.Tensor) -> torch.Tensor:
@@ -68,11 +62,6 @@ def _zero_wins_maximum(x, block):
     return torch.exp(x - m) / _sum(torch.exp(x - m))
 
 
-def _sum_of_each_lane(e, block):
-    lanes = torch.nn.functional.pad(e, (0, -e.shape[1] % block)).unflatten(1, (-1, block)).sum(1)
-    return lanes.repeat(1, -(-e.shape[1] // block))[:, : e.shape[1]]
-
-
 def _statistics_of_the_first_block(x, block):
     first = x.float()[:, :block]
     m = first.amax(1, keepdim=True)
@@ -119,40 +108,18 @@ MISTAKES = (
     Mistake("wrong-other-value", _zeros_in_the_sum, "The masked-off lanes were added to the sum as exp(0 - max).",
             "Masked-off lanes must be -inf when exp is taken, so that they add exp(-inf) = 0: load with "
             "other=-float('inf'), and let no later line put 0 there."),
-    Mistake("wrong-other-value", _divided_by(lambda e, block: _sum(e) + -e.shape[1] % block),
-            "Every masked-off lane added 1 to the sum.",
-            "Use other=-float('inf'), or set the masked-off lanes to 0 after exp with tl.where(mask, …, 0.0)."),
-    Mistake("not-normalised", _exponentials, "The rows are exp(x - max): the division by the sum is missing.",
-            "Divide by the sum of the row's exponentials."),
     Mistake("not-normalised", lambda x: _exponentials(x) / _sum(torch.exp(x.double())),
             "The output subtracts the maximum, but the sum does not.",
             "Add up exp(x - max), with the same maximum as in the output."),
     Mistake("not-normalised", lambda x: _exponentials(x) / (1.0 + _sum(_exponentials(x))),
             "The sum is 1 too large: it begins at 1.", "Begin the sum at 0.0."),
-    Mistake("not-normalised", _divided_by(_sum_of_each_lane),
-            "Each lane was divided by its own sum: the sum is still a block of numbers.",
-            "Use tl.sum(block, axis=0) to get one number from a block, and add it to the sum of the row."),
-    Mistake("not-normalised", _divided_by(lambda e, block: _sum(e.split(block, dim=1)[-1])),
-            "Each row is divided by the sum of its last block only. Either the loop assigns the sum and does not add "
-            "to it, or the maximum keeps its initial value in the loop: exp(-inf - m_new) is 0, and removes the sum so "
-            "far.",
-            "Add the block's sum to the sum so far. End the loop's body with the line that keeps the maximum: m = "
-            "m_new."),
     Mistake("not-normalised", _statistics_of_the_first_block,
             "The maximum and the sum are those of the first block only.",
             "The loop that computes them must reach n_cols: range(0, n_cols, BLOCK_SIZE)."),
     Mistake("not-normalised", _block_by_block, "Each block was normalised separately, as if it were a whole row.",
             "Compute the maximum and the sum of the whole row: keep them from block to block."),
-    Mistake("nan", lambda x: torch.full_like(x.double(), torch.inf),
-            "Every element is infinite: what is subtracted from x is still -inf, or the sum is still 0. The loop does "
-            "not keep the new maximum, or the new sum.",
-            "End the loop's body with the line that keeps the maximum, m = m_new, below the line that rescales the "
-            "sum.", known_by_constant=True),
     Mistake("wrong-program-id", _statistics_of_row_0, "Every row was normalised with the maximum and the sum of row 0.",
             "A row begins at in_ptr + pid * row_stride: use this address in every load, not only in the last one."),
-    Mistake("stride-ignored", lambda x: torch.softmax(rows_one_apart(x.double()), 1),
-            "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is that of a "
-            "column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),
     Mistake("wrong-value", _exponent_divided,
             "The maximum was divided by the sum, and the exponential was not: / binds tighter than -.",
             "Divide what exp returns: exp(x - max) / sum."),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple
@@ -223,6 +223,26 @@ class Exercise:
     def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
         """Cases of 10⁴ to 10⁸ elements, with Large arguments."""
         return self.inputs.large_cases(generator) if self.inputs else self.large(generator)
+
+    def expected(self, case: Case, values: Sequence) -> torch.Tensor:
+        """What a right answer gives for these values of a case's arguments: an output, or the gradient of one of them.
+
+        In float64, and infinite where the dtype of the output has no number so large.
+        """
+        if case.gradient is not None:
+            *values, incoming = values
+            argument = values[case.gradient] = values[case.gradient].double().requires_grad_()
+        expected = self.reference(*values)
+        expected = expected if case.pick is None else expected[case.pick]
+        if case.gradient is not None:
+            return torch.autograd.grad(expected, argument, incoming.double().reshape(expected.shape))[0]
+        tensors = (value.dtype for value in values if isinstance(value, torch.Tensor))
+        dtype = self.output_dtype or next(tensors, torch.float32)
+        if expected.dtype != torch.float64 or not dtype.is_floating_point:
+            return expected
+        about = torch.finfo(dtype)
+        most = about.max * (1 + about.eps / 4)  # halfway to the next power of two: it is rounded to infinity
+        return torch.where(expected.abs() >= most, torch.inf * expected.sign(), expected)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,6 @@ import torch
 
 from workshop.syllabus import find
 
-from .cases import rows_one_apart
 from .design import (
     NORMAL,
     RAGGED,
@@ -119,28 +118,12 @@ def _row_max(x: torch.Tensor) -> torch.Tensor:
     return x.double().amax(1) if len(x) else x.new_empty(0).double()
 
 
-def overlapping(compute: Callable, what: str) -> Mistake:
-    """The row stride was taken as 1: only a view that passes no stride does so."""
-    return Mistake(
-        "stride-ignored",
-        lambda x, *rest: compute(rows_one_apart(x.double()), *rest),
-        f"Row r of {what} was read from element r on: its stride was taken as 1.",
-        "Pass x.stride(0) to the kernel, and begin row r at r * row_stride.",
-    )
-
-
 EXERCISES = (
     Exercise(
         signature="outer_add(x, y) -> the matrix of x[i] + y[j], for two contiguous vectors of one dtype",
         inputs=matrices(COLUMN, ROW, values=(NORMAL, of_all_sizes(spare=2))),
         reference=lambda x, y: x.double()[:, None] + y.double(),
         bounds=EXACT,
-        mistakes=(
-            Mistake("wrong-value", lambda x, y: x.double()[:, None] + 0 * y.double(),
-                    "The output is x[i] in all columns: y was not added.", "Add y[None, :] to x[:, None]."),
-            Mistake("wrong-value", lambda x, y: 0 * x.double()[:, None] + y.double(),
-                    "The output is y[j] in all rows: x was not added.", "Add x[:, None] to y[None, :]."),
-        ),
     ),
     Exercise(
         signature="row_bias(x, b) -> x + b in each row, for a matrix with any row stride and a vector",
@@ -148,13 +131,6 @@ EXERCISES = (
         reference=lambda x, b: x.double() + b.double(),
         bounds=EXACT,
         contiguous=True,
-        mistakes=(
-            Mistake("wrong-value", lambda x, b: x.double(), "The output is x: b was not added.", "Load b and add it."),
-            Mistake("wrong-value", lambda x, b: x + b.double()[torch.arange(len(x)) % len(b)][:, None],
-                    "Each row has one number of b: b[row] was added, not b[column].",
-                    "b has a number for each column: load b_ptr + columns, and add b[None, :]."),
-            overlapping(lambda x, b: x + b.double(), "x"),
-        ),
     ),
     Exercise(
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
@@ -162,12 +138,6 @@ EXERCISES = (
         reference=lambda x: x.double().t(),
         bounds=EXACT,
         contiguous=True,
-        mistakes=(
-            Mistake("wrong-value", lambda x: x.double().reshape(x.shape[1], x.shape[0]),
-                    "The output has the elements of x in the order of x: nothing was exchanged.",
-                    "Element (row, column) of x belongs at column * n + row of the output, if x has n rows."),
-            overlapping(lambda x: x.t(), "x"),
-        ),
     ),
     Exercise(
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
@@ -175,10 +145,6 @@ EXERCISES = (
         reference=lambda x: x.double().sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
-        mistakes=(
-            Mistake("wrong-value", lambda x: x.double().mean(0), "That is the mean of each column.", "Do not divide."),
-            overlapping(lambda x: x.sum(0), "x"),
-        ),
     ),
     Exercise(
         signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
@@ -186,11 +152,6 @@ EXERCISES = (
         reference=lambda table, index: table.double()[index],
         bounds=EXACT,
         contiguous=True,
-        mistakes=(
-            Mistake("wrong-value", lambda table, index: table.double()[torch.arange(len(index)) % len(table)],
-                    "The output has the rows of the table in their own order: the index was not used.",
-                    "Load index_ptr + rows, and use what it holds as the row in the table."),
-        ),
     ),
     Exercise(
         lesson=find("lost_lane"),
@@ -202,17 +163,6 @@ EXERCISES = (
         ),
         reference=lambda x, low, high: x.double().clamp(low, high),
         bounds=EXACT,
-        mistakes=(
-            Mistake("wrong-value", lambda x, low, high: x.double().clamp(min=low), "Nothing is below low, but elements "
-                    "are above high.", "Take the smaller of the value and high, too: tl.minimum."),
-            Mistake("wrong-value", lambda x, low, high: x.double().clamp(max=high), "Nothing is above high, but "
-                    "elements are below low.", "Take the larger of the value and low, too: tl.maximum."),
-            Mistake("wrong-value", lambda x, low, high: x.double(), "The output is x.", "Clamp it."),
-            *(Mistake("wrong-value", lambda x, low, high, bound=bound: x.double() * 0 + (low, high)[bound],
-                      f"Every element is {('low', 'high')[bound]}: low and high changed places.",
-                      "Take the larger of the value and low, and then the smaller of that and high: "
-                      "tl.minimum(tl.maximum(x, low), high).") for bound in (0, 1)),
-        ),
     ),
     Exercise(
         lesson=find("found_race"),
@@ -223,9 +173,6 @@ EXERCISES = (
         ),
         reference=_row_max,
         bounds=EXACT,
-        mistakes=(
-            overlapping(_row_max, "x"),
-        ),
     ),
     Exercise(
         lesson=find("found_nan"),

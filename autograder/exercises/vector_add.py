@@ -8,7 +8,7 @@ import torch
 from workshop.syllabus import find
 
 from ..box.wire.answers import Trace
-from .cases import Case, rows_one_apart
+from .cases import Case
 from .design import (
     NORMAL,
     Inputs,
@@ -23,7 +23,7 @@ from .design import (
     unfilled,
     with_special_ones,
 )
-from .spec import Blanks, Bound, Exercise, Mistake
+from .spec import Blanks, Bound, Exercise
 
 # One rounding of the exact sum or product; float16 and bfloat16 differ by the rounding of the store.
 EXACT = {
@@ -72,32 +72,6 @@ def add(x, y):
         add_kernel[(triton.cdiv(n_elements, 256),)](x, y, output, n_elements, BLOCK_SIZE=256)
     return output
 '''
-
-_ADD_MISTAKES = (
-    *(
-        Mistake("wrong-value", compute, f"The output is {what}.", advice)
-        for compute, what, advice in (
-            (lambda x, y: x - y, "x - y", "The exercise asks for the sum."),
-            (lambda x, y: x * y, "x * y", "The exercise asks for the sum."),
-            (lambda x, y: x.clone(), "x: y is not in it", "Add y, which its own load reads, and store the sum."),
-            (lambda x, y: y.clone(), "y: x is not in it", "Add x, which its own load reads, and store the sum."),
-            (lambda x, y: 2 * x, "x + x", "The second load must read from y_ptr, and the launch must pass y for it."),
-            (lambda x, y: 2 * y, "y + y", "The first load must read from x_ptr, and the launch must pass x for it."),
-        )
-    ),
-    *(
-        Mistake("low-precision",
-                lambda x, y, dtype=dtype, sums=sums: (x.to(dtype).to(sums) + y.to(dtype).to(sums)).double(),
-                "The numbers were rounded to half precision before or after the addition.",
-                "Add in the dtype of the inputs, or in float32. The store converts to the output's dtype.")
-        for dtype in (torch.float16, torch.bfloat16)
-        for sums in (torch.float64, dtype)
-    ),
-    Mistake("wrong-program-id", lambda x, y, block: (x + y).flatten()[torch.arange(x.numel()) % block].reshape(x.shape),
-            "Every block holds the sums of the first block.",
-            "Offsets start at pid * BLOCK_SIZE, for the loads and for the store."),
-)  # fmt: skip
-
 
 LARGEST_FACTOR = 12  # as a power of two
 FACTOR = Number(
@@ -150,7 +124,6 @@ EXERCISES = (
         inputs=ADDED,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
-        mistakes=_ADD_MISTAKES,
         blanks=Blanks(
             template=ADD_TEMPLATE,
             kernel="add_kernel",
@@ -170,7 +143,6 @@ EXERCISES = (
         inputs=ADDED,
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
-        mistakes=_ADD_MISTAKES,
         remark=_lost_key,
         timing_cases=tuple(Case(f"n = {n:,}", lambda _, n=n: (unfilled(n), unfilled(n))) for n in (98_432, 1 << 25)),
     ),
@@ -181,11 +153,5 @@ EXERCISES = (
         reference=lambda x, a: x.double() * a,
         remark=_copied,
         bounds=SCALED_EXACTLY,
-        mistakes=(
-            Mistake("wrong-value", lambda x, a: x.clone(), "The output is x: nothing was scaled.", "Multiply by a."),
-            Mistake("stride-ignored", lambda x, a: rows_one_apart(x.double()) * a,
-                    "Row r begins at element r of x: the rows overlap. The stride of a row was taken as 1, which is "
-                    "that of a column.", "Pass x.stride(0) to the kernel, and begin row r at r * row_stride."),
-        ),
     ),
-)  # fmt: skip
+)

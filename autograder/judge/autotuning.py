@@ -43,20 +43,13 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
             block, elements = launch.args.get("BLOCK_SIZE"), trials.cases[i].expected.numel()
             if type(block) is int and launch.programs * block < elements:
                 short.append((launch.programs, block, elements, trials.cases[i].case.name))
-    if not short:
-        return finding
+    if not short or all(programs == elements // block for programs, block, elements, _ in short):
+        return finding  # the grid follows, and is rounded down: `repairs` says so
     programs, block, elements, name = short[0]
     means = (
         f"With BLOCK_SIZE = {block} the grid started {programs} program{'s' * (programs != 1)}: "
         f"{programs * block} of {elements} elements ({name})."
     )
-    if all(programs == elements // block for programs, block, elements, _ in short):
-        return replace(
-            finding,
-            means=f"{means} That is elements / BLOCK_SIZE rounded down: the last block, which is not full, has no "
-            "program.",
-            advice="round up: triton.cdiv(n_elements, …) instead of n_elements // ….",
-        )
     return replace(
         finding,
         means=f"{means} The judge tries several configurations of your space, as autotune does, and each has its own "

@@ -174,7 +174,7 @@ class Trials(Runs):
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
         rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
-        expected, dtype = _expected(self.exercise, case, values), _output_dtype(self.exercise, case, values)
+        expected, dtype = self.exercise.expected(case, values), _output_dtype(self.exercise, case, values)
         return Drawn(case, arguments, expected, dtype, computes=max(rows, default=0), **how)
 
     @property
@@ -304,29 +304,6 @@ def _output_dtype(exercise: Exercise, case: Case, values: list) -> torch.dtype:
     if case.gradient is not None:
         return values[case.gradient].dtype
     return exercise.output_dtype or next(value.dtype for value in values if isinstance(value, torch.Tensor))
-
-
-def _expected(exercise: Exercise, case: Case, values: list) -> torch.Tensor:
-    """What a right answer gives in a case: an output, or the gradient of one argument, in float64."""
-    if case.gradient is not None:
-        *values, incoming = values
-        argument = values[case.gradient] = values[case.gradient].double().requires_grad_()
-    expected = exercise.reference(*values)
-    expected = expected if case.pick is None else expected[case.pick]
-    if case.gradient is None:
-        return expected if expected.dtype != torch.float64 else _overflowed(exercise, expected, values)
-    return torch.autograd.grad(expected, argument, incoming.double().reshape(expected.shape))[0]
-
-
-def _overflowed(exercise: Exercise, expected: torch.Tensor, values: list) -> torch.Tensor:
-    """The expected numbers, infinite where the dtype of the output has none so large."""
-    tensors = [value for value in values if isinstance(value, torch.Tensor)]
-    dtype = exercise.output_dtype or (tensors[0].dtype if tensors else torch.float32)
-    if not dtype.is_floating_point:
-        return expected
-    about = torch.finfo(dtype)
-    most = about.max * (1 + about.eps / 4)  # halfway to the next power of two: from there on, it is rounded to infinity
-    return torch.where(expected.abs() >= most, torch.inf * expected.sign(), expected)
 
 
 def _returned(trace: Trace | None, exercise: Exercise, launches: bool) -> Trouble:

@@ -49,7 +49,7 @@ EDITS = (
          "for start in range(0, n - ROWS + 1, ROWS):"},
     ),
     Edit(
-        "wrong-value", "mean",
+        "not-scaled", "mean",
         {"tl.sum(sums, axis=0), mask":
          "tl.sum(sums, axis=0) / n, mask"},
     ),

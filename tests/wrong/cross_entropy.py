@@ -29,7 +29,7 @@ EDITS = (
          "scale = (dloss / m).to(torch.float32)"},
     ),
     Edit(
-        "wrong-value", "sign",
+        "constant-factor", "sign",
         {"tl.exp(x - lse) - tl.where(columns == target, 1.0, 0.0)":
          "tl.where(columns == target, 1.0, 0.0) - tl.exp(x - lse)"},
     ),

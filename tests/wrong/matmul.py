@@ -74,7 +74,7 @@ EDITS = (
         "The columns of a are neighbours.",
     ),
     Edit(
-        "tail-wrong", "last_part_left_out",
+        "wrong-value", "last_part_left_out",
         {
             "range(0, k, BLOCK_K)":
             "range(0, k // BLOCK_K * BLOCK_K, BLOCK_K)",

@@ -212,7 +212,7 @@ EDITS = (
         of="lanes_made_once",
     ),
     Edit(
-        "wrong-other-value", "left_as_ones",
+        "not-normalised", "left_as_ones",
         {"d = d * tl.exp(m - safe) + tl.sum(tl.exp(x - safe), axis=0)":
          "d = d * tl.exp(m - safe) + tl.sum(tl.where(cols < n_cols, tl.exp(x - safe), 1.0), axis=0)"},
         of="lanes_made_once",

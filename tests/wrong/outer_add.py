@@ -82,7 +82,7 @@ EDITS = (
         "The output has the dtype of x.",
     ),
     Edit(
-        "wrong-value", "half_sums",
+        "low-precision", "half_sums",
         {"tile = x[:, None] + y[None, :]":
          "tile = x.to(tl.float16)[:, None] + y.to(tl.float16)[None, :]"},
         "Half precision is faster.",

@@ -24,7 +24,7 @@ EDITS = (
         of=ATOMICS,
     ),
     Edit(
-        "wrong-value", "no_weight",
+        "not-scaled", "no_weight",
         {"a * rstd * b":
          "a * rstd + 0 * b"},
         of=ATOMICS,

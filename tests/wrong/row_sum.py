@@ -9,7 +9,7 @@ EDITS = (
          "row * n_cols"},
     ),
     Edit(
-        "wrong-value", "mean",
+        "not-scaled", "mean",
         {"tl.sum(lane_sum, axis=0))":
          "tl.sum(lane_sum, axis=0) / n_cols)"},
     ),

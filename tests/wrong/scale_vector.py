@@ -19,7 +19,7 @@ EDITS = (
          ""},
     ),
     Edit(
-        "wrong-value", "a_not_used",
+        "not-scaled", "a_not_used",
         {"a * x, mask":
          "x, mask"},
     ),

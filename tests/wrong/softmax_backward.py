@@ -20,7 +20,7 @@ EDITS = (
          "total = tl.sum(y * dy, axis=0) / n"},
     ),
     Edit(
-        "wrong-value", "sign",
+        "constant-factor", "sign",
         {"total = tl.sum(y * dy, axis=0)\n"
          "        dx = y * (dy - total)":
          "total = tl.sum(y * dy, axis=0)\n"

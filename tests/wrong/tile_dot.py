@@ -40,7 +40,7 @@ EDITS = (
         "Forgot that the tile moves.",
     ),
     Edit(
-        "tail-wrong", "last_part_left_out",
+        "wrong-value", "last_part_left_out",
         {
             "range(0, k, K)":
             "range(0, k // K * K, K)",

@@ -51,7 +51,7 @@ EDITS = (
          "triton.cdiv(d, 128)"},
     ),
     Edit(
-        "constant-factor", "mean",
+        "not-scaled", "mean",
         {"tl.sum(sums, axis=0), mask":
          "tl.sum(sums, axis=0) / t, mask"},
     ),

@@ -1,0 +1,59 @@
+"""What a wrong output would be right for: the reference says it, for any exercise. Nothing runs."""
+
+import pytest
+import torch
+
+from autograder.box.wire import Evidence, Result
+from autograder.diagnosis import Observation, diagnose
+from autograder.diagnosis.comparison import Comparison
+from autograder.exercises import find
+from autograder.exercises.cases import Strided, as_if_by_rows, rows_one_apart
+from workshop.executor.formats import tf32
+
+BLOCK = 64
+
+
+def told(exercise: str, about: dict, compute) -> tuple[str, str]:
+    """The name and the meaning of an output. compute: of the arguments, in the place of the reference."""
+    exercise = find(exercise)
+    case = exercise.inputs.case(**about)
+    arguments = case.make(torch.Generator().manual_seed(1))
+    values = [a.values if isinstance(a, Strided) else a for a in arguments]
+    got = compute(*(v.clone() if isinstance(v, torch.Tensor) else v for v in values)).float()
+    bound = exercise.bounds[torch.float32].of_sums(exercise.sums(*values) if exercise.sums else None)
+    comparison = Comparison(got, exercise.expected(case, values).double(), bound)
+    result = Result(tuple(got.shape), "float32", "cpu", True, False)
+    found = diagnose(Observation(exercise, case, arguments, "interpreter", result=result, comparison=comparison,
+                                 evidence=Evidence(launched=("kernel",)), constants=(BLOCK,)))  # fmt: skip
+    return found.slug, found.means
+
+
+VECTOR, MATRIX, PRODUCT = {"n": 1000}, {"rows": 37, "columns": 300}, {"m": 40, "n": 24, "k": 100}
+CLAMPED = VECTOR | {"low": -0.5, "high": 0.75}
+HEADS = {"heads": 2, "tokens": 300, "d": 64}
+AGAIN = {n: torch.arange(n) % BLOCK for n in (100, 1000)}
+WRONG = {
+    "not used": ("vector_add", VECTOR, lambda x, y: x, "wrong-value", "if y were always 0"),
+    "a factor": ("scale_vector", VECTOR | {"a": 2.5}, lambda x, a: x, "not-scaled", "if a were always 1"),
+    "a limit": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(min=low), "wrong-value", "high is not used"),
+    "twice": ("vector_add", VECTOR, lambda x, y: x + x, "wrong-value", "with x in the place of y"),
+    "exchanged": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(high, low), "wrong-value", "changed places"),
+    "a minus": ("vector_add", VECTOR, lambda x, y: x - y, "wrong-value", "other sign of y"),
+    "overlap": ("row_sum", MATRIX, lambda x: rows_one_apart(x).sum(1), "stride-ignored", "from element r on"),
+    "transposed": ("matmul", PRODUCT, lambda a, b: a @ as_if_by_rows(b), "stride-ignored", "b was read as if"),
+    "by row": ("row_bias", MATRIX, lambda x, b: x + b[: len(x), None], "wrong-value", "b[row] was read"),
+    "rounded": ("vector_add", VECTOR, lambda x, y: x.bfloat16() + y.bfloat16(), "low-precision", "to bfloat16"),
+    "TF32": ("matmul", PRODUCT, lambda a, b: tf32(a) @ tf32(b), "low-precision", "to TF32"),
+    "a mean": ("row_sum", MATRIX, lambda x: x.mean(1), "not-scaled", "divided by columns, which is 300"),
+    "a root": ("decode_scores", HEADS, lambda q, k: (q[:, None] * k).sum(2), "not-scaled", "times √d, which is 8"),
+    "a part": ("row_sum", MATRIX, lambda x: x[:, :BLOCK].sum(1), "wrong-value", "columns 0 to 63 alone, of 300"),
+    "again": ("tile_dot", PRODUCT, lambda a, b: a[:, AGAIN[100]] @ b, "wrong-value", "of a again"),
+    "in all": ("vector_add", VECTOR, lambda x, y: (x + y)[AGAIN[1000]], "wrong-program-id", "0 to 63 of x and y again"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_the_other_inputs_are_named(mistake):
+    exercise, about, compute, slug, words = WRONG[mistake]
+    name, means = told(exercise, about, compute)
+    assert name == slug and words in means, (name, means)
