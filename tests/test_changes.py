@@ -1,7 +1,11 @@
-"""A drawn change of one operation in a solution's kernel is named on its line, with what stood there."""
+"""A drawn change of one operation in a solution's kernel is named on its line, with what stood there.
+
+Where a message says what to write, that passes.
+"""
 
 import ast
 import random
+import re
 
 import pytest
 from mutants import solution
@@ -54,6 +58,57 @@ def test_a_repair_is_written_as_code(judge):
     source = solution("bug_hunt").replace("a * x", "a * x.to(tl.int32)")
     finding = judge.judge("bug_hunt", source, 1).finding
     assert "without the cast" in finding.means and "a * x, mask=mask" in finding.advice
+
+
+def advised(source: str, finding) -> str:
+    """The source with what a message says to write."""
+    new = re.match("write `(.*?)`", finding.advice)[1]
+    old = re.search("in the place of `(.*)`[.]", finding.advice) or re.search("`(.*)` is the mistake", finding.means)
+    lines = source.splitlines()
+    before = lines[finding.line - 1]
+    lines[finding.line - 1] = before.replace(old[1], new) if old else before[: -len(before.lstrip())] + new
+    return "\n".join(lines)
+
+
+WRITTEN = (
+    # of plain values
+    ("bytes_moved", "'torch_read': 5 * m * n", "'torch_read': 4 * m * n"),
+    ("occupancy", "min(8, 512 // allocated) * 4 // num_warps", "min(8, 512 // allocated) // num_warps"),
+    ("occupancy", "return workgroups * num_warps // 4", "return workgroups * num_warps // 2"),
+    ("swizzle", "first_m + within % height", "first_m + within % group"),
+    # which the front end refuses
+    ("outer_add", "x[:, None] + y[None, :]", "x[None, :] + y[:, None]"),
+    ("weighted_sum", "tl.sum(sums, axis=0)", "tl.sum(sums, axis=1)"),
+    ("decode_scores", "k.to(tl.float32), axis=1)", "k.to(tl.float32), axis=0)"),
+    # two variables changed places; a reduction too many
+    ("transpose", "columns[None, :] * n + rows[:, None]", "rows[:, None] * n + columns[None, :]"),
+    ("column_sum", "sums += tile.to(tl.float32)", "sums += tl.sum(tile.to(tl.float32), axis=0)"),
+    # a function, a limit, a step, a number, a variable that is used twice
+    ("naive_softmax", "tl.exp(block - row_max) / row_sum", "tl.exp(block) / row_sum"),
+    ("lost_lane", "tl.arange(0, BLOCK_SIZE)", "tl.arange(1, BLOCK_SIZE + 1)"),
+    ("found_race", "tl.full((BLOCK,), -float('inf'), tl.float32)", "tl.zeros((BLOCK,), tl.float32)"),
+    ("online_softmax_masked", "tl.where(in_max_new == -float('inf'), 0.0, in_max_new)",
+     "tl.where(in_max == -float('inf'), 0.0, in_max)"),
+    ("matmul", "mask = along < k - start", "mask = along < k"),
+    ("online_softmax", "tl.exp(in_max - in_max_new)", "tl.exp(in_max_new - in_max)"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("exercise, right, wrong", WRITTEN)
+def test_what_a_message_says_to_write_passes(judge, exercise, right, wrong):
+    source = solution(exercise)
+    assert right in source
+    source = source.replace(right, wrong)
+    verdict = judge.judge(exercise, source, 1)
+    assert not verdict.passed
+    repaired = judge.judge(exercise, advised(source, verdict.finding), 1)
+    assert repaired.passed, verdict.message
+
+
+def test_an_answer_that_may_not_be_told_is_not_told(judge):
+    source = solution("read_the_isa")
+    finding = judge.judge("read_the_isa", source.replace("'vgprs': 64", "'vgprs': 65"), 1).finding
+    assert "64" not in finding.message
 
 
 def test_a_change_that_leaves_all_work_to_one_program_is_not_told(judge):

@@ -360,7 +360,7 @@ TRACE = Trace((Input(0, (0,)), Operation("view", "default", [{"t": 0}, [3, 4]], 
         ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "large"),), {"digest": "{}"}, guard=0),
         CompileRequest("source", (CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
         TuneRequest((TuneCase(TRACE, (Scalar(3),)),), {"digest": "{}"}),
-        ValueRequest("source", "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
+        ValueRequest(("source",), "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
         JaxPlanRequest(
             "source", "f", (JaxCase((DECOY, Scalar(0.5), Traced("int")), DECOY, "gradient", 2), JaxCase((Scalar(1),)))
         ),

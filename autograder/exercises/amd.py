@@ -154,6 +154,7 @@ OCCUPANCY_INPUTS = Inputs(
         (72, 32, 8, "gfx942"),
         (72, 32, 4, "gfx942"),  # 7 waves; in steps of 16 registers it would be 6
         (73, 32, 4, "gfx90a"),  # 6 waves; without steps it would be 7
+        (97, 32, 4, "gfx950"),  # 4 waves; in steps of 4 registers it would be 5
         (20, 20_000, 4, "gfx942"),
         (20, 20_000, 4, "gfx950"),
         (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units

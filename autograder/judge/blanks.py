@@ -65,6 +65,8 @@ def with_blanks(finding: Finding, blanks: Blanks, wrong: dict[str, Finding]) -> 
     slug = blanks.slugs.get(name)
     if len(wrong) != 1 or not slug or finding.slug not in (Slug.NAN, Slug.WRONG_VALUE):
         return finding
+    if finding.sure:
+        return replace(finding, slug=slug)
     advice = blanks.advice[name]
     advice = advice[0].lower() + advice[1:]
     return replace(finding, slug=slug, means=f"All blanks but {name} are right.", advice=advice)

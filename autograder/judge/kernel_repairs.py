@@ -15,16 +15,21 @@ from workshop.executor import codec
 from workshop.executor.changes import Change, Names, candidates
 from workshop.executor.program import Program
 
-from ..box.wire.answers import Trace
+from ..box.wire.answers import Launch, Trace
 from ..diagnosis import Observation
 from ..exercises.cases import Tag
 from ..verdict import Finding, Slug
-from .repairs import SHARE, right
-from .trials import Drawn, Trials
+from .repairs import TOO_MANY, outcomes, right
+from .rewrites import OF_KERNELS, OF_STATEMENTS, axes, blocks, nearest, places
+from .trials import Drawn, Trials, traces_of
 from .written import Written
 
-MOST_TRIED = 200  # changes of an answer
+MOST_TRIED = 300  # changes of an answer
+SHARE = 0.15  # of the exercise's time, for these changes
 MOST_CONFIRMED = 4
+FEW = 48  # elements of a case that may be right by chance
+MOST_REWRITTEN = 24  # sources, which the front end reads
+SHAPES = "incompatible dimensions"  # what Triton says of blocks that do not fit
 # Names of what only wrong places cause. Elsewhere changes of numbers come first.
 PLACES = {slug for slug in Slug if Slug.WRONG_PROGRAM_ID.rank <= slug.rank <= Slug.RELIES_ON_MASKED_LANES.rank} | {
     Slug.STRIDE_IGNORED
@@ -51,11 +56,44 @@ def blames_the_kernel(
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return finding
     for program, change in _tried(trials, programs, written, finding, cases, first, others[:2]):
-        changed = {i: (replace(drawn, change=change.data), trace) for i, (drawn, trace) in cases.items()}
-        if right(trials, changed, unchanged=cases.keys() - set(failing), busy=busy) == cases.keys():
+        changed = {i: (_with(drawn, change, trace), trace) for i, (drawn, trace) in cases.items()}
+        well, kept = outcomes(trials, changed, busy)
+        if well | kept == cases.keys() and len(kept & set(failing)) <= len(well & set(failing)):
             line, means, advice = written.told(program, change)
             return replace(finding, means=means, advice=advice, line=line, code="", second=None, sure=True)
     return finding
+
+
+def blames_the_source(
+    trials: Trials, observations: list[Observation], findings: list[Finding | None], finding: Finding
+) -> Finding:
+    """The finding, explained by a change of the source that makes all cases right, if there is one."""
+    refused = finding.slug == Slug.COMPILE_ERROR and SHAPES in finding.happened
+    if finding.sure or trials.on_gpu or not (refused or finding.slug.rank in OF_A_KERNEL):
+        return finding
+    failing = [next(d for d in trials.cases if d.case is o.case) for o, f in zip(observations, findings) if f]
+    few = min(failing, key=lambda d: (d.expected.numel() < FEW, d.expected.numel()), default=None)
+    if few is None or not trials.judge.seconds_left:
+        return finding
+    elsewhere = [each for each in OF_KERNELS if finding.line or each not in OF_STATEMENTS]
+    for tried in [(axes, blocks), (places,)] if refused else [elsewhere]:
+        made = nearest(trials.source, tried, MOST_REWRITTEN, finding.line)
+        for source in _right_sources(trials, [*made], [few])[:MOST_CONFIRMED]:
+            if _right_sources(trials, [source], trials.cases):
+                means, advice = made[source].told(trials.source)
+                return replace(
+                    finding, line=made[source].line, code="", means=means, advice=advice, second=None, sure=True
+                )
+    return finding
+
+
+def _right_sources(trials: Trials, sources: list[str], cases: list[Drawn]) -> list[str]:
+    """Those of some sources whose results are right in all of these cases."""
+    calls = [(n, drawn) for n in range(len(sources)) for drawn in cases]
+    traces = traces_of(trials.plan(sources, [drawn for _, drawn in calls], [n for n, _ in calls])) if calls else {}
+    seen = right(trials, {i: (calls[i][1], trace) for i, trace in traces.items()})
+    wrong = {n for i, (n, _) in enumerate(calls) if i not in seen}
+    return [source for n, source in enumerate(sources) if n not in wrong]
 
 
 def _effort(drawn: Drawn, trace: Trace) -> tuple:
@@ -64,7 +102,21 @@ def _effort(drawn: Drawn, trace: Trace) -> tuple:
     count = drawn.expected.numel()
     given = [each for launch in trace.launches for each in launch.given]
     most = max([count, *(argument.values.numel() for argument in drawn.tensors)])
-    return -len(given), count < 48, Tag.SHORT in drawn.case.about, Tag.HALF in drawn.case.about, most
+    return -len(given), count < FEW, Tag.SHORT in drawn.case.about, Tag.HALF in drawn.case.about, most
+
+
+def _with(drawn: Drawn, change: Change, trace: Trace) -> Drawn:
+    return replace(drawn, change=change.data({n: v for launch in trace.launches for n, v in _sizes(launch).items()}))
+
+
+def _sizes(launch: Launch) -> dict[str, int]:
+    """The constants of a launch that are sizes of a block."""
+    return {n: v for n, v in launch.constants.items() if type(v) is int and 1 < v < 1 << 20}
+
+
+def _bounds(change: Change) -> bool:
+    """Whether less is accessed after a change: a part ends earlier, or a mask counts from where a step begins."""
+    return change.more[:1] == ("minsi",) or change.what == "operand" and change.more[2] == "sub"
 
 
 def _programs(trials: Trials, trace: Trace) -> list[tuple[Program, Names]]:
@@ -73,8 +125,7 @@ def _programs(trials: Trials, trace: Trace) -> list[tuple[Program, Names]]:
     for launch in trace.launches:
         if text := trials.programs.get(launch.program):
             labels = [each.label for each in launch.given]
-            sizes = {n: v for n, v in launch.constants.items() if type(v) is int and 1 < v < 1 << 20}
-            found[launch.program] = codec.from_data(json.loads(text)), labels, sizes
+            found[launch.program] = codec.from_data(json.loads(text)), labels, _sizes(launch)
     return list(found.values())
 
 
@@ -85,19 +136,22 @@ def _tried(trials, programs, written, finding, cases, first, others) -> Iterator
     in_places = finding.slug in PLACES
     for program, labels, sizes in programs:
         names = Names(labels, written.variables, written.loops, sizes)
-        for distance, of_numbers, change in candidates(program, names):
+        near = candidates(program, names, finding.line if in_places else None)
+        for place, (distance, of_numbers, change) in enumerate(near):
             if not (in_places and of_numbers) or change.what == "other":
                 far = abs(change.line - finding.line) if finding.line else 0
-                found.setdefault(change, (distance + 2 * (not of_numbers), far, program))
-    changes, left = sorted(found, key=lambda change: found[change][:2]), MOST_TRIED
+                distance = -1 if finding.slug in TOO_MANY and _bounds(change) else distance
+                found.setdefault(change, (distance + 2 * (not of_numbers), far, place, program))
+    changes, left = sorted(found, key=lambda change: found[change][:3]), MOST_TRIED  # the programs take turns
     for _, group in groupby(changes, key=lambda change: found[change][0]):
         tried = list(group)[:left]
         left -= len(tried)
         for i in (first, *others):
             drawn, trace = cases[i]
-            again = {n: (replace(drawn, change=each.data), trace) for n, each in enumerate(tried)}
+            again = {n: (_with(drawn, each, trace), trace) for n, each in enumerate(tried)}
             share = SHARE - (begun - trials.judge.seconds_left) / trials.exercise.limit_seconds
+            share = share if i == first else max(share, SHARE / 4)
             tried = [tried[n] for n in sorted(right(trials, again, share=share))] if share > 0 else []
             if not tried:
                 break
-        yield from ((found[each][2], each) for each in tried[:MOST_CONFIRMED])
+        yield from ((found[each][-1], each) for each in tried[:MOST_CONFIRMED])

@@ -10,7 +10,7 @@ from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
-from .kernel_repairs import blames_the_kernel
+from .kernel_repairs import blames_the_kernel, blames_the_source
 from .repairs import blames_the_launch
 from .trials import Trials, types
 from .unused import with_what_is_unused
@@ -93,10 +93,12 @@ class KernelJudgement:
 
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
-        if not wrong_blanks and any(self.findings):
+        if any(self.findings) and len(wrong_blanks or ()) < 2:
             told = blames_the_launch(self.trials, self.observations, self.findings, finding)
             if told is finding:
                 told = blames_the_kernel(self.trials, self.observations, self.findings, finding)
+            if told is finding:
+                told = blames_the_source(self.trials, self.observations, self.findings, finding)
             if told is finding:
                 told = with_what_is_unused(finding, self.trials.traces.values())
             finding = with_wrong_steps(finding, self.observations) if told is finding else told

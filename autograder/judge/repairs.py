@@ -178,6 +178,7 @@ def _places(call: Call, number: int) -> Iterator[Change]:
     for a, b in combinations(given, 2):
         (x, type_of_x), (y, type_of_y) = given[a], given[b]
         gains = [gain(call, a, x, y), gain(call, b, y, x)]
+        better = sum(gains)
         alike = type_of_x == type_of_y
         if x == y or not alike and min(gains) <= 0:
             continue
@@ -188,16 +189,16 @@ def _places(call: Call, number: int) -> Iterator[Change]:
                 return None
             return call.with_arguments(number, {a: given[b][0], b: given[a][0]})
 
-        def told(call: Call, a=a, b=b) -> tuple[str, str]:
+        def told(call: Call, a=a, b=b, better=better) -> tuple[str, str]:
             given = call.given(number)
             first, second = call.got(given[a][0], b), call.got(given[b][0], a)
             return (
                 f"{a} got {first.told}, and {b} got {second.told}: they changed places.",
                 f"exchange the two in the launch of {_name(call, number)}: one argument for each parameter, in the "
-                "order of the kernel's `def`.",
+                "order of the kernel's `def`." + f" Or exchange {a} and {b} in the kernel." * (not better),
             )
 
-        yield Change(apply, told, sum(gains), by_name=not alike)
+        yield Change(apply, told, better, by_name=not alike)
 
 
 def _others(call: Call, number: int) -> Iterator[Change]:
@@ -396,15 +397,17 @@ def _right(trials: Trials, calls: dict[int, Call]) -> set[int]:
     return {i for i in calls if same[i] in found}
 
 
-def right(
-    trials: Trials, cases: dict, unchanged: Iterable = (), busy: Iterable = (), share: float = SHARE
-) -> set:
-    """The keys of those cases (each with a trace) whose results are right.
+def right(trials: Trials, cases: dict, share: float = SHARE) -> set:
+    """The keys of those cases (each with a trace) whose results are right."""
+    return outcomes(trials, cases, share=share)[0]
 
-    unchanged: keys of cases that were right: they stay so where a change does not apply to their programs.
+
+def outcomes(trials: Trials, cases: dict, busy: Iterable = (), share: float = SHARE) -> tuple[set, set]:
+    """The keys of those cases (each with a trace) whose results are right, and those that a change does not apply to.
+
     busy: keys of cases in which every program must store something: one program that does all hides what several do.
     """
     seen = trials.replay(cases, share) if cases else {}
-    kept = {i for i in unchanged if i in seen and seen[i].trouble and seen[i].trouble.type == "Inapplicable"}
+    kept = {i for i, o in seen.items() if o.trouble and o.trouble.type == "Inapplicable"}
     seen = {i: o for i, o in seen.items() if i not in busy or not o.evidence.without_work}
-    return kept | {i for i, o in seen.items() if o.comparison and o.comparison.right and diagnose(o) is None}
+    return {i for i, o in seen.items() if o.comparison and o.comparison.right and diagnose(o) is None}, kept

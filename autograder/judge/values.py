@@ -10,7 +10,11 @@ from ..box.wire import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Exercise
-from ..verdict import CaseResult, Finding, Verdict
+from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
+from .rewrites import OF_VALUES, nearest
+
+MOST_CALLS = 500  # of the rewrites of an answer, in one job
+SHARE = 0.1  # of the exercise's time, for them
 
 # What else these findings say is about kernels. Here is none.
 _WITHOUT_KERNELS = {
@@ -33,26 +37,57 @@ class ValueJudgement:
         self.values = {}  # what the function returned, by the index of the case
 
     def verdict(self) -> Verdict:
-        cases = tuple(ValueCase(tuple(map(_described, arguments))) for arguments in self.arguments)
-        outcome = self.judge.run(self.exercise, ValueRequest(self.source, self.exercise.entry, cases))
-        reports = outcome.by_case(len(self.cases))
-        for i, report in reports.items():
-            if isinstance(report, Report) and report.has_value:
-                reports[i] = replace(report, value=_keyed(report.value, self._names))
+        reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
         finding = self._one_mistake() or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
+        finding = self._repaired(finding) if finding else None
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
             score=self.exercise.points if passed else 0,
             points=self.exercise.points,
             backend=self.judge.backend,
-            finding=finding,
+            finding=quoted(finding, self.source),
             cases=tuple(CaseResult(c.name, f) for c, f in zip(self.cases, findings)),
             note=self._remark(reports) if passed else "",
         )
+
+    def _called(self, sources: list[str], calls: list[tuple[int, int]], share: float = 1.0) -> dict:
+        """What came of calls, each of the function of one source with the arguments of one case."""
+        cases = tuple(ValueCase(tuple(map(_described, self.arguments[i])), source) for source, i in calls)
+        outcome = self.judge.run(self.exercise, ValueRequest(tuple(sources), self.exercise.entry, cases), share=share)
+        return {
+            i: replace(r, value=_keyed(r.value, self._names)) if isinstance(r, Report) and r.has_value else r
+            for i, r in outcome.by_case(len(cases)).items()
+        }
+
+    def _repaired(self, finding: Finding) -> Finding:
+        """The finding, explained by the smallest change of the source that makes all cases right, if there is one."""
+        wrong = [i for i, got in self.values.items() if not same(got, self._reference(i))] if self._told else []
+        if not wrong or finding.slug != Slug.WRONG_VALUE or finding.sure:
+            return finding
+        left = nearest(self.source, OF_VALUES, MOST_CALLS)
+        for cases in (wrong[:1], wrong[-3:], range(len(self.cases))):
+            left = dict(list(left.items())[: MOST_CALLS // len(cases)])
+            calls = [(n + 1, i) for n in range(len(left)) for i in cases]
+            reports = self._called([self.source, *left], calls, SHARE) if calls else {}
+            right = {call for n, call in enumerate(calls) if n in reports and self._is_right(call[1], reports[n])}
+            left = {source: left[source] for n, source in enumerate(left) if all((n + 1, i) in right for i in cases)}
+        if not left:
+            return finding
+        rewrite = next(iter(left.values()))
+        means, advice = rewrite.told(self.source)
+        return replace(finding, line=rewrite.line, means=means, advice=advice)
+
+    def _is_right(self, index: int, report) -> bool:
+        return isinstance(report, Report) and report.has_value and same(report.value, self._reference(index))
+
+    @property
+    def _told(self) -> bool:
+        """Whether the answer is compared with numbers that may be told."""
+        return not self.exercise.accept and not self.exercise.untold
 
     def _reference(self, index: int):
         return _keyed(self.exercise.reference(*self.arguments[index]), self._names)

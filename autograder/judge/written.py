@@ -19,7 +19,7 @@ _ORDERS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==", "NE": "!="}
 _SYMBOLS = {"+": "add fadd addptr", "-": "sub fsub", "*": "mul fmul", "/": "fdiv precise_divf", "//": "sdiv udiv",
             "%": "srem urem frem", "&": "and", "|": "or", "maximum": "maxnumf maximumf maxsi maxui",
             "minimum": "minnumf minimumf minsi minui", "where": "select", "load": "load masked_load",
-            "store": "store masked_store", "program_id": "get_program_id"}  # fmt: skip
+            "store": "store masked_store", "program_id": "get_program_id", "arange": "make_range"}  # fmt: skip
 WRITTEN = {name: symbol for symbol, names in _SYMBOLS.items() for name in names.split()}
 _CODE = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
          ast.BitOr: "|", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
@@ -29,11 +29,15 @@ _WITH = {
     "order": "with its operands in the other order",
     "combine": "with another reduction there",
     "along": "along the other axis",
+    "from_0": "beginning at 0",
     "axis": "along another axis",
     "turn": "along the other axis",
     "transposed": "with rows and columns exchanged",
     "unmask": "without its mask",
     "mask": "with a mask",
+    "less": "with one more operation",
+    "everywhere": "with another variable there",
+    "operand": "with one more operation",
     "other": "with a value for masked-off lanes",
     "number": "with another number there",
     "value": "with another variable there",
@@ -115,9 +119,11 @@ class Written:
         if statement is None:
             return None, None
         root = _header(statement)
+        if change.what == "everywhere":
+            return None, copy.deepcopy(root, {id(n): ast.Name(change.more[1]) for n in _names(root, change.more[0])})
         node = self._node(program, change, root)
         make = getattr(self, f"_{change.what}")
-        if change.what in ("number", "value", "of", "turn", "uncast"):
+        if change.what in ("number", "value", "of", "operand", "turn", "uncast"):
             found = _only(make(node or root, change)) or (node and _only(make(root, change)))
             if not found:
                 return node, None
@@ -160,6 +166,23 @@ class Written:
     def _along(self, node: ast.AST, change: Change) -> ast.AST | None:
         found = _only([n for n in ast.walk(node) if isinstance(n, ast.Constant) and n.value in (0, 1)])
         return None if found is None else copy.deepcopy(node, {id(found): ast.Constant(1 - found.value)})
+
+    def _from_0(self, node: ast.AST, change: Change) -> ast.AST | None:
+        first, end = node.args if isinstance(node, ast.Call) and len(node.args) == 2 else (None, None)
+        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):  # start + a size, or a size + start
+            sides = [end.left, end.right]
+            others = [each for each in sides if ast.dump(each) != ast.dump(first)]
+            end = others[0] if len(others) == 1 else None
+        elif _number_of(end) is not None and _number_of(first) is not None:
+            end = ast.Constant(_number_of(end) - _number_of(first))
+        else:
+            end = None
+        return end and ast.Call(node.func, [ast.Constant(0), end], [])
+
+    def _less(self, node: ast.AST, change: Change) -> ast.AST | None:
+        if not (isinstance(node, ast.Call) and len(node.args) == 1):
+            return None
+        return ast.Call(node.func, [ast.BinOp(node.args[0], ast.Sub(), ast.Name(change.more[0]))], [])
 
     def _axis(self, node: ast.AST, change: Change) -> ast.AST | None:
         return ast.Call(node.func, [ast.Constant(change.more[0])], [])
@@ -207,6 +230,10 @@ class Written:
         i, function, name = change.more
         return [(each, _call(function, [each])) for each in _given(node, i) or _names(node, name)]
 
+    def _operand(self, node: ast.AST, change: Change) -> list[tuple]:
+        _, _, operation, name, other, _ = change.more
+        return [(n, _operation(written(operation), [n, ast.Name(other)], n)) for n in _names(node, name)]
+
     def _turn(self, node: ast.AST, change: Change) -> list[tuple]:
         found = [n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Tuple)]
         return [(n, ast.Subscript(n.value, ast.Tuple(n.slice.elts[::-1]))) for n in found]
@@ -227,9 +254,14 @@ def written_as(operation: Operation) -> str:
 def _in_words(change: Change) -> str:
     if change.what == "name":
         return f"take `{written(change.more[0])}` in the place of `{written(change.name)}`"
-    if change.what in ("number", "value"):
-        old, new = change.more[2:4]
+    if change.what in ("number", "value", "everywhere"):
+        old, new = change.more[:2] if change.what == "everywhere" else change.more[2:4]
         return f"take `{new}` in the place of `{old}`"
+    if change.what == "less":
+        return f"subtract {change.more[0]} before `{written(change.name)}`"
+    if change.what == "operand":
+        _, _, operation, name, other, _ = change.more
+        return f"take `{name} {written(operation)} {other}` in the place of `{name}`"
     if change.what == "with":
         return f"add `{written(change.more[0])} {change.more[1]}`"
     if change.what == "where":

@@ -11,16 +11,23 @@ from __future__ import annotations
 import contextlib
 import copy
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 
+from .facts import reached, sources_of
 from .program import BOOL, Block, Function, Operation, Program, Type, Value, blocks_of, values
 
 FLOATS, INTEGERS = ["fadd", "fsub", "fmul", "fdiv", "maxnumf", "minnumf"], ["add", "sub", "mul", "sdiv", "srem"]
 ORDERS = ["LT", "LE", "GT", "GE", "EQ", "NE"]
+COMPARED = [f"icmpS{order}" for order in ORDERS]
 ALIKE = (FLOATS, INTEGERS, ["maxsi", "minsi"], ["and", "or"], ["exp", "exp2"], ["log", "log2"], ["sqrt", "rsqrt"],
-         *([kind + order for order in ORDERS] for kind in ("icmpS", "fcmpO")))  # fmt: skip
-EXTREMES = {"maxnumf", "minnumf"}
+         COMPARED, [f"fcmpO{order}" for order in ORDERS])  # fmt: skip
+MIXED_UP = {frozenset(pair.split()) for pair in (
+    "fadd fsub", "fadd fmul", "fmul fdiv", "maxnumf minnumf", "fadd maxnumf", "add sub", "add mul", "mul sdiv",
+    "sdiv srem", "maxsi minsi", "and or", "exp exp2", "log log2", "sqrt rsqrt", "LT LE", "GT GE", "LT GT", "LE GE",
+    "LT GE", "EQ NE",
+)}  # fmt: skip
 COMBINES = {"sum": ("fadd", "add"), "max": ("maxnumf", "maxsi"), "min": ("minnumf", "minsi")}  # of reductions
 TURNED = {"fsub", "fdiv", "sub", "sdiv", "srem", "select"}  # whose operands have an order
 PUT = {"exp": {*FLOATS, "load", "masked_load", "select", "call"}, "sqrt": {"fadd", "fdiv"}, "rsqrt": {"fadd", "fdiv"}}
@@ -43,9 +50,15 @@ class Change:
     what: str
     more: tuple = ()
 
-    @property
-    def data(self) -> list:
-        return [*astuple(self)[:4], list(self.more)]
+    def data(self, constants: dict[str, int]) -> list:
+        """For a call whose launches have these constants."""
+        more = [self._of(each, constants) for each in self.more]
+        return [*astuple(self)[:4], more]
+
+    @staticmethod
+    def _of(each: object, constants: dict[str, int]) -> object:
+        named = isinstance(each, tuple) and each[0] == "constant" and each[1] in constants
+        return ("number", constants[each[1]]) if named else each
 
 
 # -- candidates ------------------------------------------------------------------------------------------------
@@ -61,18 +74,37 @@ class Names:
     constants: dict[str, int]
 
 
-def candidates(program: Program, names: Names) -> Iterator[tuple[int, bool, Change]]:
+def candidates(program: Program, names: Names, line: int | None = None) -> Iterator[tuple[int, bool, Change]]:
     """All changes: the distance from what is written (0 for another operator, or a variable that nothing uses; more for
-    another value), whether it is a change of numbers and not of places, and the change."""
+    another value), whether it is a change of numbers and not of places, and the change.
+
+    line: only what decides where the loads and stores of this line go is changed.
+    """
     for function in _own(program):
         scope = {}
         used = {value for b in blocks_of(function.region) for each in b.operations for value in values(each.args)}
         if function is program.kernel:
             scope = {v: (label, ("parameter", label)) for label, v in zip(names.labels, function.entry.arguments)}
         numbers = _numbers(function)
+        decide = {numbers[each] for each in _deciding(program, function, line)}
         for block in function.region.blocks:
             for distance, of_numbers, change, other in _in_block(block, scope, names, numbers):
-                yield 0 if other and other not in used else distance, of_numbers, change
+                if not decide or (change.line, change.name, change.number) in decide:
+                    yield 0 if other and other not in used else distance, of_numbers, change
+
+
+def _deciding(program: Program, function: Function, line: int | None) -> set[Operation]:
+    """The operations that the pointers and masks of a line's loads and stores come from, and these themselves.
+
+    Source: the slice of Weiser, "Program slicing", 1981.
+    """
+    operations = [each for block in blocks_of(function.region) for each in block.operations]
+    accesses = [each for each in operations if each.location.line == line and each.name.endswith(("load", "store"))]
+    wanted = [v for each in accesses for i, arg in enumerate(each.args) for v in values([arg])
+              if (i, each.name) not in ((1, "store"), (1, "masked_store"))]  # fmt: skip
+    found = reached(wanted, sources_of(program))
+    inside = {each: {v for region in each.regions for b in region.blocks for v in b.arguments} for each in operations}
+    return {each for each in operations if each in accesses or not found.isdisjoint([*each.results, *inside[each]])}
 
 
 def _own(program: Program) -> list[Function]:
@@ -97,7 +129,7 @@ def _in_block(
     block: Block, scope: dict, names: Names, numbers: dict
 ) -> Iterator[tuple[int, bool, Change, Value | None]]:
     """The same, and the variable that a change uses."""
-    scope, made = dict(scope), {}
+    scope, made, before = dict(scope), {}, 0
     last = {each.location.line: each for each in block.operations if len(each.results) == 1 and not each.regions}
     for each in block.operations:
         line, *_ = site = numbers[each]
@@ -106,16 +138,28 @@ def _in_block(
             for distance, what, *more in _of(each, scope, names, made):
                 other = of_place.get(more[-1]) if more else None
                 yield distance, _computes(each, what, more), Change(*site, what, tuple(more)), other
+            if line != before:
+                here = [o for o in block.operations if o.location.line == line]
+                for more in _other_everywhere(here, scope):
+                    yield 1, here[-1].results[0].type.scalar.kind == "float", Change(*site, "everywhere", more), None
+            before = line
         made |= {result: each for result in each.results}
         variables = names.loops.get(line, []) if each.name == "for_op" else []
         variables = variables if len(variables) == 1 + len(each.results) else []
         for region in each.regions if each.name != "reduce" else ():
             inner = region.blocks[0] if region.blocks else Block()
             named = {v: (n, ("inside", *site, i)) for i, (v, n) in enumerate(zip(inner.arguments, variables))}
-            yield from _in_block(inner, scope | named, names, numbers)
-        scope |= {v: (n, ("after", *site, i)) for i, (v, n) in enumerate(zip(each.results, variables[1:]))}
+            yield from _in_block(inner, _renewed(scope, named), names, numbers)
+        after = {v: (n, ("after", *site, i)) for i, (v, n) in enumerate(zip(each.results, variables[1:]))}
         if last.get(line) is each and line in names.variables:
-            scope[each.results[0]] = names.variables[line], ("line", line)
+            after[each.results[0]] = names.variables[line], ("line", line)
+        scope = _renewed(scope, after)
+
+
+def _renewed(scope: dict, new: dict) -> dict:
+    """A scope in which a name means its newest value."""
+    names = {name for name, _ in new.values()}
+    return {value: each for value, each in scope.items() if each[0] not in names} | new
 
 
 def _computes(each: Operation, what: str, more: list) -> bool:
@@ -136,15 +180,19 @@ def _of(each: Operation, scope: dict, names: Names, made: dict) -> Iterator[tupl
     result = each.results[0] if len(each.results) == 1 and not each.regions else None
     kind = result.type.scalar.kind if result else ""
     for alike in (alike for alike in ALIKE if name in alike):
-        far = EXTREMES - {name} if name not in EXTREMES else {"fsub", "fmul", "fdiv"}
-        yield from ((3 if other in far else 0, "name", other) for other in alike if other != name)
+        pairs = ((other, frozenset((_order_of(name), _order_of(other)))) for other in alike)
+        yield from ((0 if pair in MIXED_UP else 3, "name", other) for other, pair in pairs if other != name)
     if name in TURNED:
         yield 0, "order"
     if name == "call" and (combine := combine_of(each)):
-        yield from ((0, "combine", other) for other in COMBINES if other != combine)
+        yield from (
+            (3 * ({combine, other} == {"sum", "min"}), "combine", other) for other in COMBINES if other != combine
+        )
         shape = args[1][0].type.shape
         if len(shape) == 2 and shape[0] == shape[1]:
             yield 0, "along"
+    if name == "make_range" and args[-2]:
+        yield 0, "from_0"
     if name == "get_program_id":
         yield from ((0, "axis", axis) for axis in range(3) if axis != args[0])
     if name == "broadcast" and each.results[0].type.shape == (max(args[0].type.shape),) * 2:
@@ -159,6 +207,10 @@ def _of(each: Operation, scope: dict, names: Names, made: dict) -> Iterator[tupl
             if value.type.shape == shape and value.type.scalar == BOOL:
                 yield 1, "mask", label, place
     yield from _other_numbers(each, names, made)
+    if name in ("exp", "exp2"):
+        for value, (label, place) in scope.items():
+            if value.type in (result.type, result.type.scalar) and value is not args[0]:
+                yield 1 + (args[0] in made and made[args[0]].name == "fsub"), "less", label, place
     if result and name in SKIPPED:
         kept = [
             i for i, arg in enumerate(args) if isinstance(arg, Value) and arg.type == result.type and not arg.constant
@@ -169,21 +221,28 @@ def _of(each: Operation, scope: dict, names: Names, made: dict) -> Iterator[tupl
         if (first.name, name) in CASTS and first.args[0].type.scalar.kind == "float":
             yield 1, "uncast"
     if kind == "float" and name != "splat":
-        yield from ((1, "put", function) for function, after in PUT.items() if name in after)
+        near = name in ("fadd", "fsub") or name.endswith("load")
+        yield from ((2 - near, "put", function) for function, after in PUT.items() if name in after)
         shape = result.type.shape
         if len(shape) == 2 and shape[0] == shape[1] > 1:
             yield 1, "transposed"
-    yield from _other_values(each, scope, made)
+    yield from _other_values(each, scope, names, made)
     if kind in ("float", "int") and name not in ("splat", "broadcast", "expand_dims", "make_range", "poison"):
         yield from _put_in(result, kind, scope, names, name)
+
+
+def _order_of(name: str) -> str:
+    """The order that a comparison asks for; another name as it is."""
+    return name[5:] if name.startswith(("icmpS", "fcmpO")) else name
 
 
 def _other_numbers(each: Operation, names: Names, made: dict) -> Iterator[tuple]:
     """Other constants, at each place of one."""
     for i, j, value in _places(each, made):
-        if value.constant is None or value.type.scalar.kind not in ("int", "float"):
+        zeros = value in made and made[value].name == "call" and called(made[value]) == "zeros"
+        if value.constant is None and not zeros or value.type.scalar.kind not in ("int", "float"):
             continue
-        old = number_of(value)
+        old = 0 if zeros else number_of(value)
         if value.type.scalar.kind == "float":
             new = [0.0, 1.0, -math.inf, -old] + ([2 * old, old / 2] if old and math.isfinite(old) else [])
         elif value.type.scalar.bits == 1:
@@ -196,7 +255,7 @@ def _other_numbers(each: Operation, names: Names, made: dict) -> Iterator[tuple]
                 yield (1 if value.type.scalar.kind == "float" else 2), "number", i, j, old, number
 
 
-def _other_values(each: Operation, scope: dict, made: dict) -> Iterator[tuple]:
+def _other_values(each: Operation, scope: dict, names: Names, made: dict) -> Iterator[tuple]:
     """Another variable of the same type in the place of one or of a constant, or a function of it."""
     for i, j, value in _places(each, made):
         if value not in scope and not value.constant:
@@ -205,23 +264,55 @@ def _other_values(each: Operation, scope: dict, made: dict) -> Iterator[tuple]:
         for other, (its_name, place) in scope.items():
             if other.type == value.type and its_name != name:
                 yield 1 if value in scope else 2, "value", i, j, name, its_name, place
+        if value in scope and value.type.kind == "int" and each.name in ("add", "addptr", *COMPARED):
+            for label in names.constants:
+                yield 2, "operand", i, j, "sdiv", name, label, ("constant", label)
+            for other, (label, place) in scope.items():
+                if other.type == value.type and other is not value and place[0] == "inside":
+                    yield 2, "operand", i, j, "sub", name, label, place
+                if other.type == value.type and place[0] == "parameter" and scope[value][1][0] == "inside":
+                    yield 1, "operand", i, j, "mul", name, label, place
+        if i == 0 and each.name.endswith(("load", "store")) and value in scope and not value.type.shape:
+            for other, (label, place) in scope.items():
+                if other.type.kind == "int" and not other.type.shape:
+                    yield 0, "operand", i, j, "addptr", name, label, place
+        if value in scope and each.name == "call" and combine_of(each):
+            for other, (label, place) in scope.items():
+                if other.type == value.type and other is not value:
+                    yield 1, "operand", i, j, "fmul", name, label, place
         if value in scope and value.type.scalar.kind == "float" and each.name in FLOATS:
-            yield from ((1, "of", i, function, name) for function in ("log", "exp"))
+            yield from (
+                (2 - (function == "log" and each.name == "fadd"), "of", i, function, name)
+                for function in ("log", "exp")
+            )
 
 
 def _put_in(result: Value, kind: str, scope: dict, names: Names, name: str) -> Iterator[tuple]:
     """One more operation, with another variable or constant of the launch."""
     if kind == "int" and not result.type.shape and result.type.scalar.bits == 32:
-        for label, number in names.constants.items():
-            yield 2, "with", "mul", label, ("number", number)
+        for label in names.constants:
+            yield from ((2, "with", o, label, ("constant", label)) for o in ("mul", "sdiv"))
     for other, (label, place) in scope.items():
         if other.type in (result.type, result.type.scalar) and other is not result:
-            operations = ("fmul", "fdiv", "fadd", "fsub") if kind == "float" else ("add", "mul")
+            operations = ("fmul", "fdiv", "fadd", "fsub") if kind == "float" else ("add", "mul", "sub")
             operations = ("and",) if result.type.scalar.bits == 1 else operations
-            near = other.type == result.type
-            yield from ((2 + (o != "fmul" or not near), "with", o, label, place) for o in operations)
+            likely = ("fmul", "mul") if other.type == result.type else ()
+            yield from ((3 - (o in likely), "with", o, label, place) for o in operations)
         if kind == "float" and other.type == result.type.with_element(BOOL):
             yield 2, "where", label, place
+        if name == "add" and not result.type.shape and other.type.kind == "int" and place[0] == "parameter":
+            yield 1, "with", "minsi", label, place  # where a part ends
+
+
+def _other_everywhere(operations: list[Operation], scope: dict) -> Iterator[tuple]:
+    """Another variable in the place of one that some operations of one line use, if more than one of them does."""
+    used = Counter(arg for each in operations for arg in each.args if isinstance(arg, Value) and arg in scope)
+    for value, count in used.items():
+        if count > 1 and operations[-1].results:
+            name, place = scope[value]
+            for other, (its_name, its_place) in scope.items():
+                if other.type == value.type and its_name != name:
+                    yield name, its_name, place, its_place
 
 
 def _places(each: Operation, made: dict) -> Iterator[tuple[int, int | None, Value]]:
@@ -268,10 +359,11 @@ def changed(program: Program, labels: list[str], change: list) -> Iterator[None]
             sites = {site: each for each, site in _numbers(function).items()}
             if each := sites.get((line, name, number)):
                 block = next(b for b in blocks_of(function.region) if each in b.operations)
-                made = getattr(_Changer(program, function, labels, sites, block), "do_" + what)(each, *more)
+                make = getattr(_Changer(program, function, labels, sites, block), "do_" + what)
+                alike = [o for o in block.operations if o.location.line == line] if what == "everywhere" else [each]
+                made = {each: make(each, *more) for each in alike}
                 blocks[block] = block.operations
-                at = block.operations.index(each)
-                block.operations = [*block.operations[:at], *made, *block.operations[at + 1 :]]
+                block.operations = [new for each in block.operations for new in made.get(each, [each])]
         if not blocks:
             raise Inapplicable
         yield
@@ -296,6 +388,10 @@ class _Changer:
 
     def do_axis(self, each: Operation, axis: int) -> list[Operation]:
         return [_like(each, args=[axis])]
+
+    def do_from_0(self, each: Operation) -> list[Operation]:
+        *first, start, end = each.args
+        return [_like(each, args=[*first, 0, end - start])]
 
     def do_combine(self, each: Operation, new: str) -> list[Operation]:
         function = self._copied(each.args[0])
@@ -361,18 +457,39 @@ class _Changer:
         made = Operation(function, [each.args[i]], [Value(each.args[i].type)], each.location)
         return [made, _with(each, i, None, made.results[0])]
 
+    def do_operand(
+        self, each: Operation, i: int, j: int | None, operation: str, old: str, label: str, place: list
+    ) -> list[Operation]:
+        value = each.args[i] if j is None else each.args[i][j]
+        made, other = ([], self.value(place)) if operation == "addptr" else self.other(value.type, place, each)
+        last = Operation(operation, [value, other], [Value(value.type)], each.location)
+        return [*made, last, _with(each, i, j, last.results[0])]
+
+    def other(self, type: Type, place: list, near: Operation) -> tuple[list[Operation], Value]:
+        """A variable or a number as a type, and the operations that make it."""
+        if place[0] == "number":
+            return _constant(type, place[1], near)
+        return _fitted(self.value(place, type.scalar), type, near)
+
     def do_value(self, each: Operation, i: int, j: int | None, old: str, new: str, place: list) -> list[Operation]:
         type = (each.args[i] if j is None else each.args[i][j]).type
         made = _fitted(self.value(place, type.scalar), type, each)
         return [*made[0], _with(each, i, j, made[1])]
 
+    def do_less(self, each: Operation, label: str, place: list) -> list[Operation]:
+        made, other = _fitted(self.value(place), each.args[0].type, each)
+        inner = Operation("fsub", [each.args[0], other], [Value(other.type)], each.location)
+        return [*made, inner, _like(each, args=inner.results)]
+
+    def do_everywhere(self, each: Operation, old: str, new: str, place: list, its_place: list) -> list[Operation]:
+        """Made of each operation of the line."""
+        value, other = self.value(place), self.value(its_place)
+        return [_like(each, args=[other if arg is value else arg for arg in each.args])]
+
     def do_with(self, each: Operation, operation: str, label: str, place: list) -> list[Operation]:
         type = each.results[0].type
-        inner, made = Value(type), []
-        if place[0] == "number":
-            made, other = _constant(type, place[1], each)
-        else:
-            made, other = _fitted(self.value(place, type.scalar), type, each)
+        inner = Value(type)
+        made, other = self.other(type, place, each)
         last = Operation(operation, [inner, other], each.results, each.location)
         return [_like(each, results=[inner]), *made, last]
 

@@ -273,7 +273,7 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
     request, tensors = decode_job(mmap.mmap(job, 0, access=mmap.ACCESS_READ))
     out = mmap.mmap(output, os.fstat(output).st_size)
     os.close(output)
-    if request.kind == "value" and "meta" in request.source:
+    if request.kind == "value" and any("meta" in source for source in request.sources):
         _ = torch.empty(1, device="meta") - 1  # torch imports much for it: 1.5 s, and later it cannot open files
     compiles = settings.backend != "interpreter"
     scratch = early or (tempfile.mkdtemp(dir=settings.scratch) if compiles else None)

@@ -8,6 +8,7 @@ Runs in a child of the zygote.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +20,7 @@ from ..wire import Report
 from ..wire.answers import Trace
 from ..wire.codec import to_json
 from ..wire.requests import Decoy, Device, Plain, PlanCase, Scalar
-from .job import Job, describe, learner_function
+from .job import Job, describe, learner_function, load
 from .launches import Launches
 from .memory import decoys
 from .recorder import Earlier, Recorder
@@ -184,8 +185,11 @@ def _finish(recorder: Recorder, result) -> Trace:
 
 
 def call(job: Job) -> None:
-    function = learner_function(job.request.source, job.request.entry)
-    job.each(lambda case: Report(has_value=True, value=_plain_result(function(*map(_argument, case.arguments)))))
+    sources, entry = job.request.sources, job.request.entry
+    function = functools.cache(lambda n: load(sources[n])[entry] if n else learner_function(sources[0], entry))
+    job.each(lambda case: Report(
+        has_value=True, value=_plain_result(function(case.source)(*map(_argument, case.arguments)))
+    ))  # fmt: skip
 
 
 def _argument(argument: Plain | Device):

@@ -304,9 +304,11 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     steps = Replay(
         tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend, case.computes
     )
-    result = steps.run(case.trace)
-    if case.change and not launcher.applied:
-        raise Inapplicable("no program has the operation that is changed")
+    try:
+        result = steps.run(case.trace)
+    finally:
+        if case.change and not launcher.applied:
+            raise Inapplicable("no program has the operation that is changed")
     if not job.interpreted:
         torch.cuda.synchronize()
     damage = [found for each in inputs if (found := each.damage())]

@@ -250,15 +250,21 @@ class Device:
 
 @dataclass(frozen=True)
 class ValueCase:
+    """source: the number of the module whose function is called."""
+
     arguments: tuple[Plain | Device, ...]
+    source: int = 0
 
 
 @dataclass(frozen=True)
 class ValueRequest:
-    """Call a function of plain values, and report what it returns."""
+    """Call the function `entry` of modules with plain values, and report what it returns.
+
+    sources: the learner's, and others that are made of it.
+    """
 
     kind: ClassVar[str] = "value"
-    source: str
+    sources: tuple[str, ...]
     entry: str
     cases: tuple[ValueCase, ...]
 
