@@ -27,6 +27,7 @@ MAX_STEPS = 200_000  # of the search for the names that a function needs
 
 _NOT_PARSED = (SyntaxError, ValueError, RecursionError, MemoryError)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
 # a line magic, a shell line, or an assignment from one of them; then: cell magics whose body is Python
 _MAGIC = re.compile(r"(\?|([\w, ]+=\s*)?(%%?\w|![^=])).*|.*\w\?{1,2}")
 _PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
@@ -238,7 +239,10 @@ def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
         is_definition=isinstance(node, (*_FUNCTIONS, ast.Import, ast.ImportFrom)),
         touches=set(_touched(node)),
     )
-    table = symtable.symtable(ast.unparse(_OwnScopes().visit(ast.parse(found.text))), "cell", "exec")
+    text = found.text
+    if any(isinstance(part, _COMPREHENSIONS) for part in ast.walk(node)):
+        text = ast.unparse(_OwnScopes().visit(ast.parse(text)))
+    table = symtable.symtable(text, "cell", "exec")
     stored = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
         stored = {"*"}

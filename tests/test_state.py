@@ -1,5 +1,7 @@
 """What a host function keeps from call to call: memory of an earlier call may not be used again, numbers may."""
 
+import os
+
 import pytest
 import torch
 
@@ -94,3 +96,30 @@ def test_numbers_may_be_kept():
         return out
 
     assert len(calls(function, times=3)) == 3
+
+
+def test_much_memory_is_neither_copied_nor_cleared():
+    """Large inputs are planned with 10⁸ elements: to write so many takes longer than all that is judged there."""
+    made = {
+        "clone": lambda x: x.clone(),
+        "contiguous": lambda x: x.contiguous(),
+        "to": lambda x: x.to(torch.bfloat16),
+        "zeros": lambda x: torch.zeros(x.shape),
+        "zeros_like": lambda x: torch.zeros_like(x),
+        "new_zeros": lambda x: x.new_zeros(x.shape, dtype=torch.int64),
+    }
+    small, large = (torch.empty_strided((rows, 64), (65, 1)) for rows in (4, 1 << 19))
+    for name, make in made.items():
+        few, before = make(small), resident()
+        with Recorder([large]) as recorder:
+            many = make(large)
+        assert resident() - before < 16 << 20, name
+        assert (many.dtype, many.stride(), many.shape[1]) == (few.dtype, few.stride(), 64)
+        recorded = recorder.finish(many).steps[1].op
+        assert recorded == {"contiguous": "clone", "to": "_to_copy"}.get(name, name)
+        assert "zeros" not in name or not many[::4096].any()
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as pages:
+        return int(pages.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

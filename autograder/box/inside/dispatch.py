@@ -29,6 +29,7 @@ from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import torch
 import triton
 from triton.compiler import ASTSource
@@ -132,6 +133,7 @@ def prepare(settings: Settings) -> None:
         with torch.utils._python_dispatch._disable_current_modes():  # imports something
             pass
         torch.randn(4, 4).softmax(-1).double().sum().item()
+    np.unique(np.zeros(1))  # imports numpy.ma
     try:
         raise ValueError
     except ValueError:

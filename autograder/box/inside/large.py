@@ -66,7 +66,7 @@ class _Large:
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved)
+        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved, vast=True)
         result = steps.run(self.case.trace)
         try:
             return {"stored": self._stored(result), "found": self._found(result)}

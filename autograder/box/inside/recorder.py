@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch._library.custom_ops import OPDEFS
 from torch._ops import HigherOrderOperator
@@ -41,6 +43,8 @@ from ..wire.answers import (
     Tuned,
 )
 from .job import Refused
+
+MUCH = 32 << 20  # bytes: for so much the system gives new pages, which take no time before they are touched
 
 
 class HostArithmetic(Refused):
@@ -89,6 +93,31 @@ def moves(operation: str, overload: str, args: Sequence) -> bool:
     if overload != "dtype":
         return operation in REPLAYABLE
     return operation == "view" and args[0].dtype == torch.bool and args[1] in (torch.int8, torch.uint8)
+
+
+_ZEROS = {"zeros": torch.ops.aten.empty.memory_format, "zeros_like": torch.ops.aten.empty_like.default,
+          "new_zeros": torch.ops.aten.new_empty.default}  # fmt: skip
+
+
+def untouched(operation: str, args: Sequence, kwargs: dict) -> torch.Tensor | None:
+    """What a step makes that copies much memory, or makes much with zeros. Its pages stay untouched.
+
+    So a copy holds anything, as a decoy does. None for other steps.
+    """
+    if operation not in _ZEROS.keys() | {"clone", "_to_copy"} or not args:
+        return None
+    tensors, last = tensors_in(args), args[-1]
+    elements = last.numel() if isinstance(last, torch.Tensor) else math.prod(last)
+    if elements * max((tensor.itemsize for tensor in tensors), default=4) < MUCH:
+        return None
+    devices = [tensor.device for tensor in tensors] + [torch.device(kwargs.get("device") or "cpu")]
+    if any(device.type != "cpu" for device in devices):
+        return None
+    if operation not in _ZEROS:
+        return torch.empty_like(last, **{name: value for name, value in kwargs.items() if name != "non_blocking"})
+    made = _ZEROS[operation](*args, **kwargs)
+    memory = torch.from_numpy(np.zeros(made.untyped_storage().nbytes(), np.uint8))
+    return memory.view(made.dtype).as_strided(made.shape, made.stride())
 
 
 class Earlier:
@@ -180,7 +209,8 @@ class Recorder(TorchDispatchMode):
         inputs = tensors_in((args, kwargs))
         for tensor in inputs:
             self._number(tensor)
-        result = operator(*args, **kwargs)
+        result = untouched(operation_name(operator), args, kwargs)
+        result = operator(*args, **kwargs) if result is None else result
         self._note(operator, args, kwargs, inputs, result)
         return result
 

@@ -49,7 +49,7 @@ from ..wire.layout import read_tensor, write_result
 from ..wire.requests import ReplayCase, decode_job
 from .job import Job, Reporter, race_records, result_record, silence, steps_records, undefined_records
 from .memory import Copies, Guarded, GuardedAllocations, decoys
-from .recorder import KeptTensor, NotReplayable, moves, tensors_in
+from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
 MAX_COMPUTED = 64  # steps in which the host function computes with numbers
 MAX_ELEMENTS = 1 << 30
@@ -84,11 +84,12 @@ class Replay:
     `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
     each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
     launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
-    function: the next call would find it changed.
+    function: the next call would find it changed. vast: torch's copies of much memory are not made, only told.
     """
 
     def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
-                 target="", computes: int = 0):  # fmt: skip
+                 target="", computes: int = 0, vast: bool = False):  # fmt: skip
+        self.vast = vast
         self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
         self.computes, self.computed = computes, 0
         self.moved, self.rehearse, self.target = moved, rehearse, target
@@ -140,7 +141,8 @@ class Replay:
             if math.prod(max(n, 0) for n in sizes) > MAX_ELEMENTS:
                 raise MemoryError("a tensor of more than 2^30 elements")
         self.moves |= op in FILL | MOVE
-        made = getattr(packet, overload)(*args, **kwargs)
+        made = untouched(op, args, kwargs) if self.vast else None
+        made = getattr(packet, overload)(*args, **kwargs) if made is None else made
         if op in ARITHMETIC:
             self._computed(op, [*tensors_in(args), made])
         if op in ALLOCATE:

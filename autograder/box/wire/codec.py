@@ -35,26 +35,26 @@ def from_json(kind: type, text: str | bytes):
 
 def record(kind: Any, value: Any):
     """Converts a JSON value to the annotated `kind`. A value of another kind, such as a trace, is not changed."""
-    reads = _reader(kind)
+    reads = reader(kind)
     return value if reads is None else reads(value)
 
 
 @functools.cache
-def _reader(kind: Any) -> Callable[[Any], Any] | None:
+def reader(kind: Any) -> Callable[[Any], Any] | None:
     """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
     if get_origin(kind) is Annotated:
         inner, check = kind.__origin__, kind.__metadata__[0]
-        reads = _reader(inner)
+        reads = reader(inner)
         return check if reads is None else lambda value: reads(check(value))
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
-        readers = {each: _reader(each) for each in get_args(kind)}
+        readers = {each: reader(each) for each in get_args(kind)}
         return (lambda value: _member(readers, value)) if any(readers.values()) else None
     if get_origin(kind) is tuple:
-        each = _reader(get_args(kind)[0])
+        each = reader(get_args(kind)[0])
         return tuple if each is None else lambda value: tuple(map(each, value))
     if is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
-        readers = {name: reader for name, hint in hints.items() if (reader := _reader(hint))}
+        readers = {name: reads for name, hint in hints.items() if (reads := reader(hint))}
         return lambda value: _made(kind, readers, value)
     return None
 

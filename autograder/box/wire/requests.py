@@ -305,7 +305,7 @@ class JaxPlanRequest:
 
 
 Request = PlanRequest | ReplayRequest | LargeRequest | CompileRequest | TuneRequest | ValueRequest | JaxPlanRequest
-_REQUESTS = {each.kind: each for each in get_args(Request)}
+_READERS = {each.kind: codec.reader(each) for each in get_args(Request)}  # made once, before any process is forked
 
 # -- the zygote ------------------------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ def decode_job(memory) -> tuple[Request, memoryview]:
     view = memoryview(memory)
     end = 8 + int.from_bytes(view[:8], "little")
     message = json.loads(bytes(view[8:end]))
-    return codec.record(_REQUESTS[message["kind"]], message["request"]), view[end + padding(end) :]
+    return _READERS[message["kind"]](message["request"]), view[end + padding(end) :]
 
 
 def padding(size: int) -> int:
