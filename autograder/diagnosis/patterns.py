@@ -223,6 +223,9 @@ _ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
+SMALL = 16  # a length up to it may stand for any factor
+
+
 class Other(NamedTuple):
     """Other values, by the number of the argument, and what it means that the output is right for them.
 
@@ -372,7 +375,7 @@ def _scaled(o: Observation, tensors: dict, axes: dict) -> Iterator[Other]:
     for dimension, [(argument, axis), *_] in axes.items() if x is not None and x.is_floating_point() else ():
         length = o.values[argument].shape[axis]
         for label, size in ((dimension, length), (f"√{dimension}", math.sqrt(length))):
-            for how, factor in (("times", size), ("divided by", 1 / size)) if size > 1 else ():
+            for how, factor in (("times", size), ("divided by", 1 / size)) if length > SMALL else ():
                 advice = f"look for a factor {label}: it is missing, or it is there once too often."
                 means = f"That is the right result {how} {label}, which is {size:.4g}."
                 yield Other({}, means, advice, Slug.NOT_SCALED, times=factor)
