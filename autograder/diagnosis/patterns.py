@@ -11,7 +11,7 @@ import torch
 
 from workshop.executor.formats import tf32
 
-from ..exercises.cases import OVERFLOWING, Tag, as_if_by_rows, rows_one_apart
+from ..exercises.cases import OVERFLOWING, UNUSUAL, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
 from ..exercises.spec import Mistake
 from ..tensors import dtype_name
@@ -223,6 +223,9 @@ _ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
+SMALL = 16  # a length up to it may stand for any factor
+
+
 class Other(NamedTuple):
     """Other values, by the number of the argument, and what it means that the output is right for them.
 
@@ -268,7 +271,8 @@ def _others(o: Observation) -> Iterator[Other]:
     given = {i: (name, value) for i, (name, value) in enumerate(zip(names, o.values, strict=False))}
     tensors = {i: each for i, each in given.items() if isinstance(each[1], torch.Tensor)}
     yield from _in_other_places(given)
-    yield from _unused(given)
+    if not o.case.about & UNUSUAL:  # there, many a kernel gives the same number everywhere
+        yield from _unused(given)
     if o.comparison.ratio is None:  # otherwise the sign is one factor of all elements
         yield from _with_the_other_sign(given)
     yield from _elsewhere(tensors, len(o.comparison.bad_rows))
@@ -372,7 +376,7 @@ def _scaled(o: Observation, tensors: dict, axes: dict) -> Iterator[Other]:
     for dimension, [(argument, axis), *_] in axes.items() if x is not None and x.is_floating_point() else ():
         length = o.values[argument].shape[axis]
         for label, size in ((dimension, length), (f"√{dimension}", math.sqrt(length))):
-            for how, factor in (("times", size), ("divided by", 1 / size)) if size > 1 else ():
+            for how, factor in (("times", size), ("divided by", 1 / size)) if length > SMALL else ():
                 advice = f"look for a factor {label}: it is missing, or it is there once too often."
                 means = f"That is the right result {how} {label}, which is {size:.4g}."
                 yield Other({}, means, advice, Slug.NOT_SCALED, times=factor)

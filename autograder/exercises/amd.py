@@ -204,9 +204,6 @@ OCCUPANCY_MISTAKES = wrong_values(
     (_on(vgpr_granule=16),
      "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
      "rounded.", "Round vgprs up to the next multiple of 8."),
-    (_kernel(vgprs=lambda vgprs: (vgprs // 8 + 1) * 8),
-     "A number that is a multiple of 8 already is rounded up, too: 72 registers become 80.",
-     "Round up with (vgprs + 7) // 8 * 8."),
     *(
         (compute, "The result is not rounded down at the end: 10 waves on 4 execution units are 2 for each, and 2 are "
          "left.", "Divide workgroups * num_warps by 4 with //.")
@@ -225,9 +222,6 @@ OCCUPANCY_MISTAKES = wrong_values(
     ),
     (_waves_for_workgroups, "The waves of one execution unit were taken for the workgroups of a compute unit.",
      "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers."),
-    (lambda *kernel: occupancy(*kernel).workgroups * kernel[2],
-     "That is the number of waves on a whole compute unit.",
-     "A compute unit has 4 execution units: divide by 4, and round down."),
     *(
         (lambda *kernel, whole=whole: whole * occupancy(*kernel) / 8,
          "That is a share of the 8 waves that an execution unit can hold.", "Return the number of waves.")

@@ -36,16 +36,6 @@ def _scaled(change):
     return lambda m, n, size: {key: change(count, size) for key, count in bytes_moved(m, n, 1).items()}
 
 
-def _per_operation(read: int, row_read: int, written: int, row_written: int):
-    def compute(m, n, size):
-        return bytes_moved(m, n, size) | {
-            "torch_read": (read * m * n + row_read * m) * size,
-            "torch_written": (written * m * n + row_written * m) * size,
-        }
-
-    return compute
-
-
 LENGTHS = (
     Level("one", fixed(1)),
     Level("few", between(2, 30)),
@@ -65,7 +55,6 @@ BYTES_MISTAKES = wrong_values(
      "Multiply each by element_size."),
     (_scaled(lambda count, size: 4 * count), "Every element is counted as 4 bytes, as in float32.",
      "Multiply by element_size."),
-    (_scaled(lambda count, size: 8 * size * count), "These are bits.", "element_size is in bytes already."),
     (_scaled(lambda count, size: size * size * count), "The numbers are multiplied by element_size twice.",
      "Once is enough: write numbers of elements into the table, and multiply where they are returned."),
     *(
@@ -73,29 +62,11 @@ BYTES_MISTAKES = wrong_values(
          f"These are not bytes: they are divided by {unit:,}.", "Return numbers of bytes.")
         for unit in (10**3, 2**10, 10**6, 2**20, 10**9, 2**30)
     ),
-    (lambda m, n, size: {"torch_read": m * n * size, "torch_written": m * size, "fused_read": 0, "fused_written": 0},
-     "Only step 1, max, is counted.",
-     "Add the other four steps: subtract, exp, sum, divide. Then count what one fused kernel reads and writes."),
     *(
         (lambda m, n, size, key=key: bytes_moved(m, n, size) | {key: 0}, f"One fused kernel also {does}.",
          "Count the bytes of one matrix.")
         for key, does in (("fused_read", "reads x"), ("fused_written", "writes its output"))
     ),
-    (_per_operation(5, 0, 3, 0),
-     "The M row maxima and the M row sums are missing. Each of them is written once and read once.",
-     "Add 2M elements to what is read and 2M to what is written."),
-    (_per_operation(5, 0, 3, 2), "The row maxima and the row sums are not only written. They are also read again.",
-     "subtract reads the M maxima, and divide reads the M sums: add 2M elements to what is read."),
-    (_per_operation(7, 0, 3, 2), "row_max and row_sum have M elements, not MN. Broadcasting reads each element once.",
-     "Count 2M for them, not 2MN."),
-    (lambda m, n, size: bytes_moved(m, n, size)
-     | {"torch_read": (5 * m + 2) * n * size, "torch_written": (3 * m + 2) * n * size},
-     "max and sum give one number for each of the M rows, but you counted N.", "Count 2M for row_max and row_sum."),
-    (_per_operation(5, 2, 5, 0), "max and sum write one number per row, not a whole matrix.",
-     "Count the output of each operation by its shape."),
-    (_per_operation(3, 0, 1, 0),
-     "That is what the three-pass kernel moves. torch also writes the result of each operation to memory.",
-     "Go through max, subtract, exp, sum, divide: each operation reads its inputs and writes its output."),
 )  # fmt: skip
 
 
@@ -129,7 +100,7 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
         "threads": device.max_threads // threads,
     }
     decides = min(room, key=room.get)
-    if device.is_cdna and got == _launch(is_cdna=False)(*arguments):
+    if device.is_cdna and got == num_programs(*arguments[:3], _with(device, is_cdna=False)):
         return (
             f"The registers that the driver reports were not doubled for {device.arch}.",
             "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950.",
@@ -201,14 +172,9 @@ LAUNCH_INPUTS = Inputs(
 )
 
 
-def _launch(**facts):
-    """The launch on a device with other facts: those that a misconception overlooks. One may be a function of it."""
-
-    def other(device: DeviceFacts) -> SimpleNamespace:
-        new = {name: fact(device) if callable(fact) else fact for name, fact in facts.items()}
-        return SimpleNamespace(**asdict(device) | {"is_cdna": device.is_cdna} | new)
-
-    return changed(num_programs, device=other)
+def _with(device: DeviceFacts, **facts) -> SimpleNamespace:
+    """A device with other facts: those that a misconception overlooks."""
+    return SimpleNamespace(**asdict(device) | {"is_cdna": device.is_cdna} | facts)
 
 
 def _limits(regs, shared, warps, device) -> list[float]:
@@ -231,9 +197,6 @@ def _steps_of_8(regs: int) -> int:
 
 
 LAUNCH_MISTAKES = wrong_values(
-    (lambda *launch: launch[-1].multiprocessors * max(1, int(max(_limits(*launch)))),
-     "That is the largest of the limits. A program must fit by each of them.",
-     "Take the smallest of the three limits: min, not max."),
     (_if_none_fits(0),
      "If not even one program fits by this count, the result is 0: a launch of no programs computes nothing.",
      "Start at least one program for each multiprocessor: max(1, …)."),
@@ -242,16 +205,6 @@ LAUNCH_MISTAKES = wrong_values(
          "Round down for each multiprocessor: divide with //.")
         for compute in (_unrounded, lambda *launch: int(_unrounded(*launch)))
     ),
-    (lambda *launch: launch[-1].multiprocessors,
-     "That is one program for each multiprocessor. Most have room for more.",
-     "Calculate how many fit by registers, by shared memory and by threads, and take the smallest number."),
-    (_launch(is_cdna=False),
-     "On CDNA a multiprocessor has twice the registers that the driver reports: the accumulation registers count too.",
-     "Double device.registers for gfx90a, gfx940, gfx941, gfx942 and gfx950. (The older gfx908 has two separate "
-     "files.)"),
-    (_launch(is_cdna=lambda device: device.backend == "hip"),
-     "Only CDNA (gfx9…) has the doubled register file; RDNA (gfx10…, gfx11…) does not.",
-     "Decide by device.arch, not by device.backend."),
     *(
         (compute, "Registers are counted in steps of 8 here. The formula of this lesson takes num_regs as it is.",
          "Divide by num_regs * num_warps * device.warp_size, without rounding num_regs.")
@@ -263,27 +216,16 @@ LAUNCH_MISTAKES = wrong_values(
     (lambda *launch: min(num_programs(*launch), 32 * launch[-1].multiprocessors),
      "At most 32 programs are counted for each multiprocessor. That is a limit of Hopper which the driver does not "
      "report.", "Take three limits: registers, shared memory and threads."),
-    (_launch(max_threads=1 << 30),
-     "A multiprocessor holds a limited number of threads, even if they use few registers.",
-     "Take device.max_threads // (num_warps * warp_size) as a third limit."),
-    (changed(num_programs, shared_bytes=0), "The limit by shared memory is missing.",
-     "At most device.shared_memory // shared_bytes programs fit on a multiprocessor; with 0 bytes there is no limit."),
     (lambda *launch: num_programs(*launch) if launch[1] else launch[-1].multiprocessors,
      "0 bytes of shared memory were taken for a limit: then only one program for each multiprocessor is left.",
      "A program that needs no shared memory is not limited by it: leave this limit out if shared_bytes is 0."),
     (_if_none_fits(1),
      "If not even one program fits by this count, the result is 1: one program for all multiprocessors together.",
      "Start at least one program for each multiprocessor: device.multiprocessors * max(1, …)."),
-    (changed(num_programs, num_regs=0),
-     "The limit by registers is missing, or it counts too few registers for a program.",
-     "A program needs num_regs * num_warps * warp_size registers."),
     (lambda *launch: num_programs(*launch) // launch[-1].multiprocessors, "That is the number for one multiprocessor.",
      "Multiply by device.multiprocessors."),
-    (_launch(warp_size=32), "A warp does not always have 32 threads: a wavefront of CDNA has 64.",
-     "Use device.warp_size."),
-    (_launch(warp_size=1), "Warps are counted as threads.", "A program has num_warps * device.warp_size threads."),
-    (changed(num_programs, num_warps=1), "The number of warps of a program is ignored.",
-     "A program has num_warps * device.warp_size threads."),
+    (changed(num_programs, device=lambda device: _with(device, warp_size=1)),
+     "Warps are counted as threads.", "A program has num_warps * device.warp_size threads."),
 )  # fmt: skip
 
 EXERCISES = (

@@ -90,7 +90,7 @@ def judge_masks(calls: list) -> Finding | None:
             return _unsteady(each)
     if finding := _nothing_kept(masks) or _negative_dropped(masks):
         return finding
-    tests = (_alike_for_two_seeds, _patterns, _shifted, _shared_number, _fixed_element)
+    tests = (_patterns, _alike_for_two_seeds, _shifted, _shared_number, _fixed_element)
     found = (test(masks) for test in tests if masks.telling)
     return _all_or_nothing(masks) or next(filter(None, found), None) or _wrong_rate(masks)
 

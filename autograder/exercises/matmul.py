@@ -120,39 +120,18 @@ SWIZZLE = Inputs(
 )
 
 
-def _in_group(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[..., tuple[int, int]]:
-    """Another order inside a group: place(pid in the group, its height, num_n)."""
-
-    def computed(pid, num_m, num_n, group):
-        first = pid // (group * num_n) * group
-        row, column = place(pid % (group * num_n), min(num_m - first, group), num_n)
-        return first + row, column
-
-    return computed
-
-
 SWIZZLE_MISTAKES = (
-    Mistake("wrong-value", lambda pid, num_m, num_n, group: (
-                (first := pid // (group * num_m) * group) + pid % (group * num_n) % max(1, min(num_m - first, group)),
-                pid % (group * num_n) // max(1, min(num_m - first, group)),
-            ), "The first row of a group was found with num_m.",
-            "A group has group rows of num_n tiles: pid // (group * num_n) is its number."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
             "That is the order row by row, without groups.",
             "A group has group * num_n tiles: first find the group of this program."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
             "That is the order column by column of the whole matrix.",
             "A group has only `group` rows of tiles: begin with the group of this program."),
-    Mistake("wrong-value", _in_group(lambda within, height, num_n: (within // num_n, within % num_n)),
-            "Inside a group the programs go row by row: then groups change nothing.",
-            "Inside a group go down the column first: the row changes with each program."),
     Mistake("wrong-value", lambda *at: swizzle(*at)[::-1],
             "Row and column changed places.", "Return pid_m, the row of tiles, first."),
     Mistake("wrong-value", changed(swizzle, num_m=1 << 30),
             "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
             "The last group has min(num_m - first_m, group) rows."),
-    Mistake("wrong-value", lambda pid, num_m, num_n, group: swizzle(pid, num_n, num_m, group)[::-1],
-            "The groups are columns of tiles, not rows.", "A group has `group` rows of tiles and all num_n columns."),
     Mistake("wrong-value", lambda *at: (swizzle(*at)[0] % at[-1], swizzle(*at)[1]),
             "Each group begins at row 0 again.", "Add the first row of the group."),
 )  # fmt: skip
