@@ -23,9 +23,15 @@ def to_json(value: Any) -> str:
 
 
 def _given(record) -> dict:
-    if not is_dataclass(record):
-        raise TypeError(f"Object of type {type(record).__name__} is not JSON serializable")
-    return {field.name: value for field in fields(record) if (value := getattr(record, field.name)) != field.default}
+    return {name: value for name, default in _defaults(type(record)) if (value := getattr(record, name)) != default}
+
+
+@functools.cache
+def _defaults(kind: type) -> list[tuple[str, Any]]:
+    """The fields of records of a kind, and their defaults."""
+    if not is_dataclass(kind):
+        raise TypeError(f"Object of type {kind.__name__} is not JSON serializable")
+    return [(field.name, field.default) for field in fields(kind)]
 
 
 def from_json(kind: type, text: str | bytes):
