@@ -107,10 +107,12 @@ def one(distance: int, old: ast.expr, new: ast.expr) -> Rewrite:
 def nearest(source: str, kinds: Iterable[Callable], most: int, line: int | None = None) -> dict[str, Rewrite | Added]:
     """The rewrites of some kinds that are nearest to what is written, at most so many, by the sources that they give.
 
-    line: those of statements only there, and where what it uses gets its value. Raises SyntaxError, ValueError,
-    RecursionError or MemoryError for what is no Python.
+    line: those of statements only there, and where what it uses gets its value. None for what Python cannot read.
     """
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    try:
+        functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
     made = [each for function in functions for kind in kinds
             for each in kind(_about(function, line) if line and kind in OF_STATEMENTS else function)]  # fmt: skip
     lines = source.encode().splitlines(keepends=True)
@@ -154,10 +156,10 @@ def operators(function: ast.FunctionDef) -> Iterator[Rewrite]:
             left, right, old = node.left, node.right, type(node.op)
             for new in _OPERATORS:
                 if new is not old:
-                    yield one(0 if frozenset((old, new)) in _MIXED_UP else 2, node, ast.BinOp(left, new(), right))
+                    yield one(1 if frozenset((old, new)) in _MIXED_UP else 2, node, ast.BinOp(left, new(), right))
             if old in _ORDERED:
                 yield one(0, node, ast.BinOp(right, node.op, left))
-            yield from (one(1, node, each) for each in (left, right))
+            yield from (one(0, node, each) for each in (left, right))
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _EXTREMES and not node.keywords:
             yield one(0, node, ast.Call(ast.Name(_EXTREMES[node.func.id]), node.args, []))
             rest = [[*node.args[:i], *node.args[i + 1 :]] for i in range(len(node.args)) if len(node.args) > 1]

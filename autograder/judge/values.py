@@ -40,9 +40,10 @@ class ValueJudgement:
         reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
-        finding = self._one_mistake() or next((f for f in findings if f), None)
+        known = self._one_mistake()
+        finding = known or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
-        finding = self._repaired(finding) if finding else None
+        finding = self._repaired(finding) if finding and not known else finding
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
@@ -77,9 +78,13 @@ class ValueJudgement:
             left = {source: left[source] for n, source in enumerate(left) if all((n + 1, i) in right for i in cases)}
         if not left:
             return finding
-        rewrite = next(iter(left.values()))
-        means, advice = rewrite.told(self.source)
-        return replace(finding, line=rewrite.line, means=means, advice=advice)
+        alike = [each for each in left.values() if each.distance == min(e.distance for e in left.values())]
+        first, *others = {each.line: each for each in reversed(alike)}.values()
+        means, advice = first.told(self.source)
+        if not others:
+            return replace(finding, line=first.line, means=means, advice=advice)
+        told = "; or ".join(f"in line {e.line}, {e.told(self.source)[1].rstrip('.')}" for e in (first, *others))
+        return replace(finding, means="Any one of these changes makes all cases right.", advice=f"{told}.")
 
     def _is_right(self, index: int, report) -> bool:
         return isinstance(report, Report) and report.has_value and same(report.value, self._reference(index))
