@@ -55,9 +55,9 @@ def test_a_confined_process_compiles_for_both_vendors_to_the_last_stage(judge, l
     libdevice = "\nfrom triton.language.extra import libdevice\n\n\n"
     source = RIGHT.replace("x + y", line).replace("\n\n\n", libdevice, 1)
     report = planned(judge, source)
-    launch = next(step for step in report.trace["steps"] if step["op"] == "launch")
-    assert ("hip" in launch) == ("libdevice" in line)  # there the vendors' libraries have other names
-    cases = tuple(CompileCase(launch.get(target, launch["program"]), {}, target) for target in ("cuda", "hip"))
+    launch = report.trace.launches[0]
+    assert bool(launch.hip) == ("libdevice" in line)  # there the vendors' libraries have other names
+    cases = tuple(CompileCase(launch.on(target), {}, target) for target in ("cuda", "hip"))
     said = judge.box.run(CompileRequest(source, cases, report.programs)).reports[:-1]
     assert [(each.error, type(each.value)) for each in said] == [(None, int)] * 2
 
@@ -265,7 +265,7 @@ def test_what_may_depend_on_the_machine_is_not_remembered():
 
 def test_a_machine_that_cannot_compile_for_a_target_blames_nobody(monkeypatch):
     monkeypatch.setattr(compiler.rebuild, "compile_program", lambda *given, **named: 1 / 0)
-    report = compiler._report(0, CompileCase("digest", {}, "hip"), {"digest": None})
+    report = compiler._report(CompileCase("digest", {}, "hip"), {"digest": None})
     assert (report.value, report.error) == (None, None)
 
 
