@@ -249,7 +249,7 @@ def test_a_launch_of_another_form_is_not_looked_at(given):
 
 SLIPS = [
     ("decode_scores", "k_ptr + head * k_head + rows", "k_ptr + rows", "No line of scores_kernel uses k_head"),
-    ("fused_softmax", "tl.int64) * output_row_stride", "tl.int64)", r"write `output_ptr .* tl.cast\(row \* output_row_s"),
+    ("fused_softmax", "tl.int64) * output_row_stride", "tl.int64)", r"write `output_ptr .* tl.cast\(row \* output_row"),
     ("column_sum", "sums += tile.to", "sums = tile.to", "forgets the value of the step before"),
     ("row_sum", "offsets = start + tl.arange", "offsets = tl.arange", "Nothing in this loop uses its variable"),
     ("weighted_sum", "p[:, None] * v", "v", "Nothing uses what this line computes"),
