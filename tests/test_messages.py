@@ -63,7 +63,7 @@ SAID = {
     "wrong/leaky_dropout_grad/wrong-value__x_and_dy_swapped": ["changed places"],
     "wrong/leaky_dropout_grad/not-attempted__zeros": ["dx, None, None"],
     "wrong/vector_add_autotuned/runtime-error__block_twice": ["leave it out of the launch", "!functools"],
-    "wrong/first_kernel/race__no_offset": ["compute the offsets", "!loop over rows"],
+    "wrong/first_kernel/race__no_offset": ["write `tl.store(output_ptr + pid, pid)`", "!loop over rows"],
     # which number is wrong and where to look, not the number
     "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],
     "wrong/read_the_isa/wrong-value__spills_misread": ["spills is not 7", ".vgpr_spill_count", "!expected"],
@@ -95,7 +95,7 @@ SAID = {
     "wrong/bug_hunt/stride-ignored__one_stride_for_both": ["`row * xs` is the mistake", "write `row * os`"],
     "wrong/online_softmax_masked/compile-error__lowest_number_of_float64": ["too large for float32", "-3.4e38"],
     "wrong/fused_softmax/compile-error__store_behind_the_loop": ["give `in_row` a value before the loop"],
-    "wrong/wide_softmax/nan__maximum_never_assigned": ["each of them its new value"],
+    "wrong/wide_softmax/nan__maximum_never_assigned": ["add `lane_max = new_max` below this line"],
     "wrong/occupancy_launch/wrong-value__zero_bytes_are_a_limit": ["leave this limit out"],
     "wrong/occupancy_launch/wrong-value__one_program_in_all": ["device.multiprocessors * max(1, …)"],
     "wrong/occupancy_launch/wrong-value__doubled_by_name": ["not doubled for gfx90a"],
