@@ -82,8 +82,8 @@ class ValueJudgement:
         first, *others = {each.line: each for each in reversed(alike)}.values()
         means, advice = first.told(self.source)
         if not others:
-            means = finding.means or means  # why, where that is known
-            advice = " ".join(filter(None, [finding.advice if finding.means else "", advice]))
+            if finding.means:  # why, where that is known
+                means, advice = finding.means, f"{advice} {finding.advice[:1].upper()}{finding.advice[1:]}"
             return replace(finding, line=first.line, means=means, advice=advice)
         told = "; or ".join(f"in line {e.line}, {e.told(self.source)[1].rstrip('.')}" for e in (first, *others))
         return replace(finding, means="Any one of these changes makes all cases right.", advice=f"{told}.")
