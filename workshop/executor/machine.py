@@ -7,6 +7,7 @@ of the operation, the programs that take part (None: all) and the operation's ar
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
@@ -240,6 +241,7 @@ class Machine:
                 continue
             if step.method is not None:
                 if self.postpones and step.says:
+                    self._promised(step, on)
                     continue
                 found = step.method(self, operation, on, *operation.args)
             elif again and step.stays or step.fixed and result in constants:
@@ -254,6 +256,13 @@ class Machine:
             elif operation.results:
                 env.update(zip(operation.results, found))
         return None, []
+
+    def _promised(self, step: Step, on) -> None:
+        """What a kernel assumes of numbers that follow from no tensor, where only addresses are wanted."""
+        operation = step.operation
+        if operation.name in ("assume", "assert") and not operation.args[0].type.shape:
+            with contextlib.suppress(TooLarge):
+                step.method(self, operation, on, *operation.args)
 
     def _control(self, step: Step, on) -> Steps:
         """A loop, condition, call or reduction. If only addresses are wanted, one without accesses may stay unknown."""
@@ -500,7 +509,8 @@ class Machine:
         memory, shape, dtype = self.memory, access.shape, access.dtype
         regions = memory.regions(access)
         if self.postpones:
-            return UNKNOWN
+            found = memory.whole_numbers(access, regions, other)
+            return UNKNOWN if found is None else found
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:

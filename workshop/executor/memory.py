@@ -23,6 +23,7 @@ from .vast import Vast
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
+MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
 FEW_BOXES = 8  # where only addresses are wanted
 MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
@@ -57,7 +58,9 @@ class Memory:
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {}
-        self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
+        # By argument, what was stored and what was loaded, where only addresses are wanted.
+        self.spans: dict[str, list[Spans]] = {}
+        self.loaded: dict[str, list[Spans]] = {}
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
@@ -97,15 +100,16 @@ class Memory:
     def noted(self) -> tuple:
         """What was counted, where only addresses are wanted: for `forget`."""
         counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
-        return counts, {name: len(spans) for name, spans in self.spans.items()}
+        return counts, [{name: len(spans) for name, spans in each.items()} for each in (self.spans, self.loaded)]
 
     def forget(self, noted: tuple) -> None:
         """Counts nothing of what came after `noted`."""
         counts, spans = noted
         for about, before in counts:
             vars(about).update(before)
-        for name, each in self.spans.items():
-            del each[spans.get(name, 0) :]
+        for found, before in zip((self.spans, self.loaded), spans):
+            for name, each in found.items():
+                del each[before.get(name, 0) :]
 
     # --- where an access goes ---------------------------------------------------------------------------
 
@@ -132,8 +136,9 @@ class Memory:
             for about in (launch, region.argument):
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
-            if self.only_addresses and kind == "store":
-                self.spans.setdefault(region.argument.name, []).append(region.spans())
+            if self.only_addresses:
+                spans = self.loaded if kind == "load" else self.spans
+                spans.setdefault(region.argument.name, []).append(region.spans())
             if (key := (access.where, region.argument.name)) not in launch.steps:
                 launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
@@ -305,6 +310,21 @@ class Memory:
             if region.argument.name in self.written:
                 self._note_readers(region if region.distinct else region.one_by_one())
         return region.read()
+
+    def whole_numbers(self, access: Access, regions: list[Region], other) -> torch.Tensor | None:
+        """What a load gives, where only addresses are wanted: integers from tensors that are known; None for others."""
+        known = all(
+            r.argument.name not in self.written and r.storage.content and isinstance(r, Box | Lanes) for r in regions
+        )
+        count = self.batch.numel()
+        if access.dtype.is_floating_point or not self.in_pages or not known or count * access.size > MOST_READ:
+            return None
+        fill = 0 if other is None else plain(other).to(access.dtype)
+        found = torch.zeros((count, *access.shape), dtype=access.dtype) + fill
+        for region in regions:
+            at = region.storage.origin(region.at) if isinstance(region, Lanes) else region.at
+            region.put(found, region.storage.content(at).to(access.dtype))
+        return found
 
     def store(self, region: Region, values: torch.Tensor) -> None:
         """Store `values`, in the shape of the region."""

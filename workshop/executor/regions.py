@@ -14,7 +14,7 @@ from .program import Location
 from .records import Argument, Storage
 from .values import Affine, Number, Rect, column, lattice, row_major
 
-MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
+MOST_LANES = 1 << 23  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
 
 
@@ -232,10 +232,14 @@ class Lanes(Region):
 
 
 def _spans(starts: Number, steps, counts) -> Spans:
-    """Those of a lattice of elements from each of `starts`."""
-    along = steps.index(1) if 1 in steps else None  # neighbours
-    length = 1 if along is None else counts[along]
-    begin = lattice(starts, steps, [1 if axis == along else n for axis, n in enumerate(counts)]).reshape(-1)
+    """Those of a lattice of elements from each of `starts`: what lies side by side is one of them."""
+    length, apart = 1, []
+    for step, count in sorted(zip(steps, counts)):
+        if step <= length:
+            length += (count - 1) * step
+        else:
+            apart.append((step, count))
+    begin = lattice(starts, *zip(*apart)).reshape(-1) if apart else torch.as_tensor(starts).reshape(-1)
     return torch.stack((begin, begin + length), dim=1)
 
 
