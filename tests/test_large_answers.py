@@ -56,7 +56,7 @@ ELSEWHERE = {
     ("paged_decode_attention", "a length that ends"): ("(0, length, PAGE)", "(0, tl.minimum(length, 8192), PAGE)"),
     ("cross_entropy", "columns that end"): ("(m, triton.cdiv(n, block))", "(m, min(32, triton.cdiv(n, block)))"),
     ("rms_norm", "a gradient that ends"): ("first + part_rows, m)", "first + part_rows, tl.minimum(m, 9999))"),
-    ("row_sum", "rows that end"): ("[(n_rows,)]", "[(min(n_rows, 1 << 20),)]"),
+    ("row_sum", "rows that end"): ("[(n_rows,)]", "[(min(n_rows, 400_000),)]"),
 }  # fmt: skip
 
 

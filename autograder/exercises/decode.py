@@ -99,6 +99,7 @@ DIMENSIONS = (
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
         ),
+        ((66_000, 72_000), (100_000, 200_000)),  # its parts, of 16 tokens, fit one block
     ),
 )
 QUERY = TensorArgument(("heads", "d"), row_stride=True)

@@ -218,10 +218,7 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
         case [int(number), int(read), int(whole)] if read < whole:
             names = [name for name, a in zip(exercise.parameters, drawn.arguments) if isinstance(a, Large)]
             what = names[number] if number < len(names) else "the gradient that comes in"
-            return (
-                "wrong-value",
-                f"All programs together read {read:,} of {whole:,} elements of {what}.",
-            )
+            return "wrong-value", f"All programs together read {read:,} of {whole:,} elements of {what}."
     return None
 
 
