@@ -52,7 +52,6 @@ ELSEWHERE = {
     ("decode_attention", "a cache that ends"): ("range(0, t, ROWS)", "range(0, tl.minimum(t, 16384), ROWS)"),
     ("decode_attention", "a promise"): ("    m = -float", "    tl.assume(t < 32768)\n    m = -float"),
     ("int8_decode_attention", "heads that end"): ("int8_kernel[(heads,)]", "int8_kernel[(min(heads, 64),)]"),
-    ("paged_decode_attention", "pages of 16 bits"): ("start // PAGE).to(", "start // PAGE).to(tl.int16).to("),
     ("paged_decode_attention", "a length that ends"): ("(0, length, PAGE)", "(0, tl.minimum(length, 8192), PAGE)"),
     ("cross_entropy", "columns that end"): ("(m, triton.cdiv(n, block))", "(m, min(32, triton.cdiv(n, block)))"),
     ("rms_norm", "a gradient that ends"): ("first + part_rows, m)", "first + part_rows, tl.minimum(m, 9999))"),

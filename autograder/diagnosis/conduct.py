@@ -353,6 +353,7 @@ def reads_too_often(o: Observation) -> Finding | None:
     if limit is None or c is None or not c.right or Tag.SHORT in o.case.about:  # there one load more is a whole pass
         return None
     tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]
+    limit *= max(sum(a is other for _, other in tensors) for _, a in tensors)  # one tensor may be given twice
     largest = max((argument.values.numel() for _, argument in tensors), default=0)
     counted = [
         (reads, name)

@@ -79,7 +79,7 @@ LOGITS = Inputs(
             (
                 Level(RAGGED, odd(300, 5000)),
                 Level(WHOLE, fixed(1024, 4096)),
-                Level(EVEN, even(5000, 4, 6), once=True),
+                Level(EVEN, even(5000, 5, 5), once=True),
                 Level("one", fixed(1), once=True),
                 Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),
             ),

@@ -94,7 +94,7 @@ DIMENSIONS = (
         (
             Level(RAGGED, odd(130, 777)),
             Level(WHOLE, fixed(128, 256)),
-            Level(EVEN, even(777, 3, 5), once=True),
+            Level(EVEN, even(777, 4, 4), once=True),
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),

@@ -532,8 +532,9 @@ class Inputs:
 
     def _large_sizes(self, generator: torch.Generator) -> list[dict[str, int]]:
         """Each dimension is large alone, where the others are small; two of them are in the last one."""
-        found, growing = [], [each.name for each in self.dimensions if len(each.large) > 1]
-        alone = [((each.name,), ends) for each in self.dimensions for ends in each.large]
+        found, large = [], [each for each in self.dimensions if each.large]
+        growing, turn = [each.name for each in large if len(each.large) > 1], integer(generator, 0, 1)
+        alone = [((each.name,), each.large[(turn + i) % len(each.large)]) for i, each in enumerate(large)]
         pair = [(tuple(_shuffled(growing, generator)[:2]), BOTH)] if len(growing) > 1 else []
         for large, ends in alone + pair:
             sizes = {
@@ -664,16 +665,16 @@ def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
     """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows.
 
-    The last two are so long that of some outputs only the addresses are looked at.
+    The first ones or the last ones are so many, or so long, that of some outputs only the addresses are looked at.
     """
-    usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
+    usual, last, much = integer(generator, 200, 700), NARROW_ENDS[-1], integer(generator, 0, 1)
+    many = (integer(generator, 500_000, MOST_IN_A_ROW), integer(generator, 3, 8))
+    wide = (integer(generator, 3, 8), integer(generator, 300_000, MOST_IN_A_ROW))
     return [
-        (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
+        many if much else (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 30, 200), integer(generator, 17_000, 30_000) | 1),
-        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
-        (integer(generator, 500_000, MOST_IN_A_ROW), integer(generator, 3, 8)),
-        (integer(generator, 3, 8), integer(generator, 300_000, MOST_IN_A_ROW)),
+        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)) if much else wide,
     ]
 
 

@@ -70,7 +70,7 @@ NARROW = "few", "one"
 SIDE = (
     Level(RAGGED, odd(50, 170)),
     Level(WHOLE, fixed(64, 128)),
-    Level(EVEN, even(170, 3, 5), once=True),
+    Level(EVEN, even(170, 4, 4), once=True),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
     # more tiles than a group has
@@ -79,14 +79,14 @@ SIDE = (
 SMALL_SIDE = (
     Level(RAGGED, odd(3, 63)),
     Level(WHOLE, fixed(16, 32, 64)),
-    Level(EVEN, even(63, 3, 4), once=True),
+    Level(EVEN, even(63, 4, 4), once=True),
     Level("one", fixed(1), once=True),
 )
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
     Level(RAGGED, odd(70, 300)),
     Level(WHOLE, fixed(64, 128, 256)),
-    Level(EVEN, even(300, 3, 5), once=True),
+    Level(EVEN, even(300, 4, 4), once=True),
     Level("short", between(2, 31), once=True),
     Level("one", fixed(1), once=True),
     THOUSANDS,

@@ -44,7 +44,7 @@ ROWS = Dimension(
         Level(RAGGED, odd(37, 200)),
         Level("few", between(3, 6)),
         Level(WHOLE, fixed(64, 128)),
-        Level(EVEN, even(200, 3, 4), once=True),
+        Level(EVEN, even(200, 4, 4), once=True),
         Level("none", fixed(0), once=True),
         Level("one", fixed(1), once=True),
         Level("a thousand", odd(900, 1100), once=True, only_with={"columns": ("short",)}),
