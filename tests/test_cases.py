@@ -167,7 +167,8 @@ def test_each_dimension_is_large_once(name):
         large = [each for each in inputs.dimensions if each.large]
         made = [[max(x.shape) for x in case.make(None) if isinstance(x, Large) and x.shape] for case in cases]
         low = min(low for each in large for low, _ in each.large) / 2  # it is halved where other dimensions need room
-        assert sum(max(sizes) >= low for sizes in made) >= len(large), name
+        in_pages = any(each.name == "page" for each in inputs.dimensions)  # tokens are no dimension of a tensor there
+        assert sum(max(sizes) >= low for sizes in made) >= len(large) - in_pages, name
 
 
 @pytest.mark.parametrize("name", ["vector_add", "matmul", "decode_attention", "outer_add", "paged_decode_attention"])

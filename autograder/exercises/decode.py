@@ -162,13 +162,16 @@ PAGES = TensorArgument(("pages", "page", "heads", "d"))
 TABLE = TensorArgument(("requests", "most"), dtype=torch.int32, span=lambda sizes: None)
 LENGTHS = TensorArgument(("requests",), dtype=torch.int32, span=lambda sizes: (sizes["tokens"], sizes["tokens"] + 1))
 FEW = {"requests": ("one",), "d": ("usual",), "page": ("16",)}
+SOME_THOUSANDS = ((3000, 4000),)  # the addresses of pages stand in memory: each lane is looked at
 PAGED = Inputs(
     (TensorArgument(("requests", "heads", "d")), PAGES, PAGES, TABLE, LENGTHS),
     (
         Dimension(
-            "requests", (Level("few", between(2, 4)), Level("one", fixed(1)), Level("none", fixed(0), once=True))
+            "requests",
+            (Level("few", between(2, 4)), Level("one", fixed(1)), Level("none", fixed(0), once=True)),
+            SOME_THOUSANDS,
         ),
-        Dimension("heads", (Level("few", between(1, 4)),)),
+        Dimension("heads", (Level("few", between(1, 4)),), SOME_THOUSANDS),
         Dimension("d", (Level("usual", fixed(64)), Level("any", fixed(16, 32, 128, 256))), large=()),
         Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64))), large=()),
         Dimension(
