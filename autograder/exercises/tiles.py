@@ -185,7 +185,10 @@ EXERCISES = (
         signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
         inputs=matrices(
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
-            values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True, only_with=OWN_ROWS)),
+            values=(
+                NORMAL,
+                Values("below zero, one row -inf", about="negative", fill=_below_zero, once=True, only_with=OWN_ROWS),
+            ),
         ),
         reference=_row_max,
         bounds=EXACT,
