@@ -8,6 +8,8 @@ import pytest
 from card_judge import Sees
 from classroom import StrawJudge
 
+from autograder.exercises import find
+from autograder.judge import Judge
 from autograder.judge.jax import JaxMissing
 from autograder.judge.pool import JudgePool, SturdyJudge, cards, size_here
 from autograder.verdict import GRADER_ERROR, Finding, Verdict
@@ -49,6 +51,22 @@ def test_two_judges_work_at_the_same_time():
     both = threading.Barrier(2, timeout=60)
     with JudgePool(2, Counted) as pool:
         assert len(list(pool.each(lambda judge, n: both.wait(), range(4)))) == 4
+
+
+def test_a_verdict_that_ends_leaves_its_neighbour_one_thread():
+    """Each verdict put back the number of threads that it had found, while others still computed."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with Judge(confine=False) as judge, JudgePool(2, Counted) as pool:
+            judge._judge = lambda *_: torch.get_num_threads()
+            judged = lambda *_: (judge.verdict_on(find("swizzle"), ""), torch.get_num_threads())  # noqa: E731
+            found = [seen for _, seen in pool.each(judged, [0])]
+        assert found == [(1, 1)] and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_missing_library_costs_no_judge_and_a_fault_costs_two():

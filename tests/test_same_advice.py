@@ -53,8 +53,10 @@ def test_all_say_the_same(judge, monkeypatch, answer):
     with pytest.raises(Exception) as caught:  # noqa: PT011  whatever it is, it carries its short text
         function(*arguments)
     plain = caught.value.told
-    assert (plain.means, plain.attempt, plain.line) == (checked.means, checked.advice, checked.line)
-    assert plain.happened in checked.happened and plain.code == checked.code
+    assert plain.happened in checked.happened
+    if "all cases are right" not in checked.means:  # only a check has cases, and can try a change of the source
+        assert (plain.means, plain.attempt, plain.line) == (checked.means, checked.advice, checked.line)
+        assert plain.code == checked.code
     [problem] = sanitize(function, *arguments).problems
     assert (problem.line, problem.code, problem.attempt) == (plain.line, plain.code, plain.attempt)
     assert plain.means in problem.what

@@ -126,6 +126,9 @@ GRADIENT_MISTAKES = (
     _backward("not-attempted", lambda kept, x, slope, dy, scale, dx: 0 * x, "The gradient of x is zero everywhere.",
               "Write the backward function. It returns the gradient of x first: dx, None, None.",
               known_by_constant=True),
+    _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: dy,
+              "The backward function returns dy as it came in.",
+              "The gradient of a kept element is dy · slope / (1 - p). That of a dropped one is 0."),
     _backward("wrong-rate", lambda kept, x, slope, dy, scale, dx: (1 - kept) * slope * dy * scale,
               "The gradient is 0 for kept elements, not for dropped ones: the comparison or the values of tl.where are "
               "the wrong way round.", "Keep where random >= p: tl.where(keep, the gradient, 0.0)."),

@@ -140,7 +140,8 @@ def _tried(trials, programs, written, finding, cases, first, others) -> Iterator
         for place, (distance, of_numbers, change) in enumerate(near):
             if not (in_places and of_numbers) or change.what == "other":
                 far = abs(change.line - finding.line) if finding.line else 0
-                distance = -1 if finding.slug in TOO_MANY and _bounds(change) else distance
+                if finding.slug in TOO_MANY and (change.what == "skip" or _bounds(change)):
+                    distance = -1 - (change.what == "skip")  # one operation less is nearer than one more
                 found.setdefault(change, (distance + 2 * (not of_numbers), far, place, program))
     changes, left = sorted(found, key=lambda change: found[change][:3]), MOST_TRIED  # the programs take turns
     for _, group in groupby(changes, key=lambda change: found[change][0]):

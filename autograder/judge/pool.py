@@ -19,6 +19,8 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 from unittest import mock
 
+from workshop.backend import one_thread
+
 from ..exercises import UnknownExercise
 from ..verdict import GRADER_ERROR, Verdict
 from . import BoxError, Judge, this_backend
@@ -178,6 +180,7 @@ class JudgePool:
 
     def __enter__(self) -> JudgePool:
         with contextlib.ExitStack() as unless_started:
+            unless_started.enter_context(one_thread())  # for all: what each judge sets would hold for its neighbours
             for judge in self._judges:
                 unless_started.callback(judge.close)
             self._threads = unless_started.enter_context(ThreadPoolExecutor(len(self._judges)))
