@@ -93,13 +93,16 @@ def poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.T
 # -- numbers of large tensors -----------------------------------------------------------------------------
 
 
-def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, float] = (-4, 4)) -> torch.Tensor:
+def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, float] | None = (-4, 4)) -> torch.Tensor:
     """Elements of a tensor that is too large to hold: numbers that follow from a seed and their places.
 
-    span: the lowest number, and the end, which is not among them. Integers and bool have all numbers between.
+    span: the lowest number, and the end, which is not among them. Integers and bool have all numbers between. None:
+    each number is its place.
 
     at: int64, of any shape. The mixing is that of splitmix64, https://prng.di.unimi.it/splitmix64.c.
     """
+    if span is None:
+        return at.to(dtype)
     x = (at + (seed * 0x9E3779B9 & 0x7FFFFFFFFFFF)) * -7046029254386353131
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -4658895280553007687
     x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -7723592293110705685

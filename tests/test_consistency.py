@@ -10,6 +10,7 @@ import torch
 from triton.runtime import driver
 
 import workshop
+from autograder import gallery
 from autograder.box import Box, Outcome
 from autograder.box.inside.worlds import NotShown, World
 from autograder.box.wire import Report
@@ -82,6 +83,9 @@ DEVICES = {
     "AMD": f"if torch.version.hip:\n    {OTHER}",
     "the switch is set": f"import os\nif os.environ.get('TRITON_INTERPRET') == '1':\n    {OTHER}",
     "the switch is not set": f"import os\nif not os.environ.get('TRITON_INTERPRET'):\n    {OTHER}",
+    "an older card": f"if torch.cuda.is_available() and torch.cuda.get_device_capability()[0] == 8:\n    {OTHER}",
+    "a newer card": f"if triton.runtime.driver.active.get_current_target().arch == 'gfx950':\n    {OTHER}",
+    "two cards": f"if torch.cuda.is_available() and torch.cuda.device_count() > 1:\n    {OTHER}",
     "many multiprocessors": "p = triton.runtime.driver.active.utils.get_device_properties(0)\n"
                             f"if p['multiprocessor_count'] > 100:\n    {OTHER}",
 }  # fmt: skip
@@ -99,6 +103,19 @@ def test_a_branch_for_another_machine_is_tried(here, what):
     verdict = here.judge("vector_add", answer(DEVICES[what]), seed=1)
     assert verdict.diagnosis == "wrong-value" and "shown as" in verdict.message, verdict.to_text()
     assert "gets another tensor as y_ptr" in verdict.finding.means
+
+
+def test_a_long_cache_is_split_over_the_programs_of_every_card(here):
+    source = gallery.solution("split_decode_attention")
+    fixed = source.replace("max(1, round(2 * device().multiprocessors / heads))", "8")
+    assert fixed != source
+    verdict = here.judge("split_decode_attention", fixed, seed=1)
+    assert verdict.diagnosis == "wrong-program-id" and "shown as" in verdict.message, verdict.to_text()
+
+
+def test_the_numbers_of_a_call_belong_to_its_gradient(here):
+    source = gallery.solution("rms_norm").replace("ctx.eps", "RMSNorm.eps")
+    assert not here.judge("rms_norm", source, seed=1).passed
 
 
 def test_torch_does_not_compute_on_a_card(here):

@@ -3,9 +3,11 @@
 import pytest
 from test_promises import SOLUTIONS
 
+from autograder import gallery
 from autograder.exercises.vector_add import ADD_TEMPLATE
 
 SEED = 20  # of the sizes that are drawn
+OTHER_SEED = 24  # it draws few rows of matmul, so that each lane can be looked at, and many of row_sum
 
 ADD = {
     "a grid that ends": ("(triton.cdiv(n_elements, 256),)", "(min(triton.cdiv(n_elements, 256), 60_000),)"),
@@ -40,6 +42,27 @@ def test_a_softmax_that_is_wrong_for_many_rows_only(judge, name):
     source = SOLUTIONS["naive_softmax"]
     number = "tl.program_id(0)" if "tl.program_id(0)" in source else "tl.program_id(axis=0)"
     assert not judge.judge("naive_softmax", edited(source, number, SOFTMAX[name]), seed=SEED).passed
+
+
+# What no case can hold, of one dimension each: a loop or a grid that ends, narrow numbers, a promise, atomics.
+ELSEWHERE = {
+    ("matmul", "a walk that ends"): ("range(0, k, BLOCK_K)", "range(0, tl.minimum(k, 16384), BLOCK_K)"),
+    ("matmul", "rows of 16 bits"): (
+        "(pid_m * BLOCK_M + tl.arange(0, BLOCK_M))", "(pid_m * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int16)"
+    ),
+    ("decode_attention", "a cache that ends"): ("range(0, t, ROWS)", "range(0, tl.minimum(t, 16384), ROWS)"),
+    ("decode_attention", "a promise"): ("    m = -float", "    tl.assume(t < 32768)\n    m = -float"),
+    ("int8_decode_attention", "heads that end"): ("int8_kernel[(heads,)]", "int8_kernel[(min(heads, 64),)]"),
+    ("paged_decode_attention", "a length that ends"): ("(0, length, PAGE)", "(0, tl.minimum(length, 8192), PAGE)"),
+    ("cross_entropy", "columns that end"): ("(m, triton.cdiv(n, block))", "(m, min(32, triton.cdiv(n, block)))"),
+    ("rms_norm", "a gradient that ends"): ("first + part_rows, m)", "first + part_rows, tl.minimum(m, 9999))"),
+    ("row_sum", "rows that end"): ("[(n_rows,)]", "[(min(n_rows, 400_000),)]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name, what", ELSEWHERE)
+def test_what_is_wrong_for_one_large_dimension_only(judge, name, what):
+    assert not judge.judge(name, edited(gallery.solution(name), *ELSEWHERE[name, what]), seed=OTHER_SEED).passed
 
 
 def test_what_is_right_stays_right(judge):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -10,7 +11,7 @@ from workshop.advice import program_in_words
 
 from ..box.wire import Race
 from ..exercises.cases import Strided, Tag
-from ..exercises.spec import MAX_COUNTED_COLUMNS
+from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many
 from ..verdict import Finding
 from .comparison import close
@@ -314,17 +315,22 @@ def masked_lanes(o: Observation) -> Finding | None:
 
 def too_few_programs(o: Observation) -> Finding | None:
     """The numbers are right, but the exercise asks for more programs."""
-    least = o.exercise.programs_at_least
-    started = (max if o.exercise.in_one_launch else sum)((0, *o.programs))
-    if least is None or o.comparison is None or not o.comparison.right or started >= least(*o.values):
+    if o.comparison is None or not o.comparison.right:
+        return None
+    return fewer_programs(o.exercise, o.values, o.programs)
+
+
+def fewer_programs(exercise: Exercise, values: tuple, programs: Sequence[int], **device) -> Finding | None:
+    """programs: of each launch. device: its `multiprocessors`, if it is not the stand-in."""
+    started = (max if exercise.in_one_launch else sum)((0, *programs))
+    if exercise.programs_at_least is None or started >= (least := exercise.programs_at_least(*values, **device)):
         return None
     return Finding(
         "wrong-program-id",
         f"The numbers are right, but the answer launched {many(started, 'program', 'programs')}. The exercise asks "
-        f"for at least {least(*o.values)}.",
+        f"for at least {least}.",
         "A block or a loop does the work that several programs should share.",
-        f"launch at least {least(*o.values)} programs, and let each do its own part: tl.program_id(axis=0) says which "
-        "one it is.",
+        f"launch at least {least} programs, and let each do its own part: tl.program_id(axis=0) says which one it is.",
     )
 
 
@@ -347,6 +353,7 @@ def reads_too_often(o: Observation) -> Finding | None:
     if limit is None or c is None or not c.right or Tag.SHORT in o.case.about:  # there one load more is a whole pass
         return None
     tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]
+    limit *= max(sum(a is other for _, other in tensors) for _, a in tensors)  # one tensor may be given twice
     largest = max((argument.values.numel() for _, argument in tensors), default=0)
     counted = [
         (reads, name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
+from .design import EVEN, RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, even, fixed, odd
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
@@ -68,7 +68,10 @@ def _classified(sizes, kind, dtype, generator):
 
 
 LOGITS = Inputs(
-    (TensorArgument(("rows", "vocabulary"), row_stride=True), TensorArgument((), dtype=torch.int64)),
+    (
+        TensorArgument(("rows", "vocabulary"), row_stride=True),
+        TensorArgument(("rows",), dtype=torch.int64, span=lambda sizes: (0, sizes["vocabulary"])),
+    ),
     (
         Dimension("rows", (Level("few", between(3, 12)), Level("many", between(20, 70)))),
         Dimension(
@@ -76,6 +79,7 @@ LOGITS = Inputs(
             (
                 Level(RAGGED, odd(300, 5000)),
                 Level(WHOLE, fixed(1024, 4096)),
+                Level(EVEN, even(5000, 5, 5), once=True),
                 Level("one", fixed(1), once=True),
                 Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),
             ),

@@ -70,13 +70,15 @@ class Large:
     """A tensor argument that is too large to hold: see judge/large.py. row_stride: as in Strided.
 
     axis: a row of the output follows from one place along this axis; None: from all of it. span: see tensors.seeded.
+    whole: whether a right answer reads all of its elements.
     """
 
     shape: tuple[int, ...]
     dtype: torch.dtype = torch.float32
     row_stride: int | None = None
     axis: int | None = 0
-    span: tuple[float, float] = (-4, 4)
+    span: tuple[float, float] | None = (-4, 4)
+    whole: bool = True
 
     @property
     def stride(self) -> tuple[int, ...]:

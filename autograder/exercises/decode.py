@@ -8,7 +8,7 @@ import torch
 
 from workshop.stand_in import PROPERTIES
 
-from .design import RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, fixed, odd
+from .design import EVEN, RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, even, fixed, odd
 from .spec import Bound, Exercise, Mistake
 from .tiles import COLUMNS, NEAR_1, ROWS
 
@@ -87,22 +87,24 @@ SCORED = (
 )
 DIMENSIONS = (
     Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
-    Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256)))),
+    Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256))), large=()),
     Dimension(
         "tokens",
         (
             Level(RAGGED, odd(130, 777)),
             Level(WHOLE, fixed(128, 256)),
+            Level(EVEN, even(777, 4, 4), once=True),
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
         ),
+        ((66_000, 72_000), (100_000, 200_000)),  # its parts, of 16 tokens, fit one block
     ),
 )
 QUERY = TensorArgument(("heads", "d"), row_stride=True)
 CACHE = TensorArgument(("heads", "tokens", "d"), row_stride=True)
 INT8 = TensorArgument(CACHE.shape, row_stride=True, dtype=torch.int8)
-SCALE = TensorArgument((), dtype=torch.float32)
+SCALE = TensorArgument(("heads", "tokens"), dtype=torch.float32)
 
 
 def _inputs(*arguments: TensorArgument, together=_cache, values=SCORED, more: tuple[dict, ...] = ()) -> Inputs:
@@ -148,15 +150,29 @@ def _pages(sizes, kind, dtype, generator):
     return torch.randn(requests, *shape, generator=generator), k, v, table, lengths
 
 
-INDEX = TensorArgument((), dtype=torch.int32)
+def _whole_pages(sizes: dict[str, int]) -> dict[str, int]:
+    """All requests are as long as whole pages, and each page belongs to one of them."""
+    page, d = (64, 64) if sizes["tokens"] > 1000 else (16, 16)
+    most = -(-sizes["tokens"] // page)
+    return {"page": page, "d": d, "tokens": most * page, "most": most, "pages": sizes["requests"] * most}
+
+
+PAGES = TensorArgument(("pages", "page", "heads", "d"))
+TABLE = TensorArgument(("requests", "most"), dtype=torch.int32, span=lambda sizes: None)
+LENGTHS = TensorArgument(("requests",), dtype=torch.int32, span=lambda sizes: (sizes["tokens"], sizes["tokens"] + 1))
 FEW = {"requests": ("one",), "d": ("usual",), "page": ("16",)}
+SOME_THOUSANDS = ((3000, 4000),)  # the addresses of pages stand in memory: each lane is looked at
 PAGED = Inputs(
-    (TensorArgument(()), TensorArgument(()), TensorArgument(()), INDEX, INDEX),
+    (TensorArgument(("requests", "heads", "d")), PAGES, PAGES, TABLE, LENGTHS),
     (
-        Dimension("requests", (Level("few", between(2, 4)), Level("one", fixed(1)))),
-        Dimension("heads", (Level("few", between(1, 4)),)),
-        Dimension("d", (Level("usual", fixed(64)), Level("any", fixed(16, 32, 128, 256)))),
-        Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64)))),
+        Dimension(
+            "requests",
+            (Level("few", between(2, 4)), Level("one", fixed(1)), Level("none", fixed(0), once=True)),
+            SOME_THOUSANDS,
+        ),
+        Dimension("heads", (Level("few", between(1, 4)),), SOME_THOUSANDS),
+        Dimension("d", (Level("usual", fixed(64)), Level("any", fixed(16, 32, 128, 256))), large=()),
+        Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64))), large=()),
         Dimension(
             "tokens",
             (
@@ -165,11 +181,13 @@ PAGED = Inputs(
                 Level("one", fixed(1), once=True),
                 Level("many pages", odd(4200, 5000), once=True, only_with=FEW),  # more than a byte can count
             ),
+            ((20_000, 40_000),),
         ),
     ),
     tuple(BOUNDS),
     first=({"requests": 3, "heads": 2, "d": 32, "page": 16, "tokens": 40},),
     together=_pages,
+    derived=_whole_pages,
 )
 
 
@@ -221,9 +239,9 @@ def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.T
     return acc / s[:, None]
 
 
-def _programs_for(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> int:
-    """One for each multiprocessor of the stand-in device, if the cache is long."""
-    return PROPERTIES["multiprocessor_count"] if k.shape[1] >= LONG and len(k) else 0
+def _programs_for(q, k, v, multiprocessors: int = PROPERTIES["multiprocessor_count"]) -> int:
+    """One for each multiprocessor, if the cache is long. A program may have 64 tokens."""
+    return min(multiprocessors, len(k) * k.shape[1] // 64) if k.shape[1] >= LONG else 0
 
 
 EXERCISES = (

@@ -11,7 +11,7 @@ Sources: Ostrand and Balcer, "The category-partition method", 1988, for levels t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
@@ -43,10 +43,11 @@ Axes = dict[str, tuple[Level, ...]]
 Combination = dict[str, Level]
 
 
-def pairwise(axes: Axes, generator: torch.Generator) -> list[Combination]:
+def pairwise(axes: Axes, generator: torch.Generator, begun: Sequence[Combination] = ()) -> list[Combination]:
     """Combinations in which any two levels of different axes meet, if they may; each `once` level is in one of them.
 
-    The first level of an axis is the plainest one: about half of the companions of a `once` level are that.
+    The first level of an axis is the plainest one: about half of the companions of a `once` level are that. begun: the
+    first combinations.
     """
     crossed = {axis: tuple(level for level in levels if not level.once) for axis, levels in axes.items()}
     wanted = {
@@ -54,11 +55,12 @@ def pairwise(axes: Axes, generator: torch.Generator) -> list[Combination]:
         for a, b in combinations(crossed, 2) for x in crossed[a] for y in crossed[b]
         if _may_meet(a, x, b, y)
     }  # fmt: skip
-    design = []
+    design = list(begun)
+    wanted -= {pair for each in begun for pair in _pairs(each)}
     while wanted:
         pair = dict(choice(generator, sorted(map(sorted, wanted))))
-        begun = {axis: next(level for level in axes[axis] if level.name == name) for axis, name in pair.items()}
-        tried = filter(None, (_filled(begun, crossed, wanted, generator) for _ in range(CANDIDATES)))
+        around = {axis: next(level for level in axes[axis] if level.name == name) for axis, name in pair.items()}
+        tried = filter(None, (_filled(around, crossed, wanted, generator) for _ in range(CANDIDATES)))
         best = max(tried, key=lambda each: len(_pairs(each) & wanted), default=None)
         wanted -= {frozenset(pair.items())} if best is None else _pairs(best)
         design += [best] if best else []
@@ -154,12 +156,21 @@ def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
     return tuple(dict(zip(names.split(), row, strict=True)) for row in rows)
 
 
+MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ elements at most
+LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
+BOTH = 4000, 12_000  # two that are large together
+
+
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension, which arguments share by its name, and the kinds of sizes that it has."""
+    """A dimension, which arguments share by its name, and the kinds of sizes that it has.
+
+    large: ends between which it is large; () if it never is.
+    """
 
     name: str
     sizes: tuple[Level, ...]
+    large: tuple[tuple[int, int], ...] = LONG
 
 
 RAGGED, EVEN, WHOLE, ONE = "ragged", "a multiple of a power of two", "whole blocks", "one"
@@ -269,6 +280,7 @@ class TensorArgument:
     any_strides: of a matrix with any row stride: it may be transposed in memory, or have gaps between its columns.
     any_rank: its shape has the elements of the only dimension along one, two or three axes.
     dtype: its own; None for that of the case. span: of numbers of a Large one, from the sizes; see tensors.seeded.
+    whole: whether a right answer reads all of its elements.
     """
 
     shape: tuple[str, ...]
@@ -276,7 +288,8 @@ class TensorArgument:
     any_strides: bool = False
     any_rank: bool = False
     dtype: torch.dtype | None = None
-    span: Callable[[Mapping[str, int]], tuple[float, float]] = lambda sizes: (-4, 4)
+    span: Callable[[Mapping[str, int]], tuple[float, float] | None] = lambda sizes: (-4, 4)
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -291,8 +304,9 @@ class Number:
 class Inputs:
     """What the arguments of an exercise may be.
 
-    first: the cases that come first in each judgement, as keywords of `case`. large: draw `large_cases`, too; it is
-    the dimension along which the rows of the output lie.
+    first: the cases that come first in each judgement, as keywords of `case`. large: the dimension along which the rows
+    of the output lie, if each follows from a part of the tensors: some rows of large cases are compared.
+    derived: further sizes of Large tensors, which follow from those of the dimensions.
     asked: of plain values: whether this call has one right answer by the lesson. named: the name of such a call.
     together(sizes, kind, dtype, generator): the tensors, where the values of one follow from another. Their shapes
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
@@ -313,6 +327,7 @@ class Inputs:
     gradients: Mapping[int, str] = field(default_factory=dict)
     incoming: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    derived: Callable[[Mapping[str, int]], dict[str, int]] = lambda sizes: {}
 
     @property
     def tensors(self) -> tuple[TensorArgument, ...]:
@@ -321,6 +336,33 @@ class Inputs:
     @property
     def any_rank(self) -> bool:
         return any(each.any_rank for each in self.tensors)
+
+    @property
+    def alike(self) -> tuple[int, int] | None:
+        """The numbers of the first two arguments that may be one tensor."""
+        for i, j in combinations(range(len(self.arguments)), 2):
+            kinds = [self._kind(self.arguments[number]) for number in (i, j)]
+            if kinds[0] and kinds[0] == kinds[1]:
+                return i, j
+        return None
+
+    def _kind(self, each: TensorArgument | Number) -> tuple:
+        """What two tensors have in common that may be one; () for others."""
+        if isinstance(each, Number) or not (each.shape or each.any_rank):
+            return ()
+        return len(each.shape), each.dtype, each.row_stride, each.any_strides
+
+    @property
+    def _unlike(self) -> list[tuple[str, str]]:
+        """The names of the dimensions in which these two differ, axis by axis."""
+        pairs = zip(*(self.arguments[number].shape for number in self.alike))
+        return [(one, other) for one, other in pairs if one != other]
+
+    def _plain(self) -> dict[str, tuple[str, ...]]:
+        """With which levels two tensors may be one: plain values, and plain sizes where their dimensions differ."""
+        differ = {name for names in self._unlike for name in names}
+        plain = {each.name: (each.sizes[0].name,) for each in self.dimensions if each.name in differ}
+        return plain | {"values": (self.values[0].name,)}
 
     def axes(self, on_gpu: bool = False) -> Axes:
         found = {each.name: each.sizes for each in self.dimensions}
@@ -334,6 +376,8 @@ class Inputs:
         if self.gradients:
             asked = (None, *self.gradients)
             found["gradient"] = tuple(Level(self.gradients.get(each, "none"), fixed(each)) for each in asked)
+        if self.alike:
+            found["twice"] = Level("no"), Level("yes", once=True, only_with=self._plain())
         if self.any_rank:
             found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank)) for rank in (1, 2, 3))
         return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
@@ -343,7 +387,9 @@ class Inputs:
         found = [self.case(**each) for each in self.first]
         designs = 1 if self.tensors else 2  # plain values cost little, and three of them may have to meet
         axes = self.axes(on_gpu)
-        chosen = [each for _ in range(designs) for each in pairwise(axes, generator)]
+        even = {each: level for each, levels in axes.items() for level in levels if level.name == EVEN}
+        begun = [_filled(even, axes, set(), generator)] if even and self.tensors else []
+        chosen = [each for _ in range(designs) for each in pairwise(axes, generator, [each for each in begun if each])]
         if all(ONE in [level.name for level in each.sizes] for each in self.dimensions):
             one = {each: level for each, levels in axes.items() for level in levels if level.name == ONE}
             chosen.append(_filled(one, axes, set(), generator))
@@ -354,12 +400,16 @@ class Inputs:
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
         """The case of a combination, once for each output."""
         for _ in range(100):
-            facts = {axis: level.draw(generator) for axis, level in chosen.items() if axis != "values"}
+            facts = {axis: level.draw(generator) for axis, level in chosen.items() if axis not in ("values", "twice")}
+            facts["twice"] = "twice" in chosen and chosen["twice"].name == "yes"
             numbers = [facts[each.name] for each in self.arguments if isinstance(each, Number)]
             if self.tensors or self.asked(*numbers):
                 break
         else:
             return []
+        if facts.get("twice"):
+            for one, other in self._unlike:
+                facts[other] = facts[one]
         if facts.get("row_stride"):  # so many elements between the rows; rows that begin at multiples of 16 are special
             stride = self._row_length(facts) + facts["row_stride"]
             facts["row_stride"] = stride if integer(generator, 0, 1) else -(-stride // 16) * 16
@@ -381,13 +431,14 @@ class Inputs:
         gradient: int | None = None,
         pick: int | None = None,
         layouts: Mapping[int, str] | None = None,
+        twice: bool = False,
         **sizes,
     ) -> Case:
         """The case with these sizes, by the names of dimensions, and numbers. Its values are drawn by `make`.
 
         leading: lengths of the axes before the only dimension. row_stride: of the first tensor that may have one. Each
         further one has three elements more between its rows, so that no stride can stand for another. layouts: names of
-        LAYOUTS, by the number of the tensor.
+        LAYOUTS, by the number of the tensor. twice: the two tensors of `alike` are one.
         """
         dtype, layouts = dtype or self.dtypes[0], layouts or {}
         kind = next((each for each in self.values if each.name == values), NORMAL)
@@ -409,6 +460,9 @@ class Inputs:
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
                 number += 1
+            if twice:
+                one, other = self.alike
+                made[other] = made[one]
             if gradient is not None:
                 shape = tuple(sizes[name] for name in self.incoming)
                 made.append(_incoming(shape, dtype, row_stride == 0, gap and gap + 3 * strided, generator))
@@ -418,7 +472,8 @@ class Inputs:
         judged = f", {self.outputs[pick]}" if pick is not None else ""
         judged = judged if gradient is None else f", the gradient of {self.gradients[gradient]}"
         turned = [f"{ORDINALS[i]} {layout}" for i, layout in sorted(layouts.items()) if layout != BY_ROWS]
-        name = ", ".join([self._named(shape, dtype, row_stride, values), *turned]) + judged
+        more = [*turned, "one tensor twice"] if twice else turned
+        name = ", ".join([self._named(shape, dtype, row_stride, values), *more]) + judged
         about = self._about(shape, dtype, row_stride, kind) | ({Tag.STRIDED} if turned else set())
         return Case(name, make, about, pick, gradient)
 
@@ -457,48 +512,94 @@ class Inputs:
     # -- sizes that no case can hold ---------------------------------------------------------------------
 
     def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
-        """Cases of 10⁴ to 10⁸ elements, with Large arguments: vectors, or matrices that are tall, wide, and neither."""
-        if not self.large:
-            return ()
-        shapes = large_matrices(generator) if len(self.dimensions) == 2 else _large_vectors(generator, self.any_rank)
-        alike = integer(generator, 1, len(shapes) - 1)  # not the first one: which of its many rows is which must show
-        return tuple(
-            self._large(shape, i == alike, generator)
-            for i, shape in enumerate(shapes)
-            if self.tensors or shape[0] < MOST_PROGRAMS
+        """Cases with Large arguments: vectors; matrices that are tall, wide and neither; or one for each dimension."""
+        if not self.tensors:
+            one = _large_vectors(generator, False) if self.large else []
+            return tuple(self._large({self.large: n}, generator) for (n,) in one if n < MOST_PROGRAMS)
+        if len(self.dimensions) == 1:
+            vectors = _large_vectors(generator, self.any_rank)
+            return tuple(self._large({self.large: math.prod(shape)}, generator, shape) for shape in vectors)
+        names, alike = [each.name for each in self.dimensions], 0
+        if self.large:
+            shapes = large_matrices(generator)
+            alike = integer(generator, 1, len(shapes) - 1)  # not the first: which of its many rows is which must show
+            sizes = [{self.large: shape[0]} | dict(zip(names, shape)) for shape in shapes]
+        else:
+            sizes = self._large_sizes(generator)
+        turn = integer(generator, 0, len(self.gradients))
+        sizes = [each | self.derived(each) for each in sizes]
+        return tuple(self._large(each, generator, alike=0 < i == alike, turn=turn + i) for i, each in enumerate(sizes))
+
+    def _large_sizes(self, generator: torch.Generator) -> list[dict[str, int]]:
+        """Each dimension is large alone, where the others are small; two of them are in the last one."""
+        found, large = [], [each for each in self.dimensions if each.large]
+        growing, turn = [each.name for each in large if len(each.large) > 1], integer(generator, 0, 1)
+        alone = [((each.name,), each.large[(turn + i) % len(each.large)]) for i, each in enumerate(large)]
+        pair = [(tuple(_shuffled(growing, generator)[:2]), BOTH)] if len(growing) > 1 else []
+        for large, ends in alone + pair:
+            sizes = {
+                d.name: integer(generator, 2, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
+            }
+            sizes |= {name: _spread_over(generator, *ends) for name in large}
+            while self._most_elements(sizes, large) > MOST_ELEMENTS:
+                sizes |= {name: sizes[name] // 2 for name in large}
+            found.append(sizes)
+        return found
+
+    def _most_elements(self, sizes: dict[str, int], large: tuple[str, ...]) -> int:
+        """Of one tensor. The output may have all dimensions that are large."""
+        known = sizes | self.derived(sizes)
+        return max(
+            math.prod(known[name] for name in names) for names in (large, *(each.shape for each in self.tensors))
         )
 
-    def _large(self, shape: tuple[int, ...], alike: bool, generator: torch.Generator) -> Case:
-        """alike: all rows are the same one, where a row stride of 0 is allowed."""
+    def _large(self, sizes: dict, generator, shape: tuple[int, ...] = (), alike: bool = False, turn: int = 0) -> Case:
+        """shape: of all dimensions. alike: all rows are the same one, where a row stride of 0 is allowed.
+
+        turn: the output and the gradients take turns.
+        """
+        shape = shape or tuple(sizes[each.name] for each in self.dimensions) or (sizes[self.large],)
         dtype = choice(generator, self.dtypes)
-        strided = any(each.row_stride for each in self.tensors)
-        row_stride = (0 if alike else shape[-1] + integer(generator, 0, 9)) if strided else None
-        sizes = {self.large: shape[0]} | dict(zip((each.name for each in self.dimensions), shape))
+        first = next((each for each in self.tensors if each.row_stride), None)
+        length = first and self._row_length(sizes)
+        row_stride = first and (0 if alike else length + integer(generator, 0, 9))
+        gradient = (None, *self.gradients)[turn % (1 + len(self.gradients))]
 
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
-                return each.levels[0].draw(generator) if each.levels else shape[0]
+                return each.levels[0].draw(generator) if each.levels else sizes[each.name]
             axis = each.shape.index(self.large) if self.large in each.shape else None
             of_it = shape if each.any_rank else tuple(sizes[name] for name in each.shape)
-            return Large(of_it, each.dtype or dtype, row_stride if each.row_stride else None, axis, each.span(sizes))
+            stride = row_stride and row_stride - length + math.prod(of_it[1:]) if each.row_stride else None
+            return Large(of_it, each.dtype or dtype, stride, axis, each.span(sizes), each.whole)
 
         arguments = tuple(map(argument, self.arguments))
-        name = self._named(shape, dtype, row_stride)
+        if gradient is not None:
+            arguments += (
+                Large(tuple(sizes[name] for name in self.incoming), dtype if self.incoming else torch.float32),
+            )
         pick = integer(generator, 0, len(self.outputs) - 1) if self.outputs else None
-        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick)
+        name = self._named(shape, dtype, row_stride)
+        name += f", the gradient of {self.gradients[gradient]}" if gradient is not None else ""
+        return Case(name, lambda generator: arguments, self._about(shape, dtype, row_stride), pick, gradient)
 
 
 ORDINALS = "first", "second", "third"
 
 
 def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int, generator) -> Cotangent:
-    """The gradient of an output of this shape. equal: all its numbers are one, with strides of 0, as after y.sum()."""
+    """The gradient of an output of this shape. equal: all its numbers are one, with strides of 0, as after y.sum().
+
+    Where the gap is odd, it is transposed in memory, as after y.t().
+    """
     one = 0.5 + torch.rand((), generator=generator)
     if not shape:
         return Cotangent(one)
     if equal:
         return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
     values = torch.randn(shape, generator=generator).to(dtype)
+    if gap % 2:
+        return Cotangent(values, (1, shape[0] + gap))
     return Cotangent(values, Strided(values, shape[-1] + gap).stride if gap else None)
 
 
@@ -537,15 +638,21 @@ def _runs(level: Level, on_gpu: bool) -> bool:
 
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
-MOST_BLOCKS = 65_536 * 1024  # elements: more blocks of 1024 than a grid's second axis has places
+MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
 MOST_PROGRAMS = 1_000_000  # of an exercise with one program for each element
+MOST_ELEMENTS = 1 << 27  # of all dimensions together
+
+
+def _spread_over(generator: torch.Generator, low: int, high: int) -> int:
+    """A size whose logarithm is spread evenly."""
+    return int(low * (high / low) ** float(torch.rand((), generator=generator)))
 
 
 def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int, ...]]:
     """One of 10⁴ to 10⁶ elements, one beyond 2²⁴, and one beyond MOST_BLOCKS. One is odd."""
     small = int(10 ** (4 + 2 * float(torch.rand((), generator=generator))))
     middle = NARROW_ENDS[-1] + int(10 ** (4 + 3 * float(torch.rand((), generator=generator))))
-    sizes = small, middle, integer(generator, MOST_BLOCKS, 10**8)
+    sizes = small, middle, integer(generator, MOST_BLOCKS, 160_000_000)
     made, turn = [], integer(generator, 0, 2)
     for i, size in enumerate(sizes):
         power = (1, 1 << integer(generator, 1, 4), 1 << integer(generator, 5, 9))[(i + turn) % 3]
@@ -556,13 +663,18 @@ def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
-    """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows."""
-    usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
+    """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows.
+
+    The first ones or the last ones are so many, or so long, that of some outputs only the addresses are looked at.
+    """
+    usual, last, much = integer(generator, 200, 700), NARROW_ENDS[-1], integer(generator, 0, 1)
+    many = (integer(generator, 500_000, MOST_IN_A_ROW), integer(generator, 3, 8))
+    wide = (integer(generator, 3, 8), integer(generator, 300_000, MOST_IN_A_ROW))
     return [
-        (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
+        many if much else (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 30, 200), integer(generator, 17_000, 30_000) | 1),
-        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
+        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)) if much else wide,
     ]
 
 

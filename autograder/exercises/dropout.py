@@ -246,7 +246,7 @@ def _with_weights(case: Case) -> Case:
 
 def large(generator: torch.Generator) -> tuple[Case, ...]:
     """A matrix of more than 2^24 elements, and one of long rows."""
-    _, many, long, _ = large_matrices(generator)
+    _, many, long, *_ = large_matrices(generator)
     seed = integer(generator, 1, LARGEST_SEED)
     return tuple(
         Case(f"{rows:,} × {columns:,}", lambda _, shape=(rows, columns): (Large(shape), 0.25, seed))

@@ -29,7 +29,7 @@ EXERCISES = (
                     "tl.num_programs(0) is the number of programs; tl.program_id(0) is the number of the running "
                     "program."),
         ),
-        programs_at_least=lambda n: n,
+        programs_at_least=lambda n, multiprocessors=0: n,
         fill=-1.0,
     ),
 )  # fmt: skip

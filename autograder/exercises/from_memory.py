@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import torch
 
-from .design import TensorArgument
+from .design import NORMAL, TensorArgument, of_all_sizes
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
-from .tiles import MATRIX, SUMS, matrices, vectors
+from .tiles import ANYTHING, LARGE_ONES, MATRIX, SUMS, matrices, vectors
 from .vector_add import EXACT, FACTOR, SCALED_EXACTLY
 
 
@@ -35,7 +35,7 @@ EXERCISES = (
     ),
     Exercise(
         signature="row_sum(x) -> the sum of each row in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX),
+        inputs=matrices(MATRIX, values=(NORMAL, LARGE_ONES)),
         reference=lambda x: x.double().sum(1),
         bounds=SUMS,
         output_dtype=torch.float32,
@@ -71,7 +71,10 @@ EXERCISES = (
     ),
     Exercise(
         signature="add_2d(x, y) -> x + y, contiguous, for two matrices with any strides",
-        inputs=matrices(*[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2),
+        inputs=matrices(
+            *[TensorArgument(MATRIX.shape, row_stride=True, any_strides=True)] * 2,
+            values=(NORMAL, of_all_sizes(spare=2), ANYTHING),
+        ),
         reference=lambda x, y: x.double() + y.double(),
         bounds=EXACT,
         contiguous=True,

@@ -26,6 +26,7 @@ from ..verdict import Finding
 ALPHA = 1e-8  # the probability that a right mask exceeds one bound
 CORRELATED = 0.25  # the masks of two seeds correlate less at every shift; a mapping may share a few numbers
 MANY = 1024  # elements from which on distances and shifts are looked at
+FAR_WINDOW = 256  # decisions in a row of a large mask
 WINDOW = 64  # decisions in a row that are compared with those elsewhere
 
 COMPARE = (
@@ -213,6 +214,31 @@ def repeated_window(mask: torch.Tensor) -> tuple[int, int] | None:
     first, second = first[inside], second[inside]
     again = words[first + WINDOW] == words[second + WINDOW]
     return (int(first[again][0]), int(second[again][0])) if bool(again.any()) else None
+
+
+def far_places(elements: int, columns: int) -> tuple[int, ...]:
+    """Elements from which on a large mask may be one that it has elsewhere: at powers of two, and where rows begin."""
+    powers = [1 << bit for bit in range(10, 31)]
+    places = [0, *powers, *(columns * row for row in (1, 2, 3)), *(columns + power for power in powers)]
+    return tuple(sorted(place for place in set(places) if place + FAR_WINDOW <= elements))
+
+
+def far_windows(at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...]) -> Finding | None:
+    """Two of these places from which on the same elements are kept. at: which elements are known, ascending.
+
+    By chance, two agree with (p² + (1 - p)²)^FAR_WINDOW, which is 1e-52 at p = 1/4.
+    """
+    seen: dict[bytes, int] = {}
+    for start in starts:
+        first = int(torch.searchsorted(at, start))
+        window = kept[first : first + FAR_WINDOW]
+        known = at[first : first + FAR_WINDOW] == torch.arange(start, start + FAR_WINDOW)[: len(window)]
+        if len(window) < FAR_WINDOW or not bool(known.all()):
+            continue
+        if (other := seen.setdefault(window.numpy().tobytes(), start)) != start:
+            happened = f"From element {start:,} on, the mask is that from element {other:,} on."
+            return Finding("same-mask", happened, *_ONE_NUMBER)
+    return None
 
 
 def spectrum(mask: torch.Tensor, p: float) -> torch.Tensor:

@@ -9,7 +9,22 @@ import torch
 
 from workshop.matmul import swizzle
 
-from .design import RAGGED, WHOLE, Dimension, Inputs, Level, Number, TensorArgument, Values, between, fixed, odd
+from . import design
+from .design import (
+    EVEN,
+    RAGGED,
+    WHOLE,
+    Dimension,
+    Inputs,
+    Level,
+    Number,
+    TensorArgument,
+    Values,
+    between,
+    even,
+    fixed,
+    odd,
+)
 from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
 # The rounding of the store. What an accumulator in float32 may lose follows from the sums (`Bound.of_sums`).
@@ -40,15 +55,21 @@ def _near_one(*tensors):
     return tuple(0.5 + torch.special.ndtr(x) for x in tensors)
 
 
+def _small(*tensors):
+    return tuple(1e-4 * x for x in tensors)
+
+
 def _growing(*long: str) -> tuple[Values, ...]:
     near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
-    return Values("", fill=lambda *tensors: tensors), near_one
+    small = Values("small numbers", fill=_small, once=True, only_with={"k": (RAGGED,), "dtype": ("float32",)})
+    return Values("", fill=lambda *tensors: tensors), near_one, small
 
 
 NARROW = "few", "one"
 SIDE = (
     Level(RAGGED, odd(50, 170)),
     Level(WHOLE, fixed(64, 128)),
+    Level(EVEN, even(170, 4, 4), once=True),
     Level("few", between(2, 15)),
     Level("one", fixed(1), once=True),
     # more tiles than a group has
@@ -57,12 +78,14 @@ SIDE = (
 SMALL_SIDE = (
     Level(RAGGED, odd(3, 63)),
     Level(WHOLE, fixed(16, 32, 64)),
+    Level(EVEN, even(63, 4, 4), once=True),
     Level("one", fixed(1), once=True),
 )
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
     Level(RAGGED, odd(70, 300)),
     Level(WHOLE, fixed(64, 128, 256)),
+    Level(EVEN, even(300, 4, 4), once=True),
     Level("short", between(2, 31), once=True),
     Level("one", fixed(1), once=True),
     THOUSANDS,
@@ -76,7 +99,9 @@ IN_HALF = tuple(
 
 
 def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: tuple[dict, ...], together) -> Inputs:
-    dimensions = Dimension("m", sides), Dimension("n", n or sides), Dimension("k", depth)
+    both = ("m", sides), ("n", n or sides)
+    m, n = (Dimension(name, sizes, design.LONG if sizes is SIDE else ()) for name, sizes in both)
+    dimensions = m, n, Dimension("k", depth)
     return Inputs(arguments, dimensions, tuple(STORED), _growing("thousands"), first + IN_HALF, together=together)
 
 
@@ -105,13 +130,20 @@ def _whole_grid(num_m: int, num_n: int, group: int) -> tuple[dict, ...]:
     return tuple({"pid": i, "num_m": num_m, "num_n": num_n, "group": group} for i in range(num_m * num_n))
 
 
-TILES = Level("few", between(2, 12)), Level("many", between(20, 130)), Level("one", fixed(1))
+TILES = (
+    Level("few", between(2, 12)),
+    Level("many", between(20, 130)),
+    Level("one", fixed(1)),
+    Level("more", between(300, 2000)),
+)
+PIDS = (0, 30), (31, 900), (901, 16_000), (16_001, 4_000_000)
+GROUPS = Level("8", fixed(8)), Level("any", between(2, 16)), Level("1", fixed(1)), Level("large", between(17, 100))
 SWIZZLE = Inputs(
     (
-        Number("pid", tuple(Level(f"from {a}", between(a, b)) for a, b in ((0, 30), (31, 900), (901, 16_000)))),
+        Number("pid", tuple(Level(f"from {a}", between(a, b)) for a, b in PIDS)),
         Number("num_m", TILES),
         Number("num_n", TILES),
-        Number("group", (Level("8", fixed(8)), Level("any", between(2, 16)), Level("1", fixed(1)))),
+        Number("group", GROUPS),
     ),
     first=_whole_grid(5, 3, 2),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
@@ -260,7 +292,7 @@ EXERCISES = (
         bounds=STORED,
         sums=sums_of,
         same_bits=True,
-        programs_at_least=lambda x, w: 2 if x.shape[1] >= LONG else 0,
+        programs_at_least=lambda x, w, multiprocessors=0: 2 if x.shape[1] >= LONG else 0,
         in_one_launch=True,
         limit_seconds=20.0,
     ),

@@ -73,6 +73,7 @@ INPUTS = Inputs(
         {"rows": 37, "columns": 300, "eps": 1e-5, "gradient": WEIGHT, "row_stride": 0},
         {"rows": 5, "columns": 4100, "eps": 0.25, "gradient": X, "row_stride": 4128},
         {"rows": 2, "columns": 20_001, "eps": 0.25, "gradient": WEIGHT},
+        {"rows": 0, "columns": 300, "eps": 1e-5, "gradient": WEIGHT},
         {"rows": 3, "columns": 9_001, "eps": 0.25},  # a branch for long rows has its own eps
     ),
     large="rows",

@@ -152,7 +152,8 @@ class Exercise:
                    right. Then the reference takes the output as its last argument, and gives the right output nearest
                    to it; mistakes take it, too, and those of a gradient the cotangent and the gradient after it.
 
-    programs_at_least: from the arguments of a case, how many programs an answer must launch. None asks for no number.
+    programs_at_least: from the arguments of a case, and `multiprocessors` of the device, how many programs an answer
+    must launch. None asks for no number.
     fill: what the starter fills its output with: an element that still has this value was never written.
 
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not

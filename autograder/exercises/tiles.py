@@ -11,6 +11,7 @@ import torch
 from workshop.syllabus import find
 
 from .design import (
+    EVEN,
     NORMAL,
     RAGGED,
     WHOLE,
@@ -23,6 +24,7 @@ from .design import (
     between,
     columns,
     elements,
+    even,
     fixed,
     odd,
     of_all_sizes,
@@ -41,6 +43,7 @@ ROWS = Dimension(
         Level(RAGGED, odd(37, 200)),
         Level("few", between(3, 6)),
         Level(WHOLE, fixed(64, 128)),
+        Level(EVEN, even(200, 4, 4), once=True),
         Level("none", fixed(0), once=True),
         Level("one", fixed(1), once=True),
         Level("a thousand", odd(900, 1100), once=True, only_with={"columns": ("short",)}),
@@ -51,6 +54,11 @@ MATRIX = TensorArgument(("rows", "columns"), row_stride=True)
 COLUMN = TensorArgument(("rows",))
 ROW = TensorArgument(("columns",))
 INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
+ANYTHING = with_special_ones(math.inf, -math.inf, math.nan)
+# Sums of them stay finite, and lose few bits.
+LARGE_ONES = Values(
+    "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
+)
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
@@ -81,7 +89,9 @@ def _below_zero(shape, dtype, generator):
     """A maximum that begins with 0 is wrong, and so is one that begins with any other number."""
     m, n = shape
     largest = 14 if dtype == torch.float16 else 120
-    return -(2 ** torch.linspace(largest, 2, m))[:, None] * (1 + torch.rand(shape, generator=generator))
+    x = -(2 ** torch.linspace(largest, 2, m))[:, None] * (1 + torch.rand(shape, generator=generator))
+    x[m // 2] = -torch.inf
+    return x
 
 
 def _gathered(sizes, kind, dtype, generator):
@@ -98,13 +108,17 @@ def _kept(sizes, kind, dtype, generator):
     return kind.fill(torch.randn(shape, generator=generator), keep), keep
 
 
+def _infinities(x: torch.Tensor) -> torch.Tensor:
+    return torch.where(torch.arange(x.shape[1]) % 3 == 0, torch.inf, -torch.inf)
+
+
 # Rows that are all alike would have an infinite element where another one keeps it.
 KEPT = (
     Values("", fill=lambda x, keep: x),
     Values(
-        "-inf where nothing is kept",
+        "inf and -inf where nothing is kept",
         about="special",
-        fill=lambda x, keep: x.masked_fill(~keep & (torch.arange(len(x))[:, None] % 2 == 0), -torch.inf),
+        fill=lambda x, keep: torch.where(~keep & (torch.arange(len(x))[:, None] % 2 == 0), _infinities(x), x),
         only_with={"row_stride": ("contiguous", "gaps")},
     ),
 )
@@ -134,21 +148,23 @@ EXERCISES = (
     ),
     Exercise(
         signature="transpose(x) -> x with rows and columns exchanged, contiguous, for a matrix with any row stride",
-        inputs=matrices(MATRIX, large="columns"),
+        inputs=matrices(MATRIX, large="columns", values=(NORMAL, of_all_sizes(), ANYTHING)),
         reference=lambda x: x.double().t(),
         bounds=EXACT,
         contiguous=True,
     ),
     Exercise(
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX, large="columns"),
+        inputs=matrices(MATRIX, large="columns", values=(NORMAL, LARGE_ONES)),
         reference=lambda x: x.double().sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,
     ),
     Exercise(
         signature="gather_rows(table, index) -> table[index], for a matrix with any row stride and valid int64 numbers",
-        inputs=matrices(MATRIX, INDEX, together=_gathered, large="picked"),
+        inputs=matrices(
+            replace(MATRIX, whole=False), INDEX, together=_gathered, large="picked", values=(NORMAL, ANYTHING)
+        ),
         reference=lambda table, index: table.double()[index],
         bounds=EXACT,
         contiguous=True,
@@ -169,7 +185,10 @@ EXERCISES = (
         signature="row_max(x) -> the maximum of each row in the dtype of x, for a matrix with any row stride",
         inputs=matrices(
             replace(MATRIX, span=lambda sizes: (-4, 0)),  # near 0, the largest numbers differ in each dtype
-            values=(NORMAL, Values("below zero", about="negative", fill=_below_zero, once=True, only_with=OWN_ROWS)),
+            values=(
+                NORMAL,
+                Values("below zero, one row -inf", about="negative", fill=_below_zero, once=True, only_with=OWN_ROWS),
+            ),
         ),
         reference=_row_max,
         bounds=EXACT,
@@ -177,7 +196,7 @@ EXERCISES = (
     Exercise(
         lesson=find("found_nan"),
         signature="masked_mean(x, keep) -> the mean of the kept elements of each row in float32, 0 where none is kept",
-        inputs=matrices(MATRIX, KEEP, values=KEPT, together=_kept),
+        inputs=matrices(replace(MATRIX, whole=False), KEEP, values=KEPT, together=_kept),
         reference=masked_mean,
         bounds=SUMS,
         output_dtype=torch.float32,

@@ -79,6 +79,8 @@ FACTOR = Number(
     (
         Level("usual", lambda g: float(torch.empty(()).uniform_(1.5, 3.5, generator=g))),
         Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
+        Level("one", lambda g: 1.0, once=True),
+        Level("zero", lambda g: 0.0, once=True),
     ),
 )
 SCALED = Inputs(

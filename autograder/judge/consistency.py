@@ -18,16 +18,18 @@ from ..box.wire import Report
 from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import PlanCase, PlanRequest, Shown
 from ..diagnosis import diagnose
+from ..diagnosis.conduct import fewer_programs
 from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
 from ..verdict import Finding
 from .trials import Drawn, Trials, trace_of
 
-# The long run is in the first, which is as the one of the cases. Each pair of a kind and a size is there.
+# The long run is in the first, which is as the one of the cases. Each kind is there with few, with some and with many
+# multiprocessors.
 WORLDS = (
-    Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 37), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
-    Shown("hip", 132, interpret=True), Shown("cuda", 37), Shown("hip", 2), Shown("cpu", 132),
+    Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 304), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
+    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cpu", 132),
 )  # fmt: skip
 ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, and the second uses it
 AT_LAST = 150  # calls of one form, behind them: what shows later shows here
@@ -76,6 +78,8 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
             continue
         usual = trace_of(alone.get(id(call.drawn))) if call.number is None else trials.traces.get(call.number)
         trace = trace_of(report)
+        if trace is not None and (found := _idle(trials, call, trace)):
+            return found
         if usual is None or trace == usual:
             continue  # this form is refused, or nothing differs
         if trace is not None:
@@ -84,6 +88,17 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
             return _explained(diagnose(trials.unplanned(_at(call), report, True)), call, "")
     trials.elsewhere = [trace for _, _, trace in differing.values()]
     return _replayed(trials, list(differing.values()))
+
+
+def _idle(trials: Trials, call: _Call, trace: Trace) -> Finding | None:
+    """Too few programs for the GPU that is shown."""
+    shown = WORLDS[call.world]
+    if call.number is None or shown.device == "cpu":
+        return None
+    values = [a.values if isinstance(a, Strided) else a for a in call.drawn.arguments]
+    started = [launch.programs for launch in trace.launches]
+    found = fewer_programs(trials.exercise, values, started, multiprocessors=shown.multiprocessors)
+    return found and replace(found, case=_at(call).case.name)
 
 
 def only_for_cards(trials: Trials, observations: list) -> Finding | None:

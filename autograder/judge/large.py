@@ -30,6 +30,7 @@ from ..box.wire.requests import (
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
 from ..exercises.cases import Case, Large, Strided
+from ..exercises.masks import far_places, far_windows
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name, seeded
 from ..verdict import Finding
@@ -37,6 +38,7 @@ from .trials import Runs, named, traces_of
 
 MOST_COMPARED = 1 << 22  # elements of the rows that are compared
 MOST_SHARED = 1 << 23  # elements that every row follows from
+MOST_NEEDED = 1 << 18  # elements that one row follows from
 TOO_FEW = "Smaller inputs are right. The launch, or a loop of the kernel, ends too early for large ones."
 ADVICE = (
     "let the grid grow with the size, as triton.cdiv(n, BLOCK_SIZE) does, or let each program take as many blocks as "
@@ -54,8 +56,9 @@ class LargeDrawn:
     case: Case
     arguments: tuple
     seed: int
-    shape: tuple[int, ...]  # of the output
+    shape: tuple[int, ...] | None  # of the output; None: its rows do not follow from a few of the tensors'
     by_element: bool = False  # each element of the output follows from one of each tensor
+    computes: int = 0  # see PlanCase
 
     @property
     def tensors(self) -> list[Large]:
@@ -71,6 +74,11 @@ class LargeDrawn:
         """Elements that a row of the output follows from, or has: the most of one tensor."""
         cut = (a for a in self.tensors if a.axis is not None and not self.by_element)
         return max([self.size[1], *(math.prod(a.shape) // a.shape[a.axis] for a in cut)])
+
+    @property
+    def compared(self) -> bool:
+        """Whether rows are compared with the reference. Of others the addresses are looked at."""
+        return self.shape is not None and self.needed <= MOST_NEEDED and self.shared <= MOST_SHARED
 
     @property
     def shared(self) -> int:
@@ -93,7 +101,8 @@ class LargeDrawn:
 
     def planned(self, number: int) -> PlanCase:
         """A plan for the box, with the configuration of this number."""
-        return PlanCase(self.described(), number, pick=self.case.pick)
+        asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
+        return PlanCase(self.described(), number, **asked)
 
     def described(self) -> tuple[Decoy | Scalar, ...]:
         return tuple(
@@ -105,11 +114,13 @@ def drawn(exercise: Exercise, seed: int) -> list[LargeDrawn]:
     """The cases of an exercise at large sizes."""
     generator = torch.Generator().manual_seed(seed)
     by_element = exercise.inputs is not None and exercise.inputs.any_rank
-    made = exercise.large_cases(generator)
-    return [
-        LargeDrawn(case, arguments, seed + 97 * i, _output_shape(exercise, arguments, case.pick), by_element)
-        for i, (case, arguments) in enumerate(zip(made, [case.make(generator) for case in made]))
-    ]
+    made = []
+    for i, case in enumerate(exercise.large_cases(generator)):
+        arguments = case.make(generator)
+        rows = max((a.shape[0] for a in arguments if isinstance(a, Large) and a.shape), default=0)
+        shape, computes = _output_shape(exercise, arguments, case), rows if exercise.computes else 0
+        made.append(LargeDrawn(case, arguments, seed + 97 * i, shape, by_element, computes))
+    return made
 
 
 def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome]) -> Finding | None:
@@ -121,11 +132,13 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 
 
-def _output_shape(exercise: Exercise, arguments: tuple, pick: int | None = None) -> tuple[int, ...]:
+def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
+    if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
+        return None
     tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
     if exercise.random:  # the reference takes the output
         return tuple(tensors[0].shape)
-    return tuple(_picked(exercise.reference(*tensors), pick).shape)
+    return tuple(_picked(exercise.reference(*tensors), case.pick).shape)
 
 
 def _picked(output, pick: int | None) -> torch.Tensor:
@@ -137,9 +150,10 @@ def _run(runs: Runs, cases: list[LargeDrawn], traces: list[Trace]) -> Finding | 
     packer, asked, exercise = Packer(), [], runs.exercise
     dtypes = [exercise.output_dtype or drawn.tensors[0].dtype for drawn in cases]
     for drawn, trace, dtype in zip(cases, traces, dtypes):
-        inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span) for a in drawn.tensors)
+        inputs = tuple(LargeTensor(a.shape, a.stride, dtype_name(a.dtype), a.span, a.whole) for a in drawn.tensors)
         places, slot = packer.slot(8 * MOST_FOUND), packer.slot(dtype.itemsize * MOST_FOUND)
-        asked.append(LargeCase(trace, inputs, drawn.seed, places, slot))
+        starts = far_places(*drawn.size) if exercise.random else ()
+        asked.append(LargeCase(trace, inputs, drawn.seed, places, slot, drawn.compared, drawn.computes, starts))
     request = LargeRequest(runs.source, tuple(asked), named(runs.programs, traces))
     outcome = runs.run(request, packer.tensors, packer.output_size)
     for i, report in sorted(outcome.by_case(len(cases)).items()):
@@ -154,18 +168,20 @@ def _run(runs: Runs, cases: list[LargeDrawn], traces: list[Trace]) -> Finding | 
 
 
 def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, dtype, value, output: bytes) -> Finding | None:
-    if not isinstance(value, dict) or type(value.get("stored")) is not int or type(value.get("found")) is not int:
+    if not isinstance(value, dict) or any(type(value.get(name)) is not int for name in ("elements", "stored", "found")):
+        return None
+    if left_out := _left_out(exercise, drawn, value):
+        return Finding(*left_out, TOO_FEW, ADVICE, case=drawn.case.name)
+    if not drawn.compared:
         return None
     elements, columns = drawn.size
-    if value["stored"] < elements:
-        share = f"store {value['stored']:,} of {elements:,} elements" if value["stored"] else "leave elements out"
-        happened = f"All programs together {share} ({drawn.case.name})."
-        return Finding("unwritten-output", happened, TOO_FEW, ADVICE, case=drawn.case.name)
     count = min(value["found"], MOST_FOUND)
     at = read_result(asked.places, output, torch.int64, (MOST_FOUND,))[:count]
     got = read_result(asked.slot, output, dtype, (MOST_FOUND,))[:count]
-    if not count or drawn.shared > MOST_SHARED or bool(((at < 0) | (at >= elements)).any()):
+    if not count or bool(((at < 0) | (at >= elements)).any()):
         return None
+    if exercise.random and (again := far_windows(at, got != 0, asked.starts)):
+        return replace(again, case=drawn.case.name)
     rows, row = torch.unique(torch.div(at, columns, rounding_mode="floor"), return_inverse=True)
     rows = rows[: max(8, MOST_COMPARED // drawn.needed)]
     arguments, known = drawn.rows(rows), row < len(rows)
@@ -183,6 +199,20 @@ def _judged(exercise: Exercise, drawn: LargeDrawn, asked: LargeCase, dtype, valu
     bound = replace(exercise.bounds[dtype], row_sum=None)  # which is for long rows: errors do not average out in a few
     comparison = Comparison(output, expected, bound)
     return None if comparison.right else _about(exercise, replace(drawn, arguments=arguments), comparison=comparison)
+
+
+def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, str] | None:
+    """What all programs together do not store, or do not read: the slug, and a sentence."""
+    elements, stored = value["elements"], value["stored"]
+    if stored < elements:
+        share = f"store {stored:,} of {elements:,} elements" if stored else "leave elements out"
+        return "unwritten-output", f"All programs together {share}."
+    match value.get("unread"):
+        case [int(number), int(read), int(whole)] if read < whole:
+            names = [name for name, a in zip(exercise.parameters, drawn.arguments) if isinstance(a, Large)]
+            what = names[number] if number < len(names) else "the gradient that comes in"
+            return "wrong-value", f"All programs together read {read:,} of {whole:,} elements of {what}."
+    return None
 
 
 def _blames(error: Trouble) -> bool:

@@ -69,9 +69,13 @@ class Drawn:
 
     def described(self) -> tuple[Decoy | Scalar, ...]:
         """The arguments without their values: what the planning process gets to know."""
+        first: dict[int, int] = {}
+        same = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
         return tuple(
-            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype)) if isinstance(a, Strided) else Scalar(a)
-            for a in self.arguments
+            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), same[i] if same[i] < i else None)
+            if isinstance(a, Strided)
+            else Scalar(a)
+            for i, a in enumerate(self.arguments)
         )
 
     def planned(self, source: int = 0, **where) -> PlanCase:

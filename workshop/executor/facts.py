@@ -61,17 +61,33 @@ class Facts:
         return found
 
     @functools.cached_property
-    def needed(self) -> set[Operation]:
+    def _kept(self) -> set[Operation]:
+        """Accesses, what holds them, and `while` loops, which may never end."""
+        kept = {"while_op", *ACCESSES}
+        return {o for o in self.program.operations() if o.name in kept or _has(o, kept)}
+
+    @functools.cached_property
+    def deciding_values(self) -> set[Value]:
+        """The values that decide which elements are touched."""
         operations = list(self.program.operations())
-        kept = {"while_op", *ACCESSES}  # a `while` loop may never end
-        kept = {o for o in operations if o.name in kept or _has(o, kept)}
-        wanted = [v for o in operations if o in kept or o.name == "cond_branch" for v in conditions(o)]
+        wanted = [v for o in operations if o in self._kept or o.name == "cond_branch" for v in conditions(o)]
         for each in operations:
             if each.name in ACCESSES:  # all but what is stored, or stands in lanes that are switched off
                 place = 2 if each.name == "masked_load" else 1 if each.name in STORES else None
                 wanted += values([arg for i, arg in enumerate(each.args) if i != place])
         found = reached(wanted, self.deciders)
-        return kept | {o for o in operations if not found.isdisjoint(o.results)}
+        loads = [o for o in operations if o.name == "masked_load" and o.results[0] in found and o.args[2] is not None]
+        return found | reached([o.args[2] for o in loads], self.deciders)
+
+    @functools.cached_property
+    def needed(self) -> set[Operation]:
+        """And scalars that a kernel asserts or assumes, if they follow from no tensor."""
+        operations = list(self.program.operations())
+        said = {o: reached(values(o.args[:1]), self.deciders) for o in operations if _says_scalar(o)}
+        read = {result for o in operations if o.name in ACCESSES for result in o.results}
+        said = {o: found for o, found in said.items() if found.isdisjoint(read)}
+        found = self.deciding_values.union(*said.values())
+        return self._kept | said.keys() | {o for o in operations if not found.isdisjoint(o.results)}
 
     def deciding(self, loop: Operation) -> tuple[list[int], bool]:
         """What a `while` loop goes on by: numbers of the values that it carries, and whether it reads memory."""
@@ -106,6 +122,10 @@ def _is_pointer(value: Value) -> bool:
 def _origins(pointer: Value, sources: dict[Value, list[Value]]) -> set[Value]:
     """The pointers that nothing in the program makes, and that one may come from."""
     return {value for value in reached([pointer], sources) if not sources.get(value)}
+
+
+def _says_scalar(operation: Operation) -> bool:
+    return operation.name in ("assert", "assume") and not operation.args[0].type.shape
 
 
 def _has(operation: Operation, names: set[str]) -> bool:

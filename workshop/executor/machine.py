@@ -481,14 +481,19 @@ class Machine:
 
     def do_masked_load(self, operation: Operation, on, pointer, mask, other, *_):
         access = self._access("load", pointer, mask, on)
-        return self._loaded(access, None if other is None else self.env[other], mask is not None)
+        decides = self.only_addresses and operation.results[0] in self.facts.deciding_values
+        return self._loaded(access, None if other is None else self.env[other], mask is not None, decides)
 
-    def _loaded(self, access: Access, other, switched_off: bool):
-        """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined."""
+    def _loaded(self, access: Access, other, switched_off: bool, decides: bool = False):
+        """What lies at the addresses. Lanes that the mask switches off hold `other`; without it they are undefined.
+
+        decides: whether addresses follow from it.
+        """
         memory, shape, dtype = self.memory, access.shape, access.dtype
         regions = memory.regions(access)
         if self.only_addresses:
-            return UNKNOWN
+            found = memory.whole_numbers(access, regions, other) if decides else None
+            return UNKNOWN if found is None else found
         count = memory.batch.numel()
         active, total = sum(region.lanes for region in regions), count * access.size
         if len(regions) == 1 and active == total:

@@ -17,11 +17,12 @@ import torch
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
-from .values import Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
+from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
 MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
+MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
 MOST_BOXES = 64
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
@@ -55,7 +56,9 @@ class Memory:
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {each.start: each for each in pages}
-        self.spans: dict[str, list[Spans]] = {}  # by argument: what was stored where only addresses are wanted
+        # By argument, what was stored and what was loaded, where only addresses are wanted.
+        self.spans: dict[str, list[Spans]] = {}
+        self.loaded: dict[str, list[Spans]] = {}
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
@@ -92,15 +95,16 @@ class Memory:
     def noted(self) -> tuple:
         """What was counted, where only addresses are wanted: for `forget`."""
         counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
-        return counts, {name: len(spans) for name, spans in self.spans.items()}
+        return counts, [{name: len(spans) for name, spans in each.items()} for each in (self.spans, self.loaded)]
 
     def forget(self, noted: tuple) -> None:
         """Counts nothing of what came after `noted`."""
         counts, spans = noted
         for about, before in counts:
             vars(about).update(before)
-        for name, each in self.spans.items():
-            del each[spans.get(name, 0) :]
+        for found, before in zip((self.spans, self.loaded), spans):
+            for name, each in found.items():
+                del each[before.get(name, 0) :]
 
     # --- where an access goes ---------------------------------------------------------------------------
 
@@ -127,8 +131,9 @@ class Memory:
             for about in (launch, region.argument):
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
-            if self.only_addresses and kind == "store":
-                self.spans.setdefault(region.argument.name, []).append(region.spans())
+            if self.only_addresses:
+                spans = self.loaded if kind == "load" else self.spans
+                spans.setdefault(region.argument.name, []).append(region.spans())
             if (key := (access.where, region.argument.name)) not in launch.steps:
                 launch.steps[key] = access.shape, access.steps
             if self.watch.counts:
@@ -174,7 +179,7 @@ class Memory:
         """Blocks of the programs `live` (None: all), each from its `start` on, in the form that is fastest."""
         count, overlap = self.batch.numel(), access.kind == "load"  # whether boxes may
         if self.only_addresses:
-            return self._blocks(access, argument, count if live is None else len(live), start, limits, steps)
+            return self._blocks(access, argument, np.arange(count) if live is None else live, start, limits, steps)
         if not self.in_pages:
             step = evenly(start) if live is None and all(isinstance(n, int) for n in limits) else None
             if step is not None and step >= 0:
@@ -204,14 +209,15 @@ class Memory:
         alone = not overlap and distinct(steps, access.shape, np.broadcast_to(start, len(rows)))
         return [Lanes(access, argument, programs, lane, at, alone)]
 
-    def _blocks(self, access: Access, argument: Argument, programs: int, start, limits, steps) -> list[Region]:
-        """The blocks of so many programs, those of the same shape together."""
+    def _blocks(self, access: Access, argument: Argument, programs: np.ndarray, start, limits, steps) -> list[Region]:
+        """The blocks of these programs, those of the same shape together."""
         radix = row_major([n + 1 for n in access.shape])
         shape, found = sum(n * step for n, step in zip(limits, radix)), []
         for each in np.unique(shape):
-            starts = np.broadcast_to(start, programs)[np.broadcast_to(shape == each, programs)]
+            chosen = np.broadcast_to(shape == each, len(programs))
+            starts = np.broadcast_to(start, len(programs))[chosen]
             counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
-            found.append(Blocks(access, argument, counts, starts, steps))
+            found.append(Blocks(access, argument, counts, programs[chosen], starts, steps))
         return found
 
     def _lanes(self, access: Access, live: torch.Tensor | None = None) -> list[Region]:
@@ -241,7 +247,8 @@ class Memory:
             good = self._inside(argument, offset, size)
             if not good.all():
                 self._fail(access, argument, offset, ~good, who, which)
-            at = argument.storage.place(quotient(offset + argument.offset, size))
+            at = quotient(offset + argument.offset, size)
+            at = at if self.only_addresses else argument.storage.place(at)  # which may make pages
             found.append(Lanes(access, argument, who, which, at))
         return found
 
@@ -301,6 +308,18 @@ class Memory:
             if region.argument.name in self.written:
                 self._note_readers(region if region.distinct else region.one_by_one())
         return region.read()
+
+    def whole_numbers(self, access: Access, regions: list[Region], other) -> torch.Tensor | None:
+        """What a load gives, where only addresses are wanted: integers from tensors that are known; None for others."""
+        known = all(r.argument.name not in self.written and getattr(r.storage, "content", None) for r in regions)
+        count = self.batch.numel()
+        if access.dtype.is_floating_point or other is UNKNOWN or not known or count * access.size > MOST_READ:
+            return None
+        fill = 0 if other is None else plain(other).to(access.dtype)
+        found = torch.zeros((count, *access.shape), dtype=access.dtype) + fill
+        for region in regions:
+            region.put(found, region.storage.content(region.at).to(access.dtype))
+        return found
 
     def store(self, region: Region, values: torch.Tensor) -> None:
         """Store `values`, in the shape of the region."""

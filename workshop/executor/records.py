@@ -317,9 +317,10 @@ class Argument:
 class Launch:
     """What one launch did. Bytes count active lanes; `masked_lanes` are the others.
 
-    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`: by
-    tensor, what all programs store, where only addresses were wanted (memory.Spans). `storing`: by program, whether it
-    stored an element. `steps`: by line and argument, the shape of the block and the steps of `regions.Access`.
+    `accesses` is a hash of them all, in their order: two launches that do the same have the same one. `spans`,
+    `loaded`: by tensor, what all programs store and load, where only addresses were wanted (regions.Spans). `storing`:
+    by program, whether it stored an element. `steps`: by line and argument, the shape of the block and the steps of
+    `regions.Access`.
     """
 
     kernel: str
@@ -339,3 +340,4 @@ class Launch:
     storing: torch.Tensor | None = None
     steps: dict[tuple, tuple] = field(default_factory=dict)
     spans: dict[str, list[torch.Tensor]] = field(default_factory=dict)
+    loaded: dict[str, list[torch.Tensor]] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from .program import Location
 from .records import Argument, Storage
 from .values import Affine, Number, Rect, column, lattice, row_major
 
-MOST_LANES = 1 << 22  # of one access that are written out where only addresses are wanted
+MOST_LANES = 1 << 23  # of one access that are written out where only addresses are wanted
 Spans = torch.Tensor  # elements of a storage: (number, 2), the first one and the one after the last
 
 
@@ -175,9 +175,13 @@ class Box(Region):
 
 @dataclass(eq=False)
 class Blocks(Region):
-    """As a Box, of programs whose blocks begin anywhere: `starts`, (programs,). Only addresses are wanted of them."""
+    """As a Box, of programs whose blocks begin anywhere. Only addresses are wanted of them.
+
+    numbers, starts: of each program, (programs,), its number in the batch, and its first element.
+    """
 
     counts: tuple[int, ...]
+    numbers: np.ndarray
     starts: np.ndarray
     steps: tuple[int, ...]
 
@@ -185,13 +189,20 @@ class Blocks(Region):
     def shape(self) -> tuple[int, ...]:
         return len(self.starts), *self.counts
 
+    @property
+    def at(self) -> torch.Tensor:
+        return lattice(self.starts, self.steps, self.counts)
+
+    def put(self, whole: torch.Tensor, part: torch.Tensor) -> None:
+        whole[torch.from_numpy(self.numbers), *map(slice, self.counts)] = part
+
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
-        along = self.steps.index(1) if 1 in self.steps else None  # neighbours
-        length = 1 if along is None else self.counts[along]
-        others = [1 if axis == along else n for axis, n in enumerate(self.counts)]
-        begin = lattice(self.starts, self.steps, others).reshape(-1)
-        return torch.stack((begin, begin + length), dim=1)
+        starts = np.unique(self.starts)
+        step = evenly(starts) if len(starts) > 1 else 0
+        if step is None:
+            return _spans(starts, self.steps, self.counts)
+        return _spans(int(starts[0]), (step, *self.steps), (len(starts), *self.counts))
 
 
 @dataclass(eq=False)
@@ -228,8 +239,20 @@ class Lanes(Region):
         whole.view(-1)[self.places] = part
 
     def spans(self):
-        at = self.storage.origin(self.at)
-        return torch.stack((at, at + 1), dim=1)
+        """As those of Blocks. Only where just addresses are wanted is `at` the elements themselves."""
+        return torch.stack((self.at, self.at + 1), dim=1)
+
+
+def _spans(starts: Number, steps, counts) -> Spans:
+    """Those of a lattice of elements from each of `starts`: what lies side by side is one of them."""
+    length, apart = 1, []
+    for step, count in sorted(zip(steps, counts)):
+        if step <= length:
+            length += (count - 1) * step
+        else:
+            apart.append((step, count))
+    begin = lattice(starts, *zip(*apart)).reshape(-1) if apart else torch.as_tensor(starts).reshape(-1)
+    return torch.stack((begin, begin + length), dim=1)
 
 
 def outside(argument: Argument, offset: Number, counts, steps, size: int) -> bool | np.ndarray | None:

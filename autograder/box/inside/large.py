@@ -46,6 +46,18 @@ def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
         return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
 
 
+class _Steps(Replay):
+    """calculated(tensors) is told of what torch computes, the last one, and from what."""
+
+    def __init__(self, *how, calculated, **more):
+        super().__init__(*how, **more)
+        self.calculated = calculated
+
+    def _computed(self, op: str, tensors: list[torch.Tensor]):
+        super()._computed(op, tensors)
+        self.calculated(tensors)
+
+
 class Overlap(Exception):
     """Programs write the same elements, so others are left out."""
 
@@ -61,17 +73,25 @@ class _Large:
         self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.work = 0  # elements that all programs of the launches read and write, where that was counted
         self.generator = torch.Generator().manual_seed(case.seed)
-        self.spans: dict[int, list[torch.Tensor]] = {}  # by storage: what the launches store
+        # By storage: what the launches store, and what they load.
+        self.spans: dict[int, list[torch.Tensor]] = {}
+        self.loaded: dict[int, list[torch.Tensor]] = {}
         self.copies: set[int] = set()  # storages that torch wrote, from others
+        self.sources: set[int] = set()  # storages that torch read
+        self.computed = False  # whether torch computed with numbers, so that nobody knows all of them
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved, vast=True)
+        told = {"computes": self.case.computes, "calculated": self._calculated}
+        steps = _Steps(inputs, self.job.device, self._fresh, self.launches.append, self._moved, vast=True, **told)
         result = steps.run(self.case.trace)
+        value = {"elements": result.numel()}
         try:
-            return {"stored": self._stored(result), "found": self._found(result)}
+            stored = self._stored(result)
+            unread = [] if self.uncounted or stored < result.numel() else self._unread(inputs)
+            return value | {"stored": stored, "unread": unread, "found": self._found(result)}
         except Overlap:
-            return {"stored": 0, "found": 0}
+            return value | {"stored": 0, "found": 0}
 
     def _stored(self, result: torch.Tensor) -> int:
         """How many elements of the result the launches store; all of them where nobody can tell.
@@ -89,11 +109,22 @@ class _Large:
         first = result.storage_offset()
         return covered(self.spans.get(_start(result), []), first, first + result.numel())
 
+    def _unread(self, inputs: list[torch.Tensor]) -> list[int]:
+        """An input of which the launches do not load all elements: its number, how many they load, and all."""
+        for number, tensor in enumerate(inputs):
+            own, extent = _start(tensor), tensor.untyped_storage().nbytes() // tensor.element_size()
+            if self.case.inputs[number].whole and own not in self.sources:
+                elements = math.prod(n for n, step in zip(tensor.shape, tensor.stride()) if step)
+                loaded = covered(self.loaded.get(own, []), 0, extent)
+                if loaded < elements:
+                    return [number, loaded, elements]
+        return []
+
     def _input(self, number: int) -> torch.Tensor:
         spec = self.case.inputs[number]
         dtype = DTYPES[spec.dtype]
         tensor = torch.empty_strided(spec.shape, spec.stride, dtype=dtype)
-        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=tuple(spec.span))
+        content = functools.partial(seeded, self.case.seed + number, dtype=dtype, span=spec.span and tuple(spec.span))
         self._add(tensor, content)
         return tensor
 
@@ -112,8 +143,9 @@ class _Large:
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
         if operation in ("clone", "_to_copy", "copy", "copy_"):
-            self.copies.add(_start(made))
             source = args[operation in ("copy", "copy_")]
+            self.copies.add(_start(made))
+            self.sources.add(_start(source))
             self._add(made, functools.partial(self._copied, source, made))
             return
         number = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
@@ -121,6 +153,14 @@ class _Large:
         if type(value) not in (bool, int, float):
             raise NotReplayable(f"torch.{operation} on a large tensor")
         self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
+
+    def _calculated(self, tensors: list[torch.Tensor]) -> None:
+        """What torch computes, the last one, from others: nobody knows its numbers."""
+        *read, made = tensors
+        self.copies.add(_start(made))
+        self.sources |= set(map(_start, read))
+        self.computed = True
+        self._add(made, None)
 
     def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Elements of a copy, from those that were copied."""
@@ -148,12 +188,14 @@ class _Large:
         self.steps = max(self.steps, (seen.loads + seen.stores + seen.atomics) // max(math.prod(launch.grid), 1))
         self.work += sum((a.bytes_loaded + a.bytes_stored) // a.itemsize for a in seen.arguments.values())
         for label, value, _ in launch.arguments:
-            if label in seen.spans:
-                self.spans.setdefault(_start(value), []).extend(seen.spans[label])
+            for of_launch, of_all in ((seen.spans, self.spans), (seen.loaded, self.loaded)):
+                if label in of_launch:
+                    of_all.setdefault(_start(value), []).extend(of_launch[label])
 
     def _found(self, result: torch.Tensor) -> int:
         """Runs some programs of the only launch. Returns how many elements of the result they wrote, into the slots."""
-        if len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
+        compared = self.case.compared and not self.computed
+        if not compared or len(self.launches) != 1 or not result.is_contiguous() or self.steps > MOST_STEPS:
             return 0
         launch = self.launches[0]
         total = math.prod(launch.grid)
@@ -185,7 +227,8 @@ class _Large:
 
         With neighbours, where holes between them must be found: where nobody counted what all programs store.
         """
-        crossings = [crossing * total // elements for crossing in CROSSINGS if crossing < elements]
+        crossings = [at * total // elements for at in (*CROSSINGS, *self.case.starts) if at < elements]
+        crossings += [min((at + elements // total) * total // elements, total - 1) for at in self.case.starts]  # and on
         drawn = torch.randint(0, total, (FEW,), generator=self.generator).tolist()
         wanted = dict.fromkeys([0, total - 1, *crossings, *drawn])
         near = dict.fromkeys(min(p + step, total - 1) for p in wanted for step in ((0, 1) if self.uncounted else (0,)))

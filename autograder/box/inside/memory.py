@@ -30,6 +30,10 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[to
         if isinstance(argument, Scalar):
             made.append(argument.scalar)
             continue
+        if argument.same is not None:
+            made.append(made[argument.same])
+            tensors.append(made[-1])
+            continue
         size = span(argument.shape, argument.stride)
         base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
         few = min(size, FEW)  # the rest holds anything: to fill millions takes long, and nothing looks at them

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -20,19 +21,21 @@ import torch
 import triton
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
+from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
 import workshop
 from workshop import backend, stand_in
-from workshop.device import KNOWN_DEVICES, Device
-from workshop.executor import front_end
+from workshop.device import KNOWN_DEVICES, Device, DeviceFacts
 
 from ...tensors import storage_of
 from ..wire.requests import Shown
 from .job import Refused
 
-CARDS = {"cuda": "NVIDIA H100", "hip": "AMD Instinct MI300X"}
-TARGETS = {"cpu": stand_in.StandInDriver.target} | front_end.TARGETS
+CARDS = {
+    "cuda": ("NVIDIA H100", "NVIDIA A100"),
+    "hip": ("AMD Instinct MI300X", "AMD Instinct MI355X", "AMD Instinct MI250X"),
+}
 MEMORY = 64 << 30  # bytes of a shown card
 SWITCH = "TRITON_INTERPRET"
 
@@ -171,14 +174,14 @@ def _patches(shown: Shown, where: torch.device) -> list:
     """What stands in place of the functions that are asked about a device."""
     if shown.device == "cpu":
         return []
-    facts = KNOWN_DEVICES[CARDS[shown.device]]
+    facts = _facts(shown)
     properties = _properties(facts, shown)
     hip = shown.device == "hip"
     stream = SimpleNamespace(cuda_stream=0, device=where, synchronize=_nothing, wait_stream=_nothing)
     of_torch = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
-        "device_count": lambda: 1,
+        "device_count": lambda: 2 if shown.card else 1,
         "current_device": lambda: 0,
         "get_device_name": lambda device=None: facts.name,
         "get_device_capability": lambda device=None: (properties.major, properties.minor),
@@ -205,9 +208,13 @@ def _patches(shown: Shown, where: torch.device) -> list:
     return made
 
 
-def _properties(facts, shown: Shown) -> SimpleNamespace:
+def _facts(shown: Shown) -> DeviceFacts:
+    return KNOWN_DEVICES[CARDS[shown.device][shown.card]]
+
+
+def _properties(facts: DeviceFacts, shown: Shown) -> SimpleNamespace:
     """What torch.cuda.get_device_properties gives."""
-    major, minor = (9, 0) if shown.device == "cuda" else (9, 4)
+    major, minor = map(int, re.search(r"(\d)(\d)", facts.arch).groups())
     return SimpleNamespace(
         name=facts.name,
         multi_processor_count=shown.multiprocessors,
@@ -230,10 +237,12 @@ class _Driver(stand_in.StandInDriver):
 
     def __init__(self, shown: Shown, where: torch.device):
         properties = stand_in.PROPERTIES | {"multiprocessor_count": shown.multiprocessors}
+        self.where = where
         if shown.device != "cpu":
-            facts = KNOWN_DEVICES[CARDS[shown.device]]
+            facts = _facts(shown)
             properties |= {"warpSize": facts.warp_size, "max_shared_mem": facts.shared_memory}
-        self.target, self.where = TARGETS[shown.device], where
+            arch = int(facts.arch.removeprefix("sm_")) if shown.device == "cuda" else facts.arch
+            self.target = GPUTarget(shown.device, arch, facts.warp_size)
         self.utils = SimpleNamespace(get_device_properties=lambda device: dict(properties))
 
     def get_active_torch_device(self):

@@ -26,11 +26,15 @@ Number = int | float | bool
 
 @dataclass(frozen=True)
 class Decoy:
-    """A tensor argument without its values. A process that runs the learner's Python gets nothing more."""
+    """A tensor argument without its values. A process that runs the learner's Python gets nothing more.
+
+    same: the number of an earlier argument that is the same tensor.
+    """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
+    same: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,15 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Shown:
-    """A machine that a host function is shown: a device ("cpu", "cuda" or "hip") and whether TRITON_INTERPRET is 1."""
+    """A machine that a host function is shown: a device ("cpu", "cuda" or "hip") and whether TRITON_INTERPRET is 1.
+
+    card: which GPU of this kind, by its number in inside.worlds.CARDS. With another than the first, there are two GPUs.
+    """
 
     device: str
     multiprocessors: int
     interpret: bool = False
+    card: int = 0
 
     def __str__(self) -> str:
         name = {"cpu": "the CPU", "cuda": "an NVIDIA GPU", "hip": "an AMD GPU"}[self.device]
@@ -156,20 +164,24 @@ class ReplayRequest:
 
 @dataclass(frozen=True)
 class LargeTensor:
-    """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
+    """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded.
+
+    whole: whether all of them must be read.
+    """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
-    span: tuple[float, float]
+    span: tuple[float, float] | None
+    whole: bool
 
 
 @dataclass(frozen=True)
 class LargeCase:
     """One trace on large tensors. Their seeds are seed, seed + 1, …
 
-    What some programs wrote into the result goes into the output: the places of the elements, int64, and their values,
-    MOST_FOUND at most.
+    compared: what some programs wrote into the result goes into the output: the places of the elements, int64, and
+    their values, MOST_FOUND at most. starts: elements of the result that are wanted. computes: see PlanCase.
     """
 
     trace: Trace
@@ -177,14 +189,18 @@ class LargeCase:
     seed: int
     places: Slot
     slot: Slot
+    compared: bool = True
+    computes: int = 0
+    starts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class LargeRequest:
     """Check all addresses of large launches, and run some of their programs, without a GPU.
 
-    The value of a case is {"stored": elements of the result that all programs store, "found": elements in the output},
-    or {"unjudged": why} where it is too much for us.
+    The value of a case is {"elements": of the result, "stored": those that all programs store, "unread": [] or, of an
+    input, its number, elements that all programs read, and all elements, "found": elements in the output}; or
+    {"unjudged": why} where it is too much for us.
     """
 
     kind: ClassVar[str] = "large"
