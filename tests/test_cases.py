@@ -203,8 +203,8 @@ def test_right_formulas_agree_on_all_that_is_drawn(name):
 def test_other_cases_are_drawn_in_every_judgement(name):
     assert names(name, 1) == names(name, 1)
     first = {case.name for case, _ in drawn(name, 1)}
-    alike = first & {case.name for case, _ in drawn(name, 2)}
-    assert len(alike) < len(first) / 2 or name == "first_kernel" and len(alike) < len(first)
+    others = {case.name for case, _ in drawn(name, 2)} - first
+    assert len(others) >= (len(first) / 3 if name != "first_kernel" else 1)
 
 
 @pytest.mark.parametrize("name", KERNELS)

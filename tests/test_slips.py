@@ -264,7 +264,7 @@ SLIPS = [
     ("row_sum", "range(0, n_cols, ", "range(BLOCK_SIZE, n_cols, ", "begin at 0"),
     ("column_sum", "torch.empty(m, ", "torch.empty(n, ", r"allocate it with the shape \(300,\)"),
     ("matmul", "*a.stride(), *b.stride()", "*b.stride(), *a.stride()", "b_row: b.stride"),
-    ("vector_add", "output.numel()", "len(output)", "It fails only where the input has more than one axis"),
+    ("vector_add", "output.numel()", "len(output)", "It fails only where the input has more than one axis that is"),
     ("gather_rows", "output, table.stride(0)", "output, d", r"pass table.stride\(0\) as row_stride"),
     ("transpose", "return output", "return output.T", "return this very tensor, without .T"),
 ]

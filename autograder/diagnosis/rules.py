@@ -216,8 +216,9 @@ def _properties(o: Observation) -> Iterator[str]:
         yield "the gradient is asked for"
     if o.case.pick is not None:
         yield f"{o.exercise.inputs.outputs[o.case.pick]} is the output that is judged"
-    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat and tensors[0].values.ndim > 1:
-        yield "the input has more than one axis"
+    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat:
+        if sum(length > 1 for length in tensors[0].values.shape) > 1:  # len(x) is x.numel() of 3 × 1 too
+            yield "the input has more than one axis that is longer than 1"
     yield from _of_layouts(tensors)
     yield from _of_numbers([a.values for a in _floats(o)])
     yield from _of_sizes(o, tensors)
