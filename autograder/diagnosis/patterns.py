@@ -11,7 +11,7 @@ import torch
 
 from workshop.executor.formats import tf32
 
-from ..exercises.cases import OVERFLOWING, UNUSUAL, Tag, as_if_by_rows, rows_one_apart
+from ..exercises.cases import OVERFLOWING, UNUSUAL, Strided, Tag, as_if_by_rows, rows_one_apart
 from ..exercises.design import TensorArgument
 from ..exercises.spec import Mistake
 from ..tensors import dtype_name
@@ -204,6 +204,46 @@ def wrong_value(o: Observation) -> Finding | None:
         "Every element is 0: the kernel stored zeros, or it divided by infinity." if not c.value.any() else _copied(o),
         advice="follow one program by hand: its offsets, its mask, what it loads, what it stores.",
     )
+
+
+def unread(o: Observation) -> Finding | None:
+    """The output is wrong, and no kernel reads an element of an input that decides it: its gradient is not 0."""
+    c, runs = o.wrong, o.evidence.unread
+    if c is None or not any(runs) or o.exercise.random or o.case.gradient is not None:
+        return None
+    given = [(name, a) for name, a in zip(o.exercise.parameters, o.arguments) if isinstance(a, Strided)]
+    for (name, argument), places in zip(given, runs, strict=False):
+        x = argument.values
+        gradient = _gradient(o, name) if places and x.is_floating_point() else None
+        if gradient is None:
+            continue
+        left = torch.zeros(x.numel(), dtype=torch.bool)
+        for begin, end in zip(places[::2], places[1::2]):
+            left[begin:end] = True
+        left = (left.reshape(x.shape) & (gradient != 0)).nonzero().tolist()
+        if left:
+            place = left[len(left) // 2]
+            element = f"{name}[{', '.join(map(str, place))}]"
+            lies = " + ".join(f"{i} * {stride}" for i, stride in zip(place, argument.stride, strict=True))
+            return Finding(
+                Slug.WRONG_VALUE,
+                f"{o.worst_in_words} No program reads {element}, and the result depends on it.",
+                f"The loads from {name} go to other places, or fewer, than the task asks for.",
+                f"follow the offsets of the loads from {name}. Its strides are {argument.stride}, so {element} lies "
+                f"{lies} elements behind the first one.",
+            )
+    return None
+
+
+def _gradient(o: Observation, name: str) -> torch.Tensor | None:
+    """Of the sum of the squares of a right result; None if there is none."""
+    values = list(o.values)
+    i = o.exercise.parameters.index(name)
+    values[i] = x = values[i].double().requires_grad_()
+    try:
+        return torch.autograd.grad(o.exercise.expected(o.case, values).square().sum(), x)[0]
+    except RuntimeError:  # it is not differentiable
+        return None
 
 
 def _copied(o: Observation) -> str:

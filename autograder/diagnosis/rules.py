@@ -55,6 +55,7 @@ PATTERNS: tuple[Rule, ...] = (
     patterns.low_precision,
     patterns.constant_factor,
     patterns.factor_of_each_row,
+    patterns.unread,
     patterns.wrong_value,
 )
 RULES = CONDUCT + PATTERNS
@@ -216,9 +217,9 @@ def _properties(o: Observation) -> Iterator[str]:
         yield "the gradient is asked for"
     if o.case.pick is not None:
         yield f"{o.exercise.inputs.outputs[o.case.pick]} is the output that is judged"
-    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat:
-        if sum(length > 1 for length in tensors[0].values.shape) > 1:  # len(x) is x.numel() of 3 × 1 too
-            yield "the input has more than one axis that is longer than 1"
+    axes = [length for length in tensors[0].values.shape if length > 1] if tensors else []  # len(x): 3 of 3 × 1, too
+    if len({a.values.ndim for a in tensors}) == 1 and o.comparison and o.comparison.flat and len(axes) > 1:
+        yield "the input has more than one axis that is longer than 1"
     yield from _of_layouts(tensors)
     yield from _of_numbers([a.values for a in _floats(o)])
     yield from _of_sizes(o, tensors)

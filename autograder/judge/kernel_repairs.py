@@ -24,7 +24,7 @@ from .rewrites import OF_KERNELS, OF_STATEMENTS, axes, blocks, nearest, places
 from .trials import Drawn, Trials, traces_of
 from .written import Written
 
-MOST_TRIED = 300  # changes of an answer
+MOST_TRIED = 400  # changes of an answer
 SHARE = 0.15  # of the exercise's time, for these changes
 MOST_CONFIRMED = 4
 FEW = 48  # elements of a case that may be right by chance

@@ -293,15 +293,23 @@ def _put_in(result: Value, kind: str, scope: dict, names: Names, name: str) -> I
         for label in names.constants:
             yield from ((2, "with", o, label, ("constant", label)) for o in ("mul", "sdiv"))
     for other, (label, place) in scope.items():
-        if other.type in (result.type, result.type.scalar) and other is not result:
+        if _fits(other.type, result.type) and other is not result:
             operations = ("fmul", "fdiv", "fadd", "fsub") if kind == "float" else ("add", "mul", "sub")
             operations = ("and",) if result.type.scalar.bits == 1 else operations
             likely = ("fmul", "mul") if other.type == result.type else ()
-            yield from ((3 - (o in likely), "with", o, label, place) for o in operations)
+            steps = kind == "int" and result.type.shape and place[0] == "parameter"  # row, in the place of row * stride
+            yield from ((0 if steps and o == "mul" else 3 - (o in likely), "with", o, label, place) for o in operations)
         if kind == "float" and other.type == result.type.with_element(BOOL):
             yield 2, "where", label, place
         if name == "add" and not result.type.shape and other.type.kind == "int" and place[0] == "parameter":
             yield 1, "with", "minsi", label, place  # where a part ends
+
+
+def _fits(type: Type, wanted: Type) -> bool:
+    """Whether the front end makes one type of these: integers may be of two widths, a number fits a block."""
+    scalar = wanted.scalar
+    alike = type.scalar == scalar or type.kind == scalar.kind == "int" and BOOL not in (type, scalar)
+    return alike and type.shape in ((), wanted.shape)
 
 
 def _other_everywhere(operations: list[Operation], scope: dict) -> Iterator[tuple]:

@@ -13,7 +13,9 @@ import itertools
 import torch
 
 from ...tensors import DTYPES, bits, each_place, is_poison, poison, span
+from ..wire.answers import MAX_RUNS
 from ..wire.requests import Decoy, Scalar
+from .recorder import tensors_in
 
 FEW = 1 << 12
 NOTHING = -1
@@ -98,7 +100,9 @@ class Copies:
     """
 
     def __init__(self, inputs: list[torch.Tensor]):
-        self._sizes = [tensor.numel() for tensor in inputs]
+        self._inputs, self._sizes = inputs, [tensor.numel() for tensor in inputs]
+        self._read: dict[int, torch.Tensor] = {}  # by storage: the elements that a kernel has read
+        self._copied: set[int] = set()  # storages that torch has read, too
         self._reads = [0] * len(inputs)
         # By storage: for each element, 1 + the number of its input, 0 for another number, or NOTHING.
         self._owners: dict[int, torch.Tensor] = {}
@@ -118,6 +122,7 @@ class Copies:
 
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         """`made` is what one of trace.FILL or trace.MOVE made of these arguments."""
+        self._copied |= {tensor.untyped_storage().data_ptr() for tensor in tensors_in(args)}
         if operation in ("cat", "stack"):
             owners = getattr(torch, operation)([self._owner(tensor) for tensor in args[0]], *args[1:])
         elif operation == "constant_pad_nd":
@@ -144,9 +149,11 @@ class Copies:
             if owners is None or not len(owners):
                 continue
             units = storage.units // len(owners)  # of an element: another tensor of this launch may have smaller ones
+            read = self._read.setdefault(storage.start, torch.zeros(len(owners), dtype=torch.bool)).numpy()
             for loads in storage.passes.values():
                 loads = loads.numpy() if units == 1 else loads.reshape(-1, units).amax(1).numpy()
                 loaded = loads.nonzero()[0]
+                read[loaded] = True
                 loads, who = loads[loaded], owners.numpy()[loaded]
                 for owner in range(1, 1 + int(who.max(initial=0))):
                     seen = loads[who == owner]
@@ -158,3 +165,17 @@ class Copies:
     def reads(self) -> tuple[float, ...]:
         """For each input: how often an element was read, on average."""
         return tuple(round(reads / max(size, 1), 3) for reads, size in zip(self._reads, self._sizes, strict=True))
+
+    @property
+    def unread(self) -> tuple[tuple[int, ...], ...]:
+        """For each input that was not copied, the first runs of elements that no kernel read, in row-major order."""
+        return tuple(map(self._unread, self._inputs))
+
+    def _unread(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        start = tensor.untyped_storage().data_ptr()
+        read = self._read.get(start)
+        if read is None or start in self._copied or read.all():
+            return ()
+        left = ~torch.as_strided(read, tensor.shape, tensor.stride(), tensor.storage_offset()).flatten()
+        edges = torch.nn.functional.pad(left.to(torch.int8), (1, 1)).diff().nonzero().flatten()
+        return tuple(edges[: 2 * MAX_RUNS].tolist())

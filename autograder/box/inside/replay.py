@@ -333,6 +333,7 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
         undefined=tuple(launcher.undefined[:8]),
         accesses=launcher.accesses,
         reads=launcher.copies.reads if job.interpreted else (),
+        unread=launcher.copies.unread if job.interpreted else (),
         stored=launcher.stored,
         damage=tuple(damage[:4]),
         empty_kernels=tuple(launcher.empty[:16]),

@@ -22,6 +22,7 @@ MAX_FOUND = 4096
 MAX_PROGRAM = 2 << 20  # characters
 MAX_CONSTANT = 64  # constants of the host function that may go into one result
 MAX_NESTING = 8  # of a value; our own have three levels
+MAX_RUNS = 32  # of elements of a tensor that nothing read
 
 
 class ProtocolError(Exception):
@@ -365,11 +366,13 @@ class Evidence:
 
     `undefined`: what kernels used although nothing had defined it.
     `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
-    nothing counts them. `stored` are the bytes that kernels wrote, if they are counted. `accesses` is a hash of all
-    accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were launched, and
-    without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in an earlier run.
-    `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel has a line that
-    writes to memory. `without_work`: of a launch, the programs that stored nothing: how many, of how many, the first.
+    nothing counts them. `unread`: for each tensor argument, the first runs of elements that no kernel read, in
+    row-major order: begin, end, begin, … `stored` are the bytes that kernels wrote, if they are counted. `accesses` is
+    a hash of all accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were
+    launched, and without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in
+    an earlier run. `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel
+    has a line that writes to memory. `without_work`: of a launch, the programs that stored nothing: how many, of how
+    many, the first.
     """
 
     launched: Names = ()
@@ -378,6 +381,7 @@ class Evidence:
     undefined: Annotated[tuple[Undefined, ...], codec.items(16)] = ()
     empty_kernels: Names = ()
     reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()
+    unread: Annotated[tuple[Annotated[tuple[Integer, ...], codec.items(2 * MAX_RUNS)], ...], codec.items(16)] = ()
     stored: Annotated[int, codec.integer(0, 1 << 62)] = 0
     accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0
     idle: Flag = False
