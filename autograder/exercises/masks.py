@@ -36,7 +36,8 @@ COMPARE = (
 CHOOSE = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
 _ONE_NUMBER = (
     "Random numbers are used more than once: the generator gives one number for each pair (seed, offset).",
-    "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE).",
+    "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE). Of the numbers that one call "
+    "of tl.rand4x gives, use each for other elements.",
 )
 
 
@@ -182,7 +183,8 @@ def _patterns(masks: Masks) -> Finding | None:
     for mask, waves in zip(masks.all, masks.first_spectra):
         if found := repeated_window(mask) if masks.p == masks.dropped == 0.5 else None:
             first, second = found
-            return _same_mask(f"From element {second} on, the mask is that from element {first} on", masks)
+            apart = f"{abs(second - first):,} elements apart"
+            return _same_mask(f"From element {second} on, the mask is that from element {first} on: {apart}", masks)
         if distance := repeats(waves, len(mask), masks.dropped):
             rows = "Different rows have the same mask" if distance == masks.columns else None
             near = "Neighbours are kept or dropped together" if distance == 1 else None
@@ -236,7 +238,8 @@ def far_windows(at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...]) -
         if len(window) < FAR_WINDOW or not bool(known.all()):
             continue
         if (other := seen.setdefault(window.numpy().tobytes(), start)) != start:
-            happened = f"From element {start:,} on, the mask is that from element {other:,} on."
+            apart = f"{abs(start - other):,} elements apart"
+            happened = f"From element {start:,} on, the mask is that from element {other:,} on: {apart}."
             return Finding("same-mask", happened, *_ONE_NUMBER)
     return None
 
