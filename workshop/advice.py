@@ -113,6 +113,12 @@ def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, st
             "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
             "check the number that is added to the pointer, for the first program and for the last one.",
         )
+    if fault.masked and fault.place == "past the end" and any(fault.lane):
+        return (
+            "The mask of this line is true for these lanes: it compares with another length than that of "
+            f"{fault.argument}, or it compares other offsets than those that the line adds to the pointer.",
+            f"compare the offsets of this line with the length that {fault.argument} has along this axis.",
+        )
     if ragged and fault.place == "past the end" and any(fault.lane):
         return (
             "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",

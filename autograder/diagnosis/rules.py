@@ -193,6 +193,8 @@ def _beyond(failed: list[tuple[float, float]], passed: list[tuple[float, float]]
     lower, higher = max(low) < min(lows), min(high) > max(highs)
     if len(failed) < 2 or lower and higher:  # among more numbers, some are smaller and some are larger
         return
+    if len(failed) > len(passed):  # then the few others have the smallest or the largest numbers by chance
+        return
     if lower:
         yield f"a number is smaller than {min(lows):,.4g}"
     if higher:

@@ -272,7 +272,7 @@ class Memory:
         for step, size in zip(row_major(access.shape), access.shape):
             place.append(lane // step % size)
         about = argument.locate(int(offset[first])) if argument else {}
-        about["steps"] = access.steps
+        about |= {"steps": access.steps, "masked": access.mask is not None}
         raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
                     int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 

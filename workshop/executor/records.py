@@ -21,18 +21,19 @@ class Fault(IndexError):
     where a coordinate past `shape` is outside (None: before the start). `place` is "gap" (between the rows of
     a strided view), "past the end" or "before the start", by `distance` elements (0 in a gap), or "nowhere"
     (the pointer belongs to no argument; then `argument` is None). `lanes`: how many lanes of that program are outside.
-    `steps`: see `regions.Access`.
+    `steps`: see `regions.Access`. `masked`: whether the line has a mask, which these lanes pass.
     """
 
     def __init__(self, kind: str, kernel: str, program: tuple[int, int, int], block: tuple[int, ...],
                  lane: tuple[int, ...], lanes: int, line: int | None, code: str, argument: str | None = None,
                  shape: tuple[int, ...] = (), stride: tuple[int, ...] = (), element: int = 0,
                  index: tuple[int, ...] | None = None, place: str = "nowhere", distance: int = 0,
-                 steps: tuple[int, ...] = ()):  # fmt: skip
+                 steps: tuple[int, ...] = (), masked: bool = False):  # fmt: skip
         self.kind, self.kernel, self.program, self.block = kind, kernel, program, block
         self.lane, self.lanes, self.line, self.code = lane, lanes, line, code
         self.argument, self.shape, self.stride = argument, shape, stride
         self.element, self.index, self.place, self.distance, self.steps = element, index, place, distance, steps
+        self.masked = masked
         super().__init__(str(self))
 
     def __str__(self) -> str:

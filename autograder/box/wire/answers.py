@@ -275,6 +275,7 @@ class Fault:
     line: Line = 0
     code: Code = ""
     steps: Integers = ()
+    masked: Flag = False
 
     def __post_init__(self):
         known = self.kind in ("load", "store", "atomic") and len(self.lane) == len(self.block)
