@@ -104,7 +104,7 @@ class Comparison:
     def only_tail(self, blocks: tuple[int, ...]) -> int | None:
         """The block size for which only the ragged last block is wrong; None if there is none."""
         first = int(self.bad_columns.nonzero()[0])
-        for block in blocks:
+        for block in sorted(blocks, reverse=True):  # an element behind 64 is also one behind 16 times 4
             start = self.columns // block * block
             if 0 < start < self.columns and first >= start and self.bad_columns[start:].double().mean() >= 0.75:
                 return block

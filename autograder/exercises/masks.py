@@ -36,8 +36,8 @@ COMPARE = (
 CHOOSE = "compare like this: keep = random >= p, and choose like this: tl.where(keep, what is kept, 0.0)."
 _ONE_NUMBER = (
     "Random numbers are used more than once: the generator gives one number for each pair (seed, offset).",
-    "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE). Of the numbers that one call "
-    "of tl.rand4x gives, use each for other elements.",
+    "give every element an offset of its own: pid * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE). Of the numbers that one "
+    "call of tl.rand4x gives, use each for other elements.",
 )
 
 

@@ -111,6 +111,14 @@ class Call:
         return sum(launch.programs for launch in self.launches)
 
     @property
+    def outputs(self) -> tuple[str, ...]:
+        return self.trials.exercise.inputs.outputs if self.trials.exercise.inputs else ()
+
+    @property
+    def inputs(self) -> set[str]:
+        return {label for label, each in zip(self._parameters, self.drawn.arguments) if isinstance(each, Strided)}
+
+    @property
     def _parameters(self) -> tuple[str, ...]:
         return self.trials.exercise.parameters
 
@@ -192,6 +200,12 @@ def _places(call: Call, number: int) -> Iterator[Change]:
         def told(call: Call, a=a, b=b, better=better) -> tuple[str, str]:
             given = call.given(number)
             first, second = call.got(given[a][0], b), call.got(given[b][0], a)
+            if not better and len(call.outputs) > 1 and not any(each.label in call.inputs for each in (first, second)):
+                return (
+                    f"{a} and {b} changed places: each holds what the other one should.",
+                    f"return the outputs in the order {', '.join(call.outputs)}. If they are, exchange {a} and {b} in "
+                    "the launch or in the kernel.",
+                )
             return (
                 f"{a} got {first.told}, and {b} got {second.told}: they changed places.",
                 f"exchange the two in the launch of {_name(call, number)}: one argument for each parameter, in the "
@@ -283,6 +297,16 @@ def _orders(call: Call, number: int) -> Iterator[Change]:
             )
 
         yield Change(apply, told)
+    if sum(n > 1 for n in call.launches[number].grid) > 1:
+        yield Change(
+            lambda call: call.changed(number, grid=(prod(call.launches[number].grid), 1, 1)),
+            lambda call: (
+                f"The grid {_grid(call.launches[number].grid)} has several numbers, and the kernel asks only for the "
+                "place along the first one. With all programs along it, the results are right.",
+                "multiply the numbers of the grid into one, (a * b,). Or find the place of a program with "
+                "tl.program_id(0) and tl.program_id(1).",
+            ),
+        )
 
 
 def _counts(call: Call, number: int) -> Iterator[Change]:

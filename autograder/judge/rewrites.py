@@ -273,11 +273,24 @@ def _stored(statement: ast.stmt) -> Iterator[ast.Name]:
 
 
 def reductions(function: ast.FunctionDef) -> Iterator[Rewrite]:
-    """What is reduced, without the reduction."""
+    """What is reduced, without the reduction; the largest number, and not its place."""
     for node in _expressions(function):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("sum", "max", "min") and node.args:
+        name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) and node.args else ""
+        if name in ("sum", "max", "min"):
             yield one(0, node, node.args[0])
+        if name in ("argmax", "argmin"):
+            value = ast.Attribute(node.func.value, name.removeprefix("arg"))
+            yield one(0, node, ast.Call(value, node.args, node.keywords))
+
+
+def rounded_up(function: ast.FunctionDef) -> Iterator[Rewrite]:
+    """A number of blocks that counts the last one, too."""
+    module = "tl" if any("jit" in ast.unparse(each) for each in function.decorator_list) else "triton"
+    for node in _expressions(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            count = ast.Call(ast.Attribute(ast.Name(module), "cdiv"), [node.left, node.right], [])
+            yield one(0, node, count)
 
 
 OF_STATEMENTS = (axes, blocks, places)
-OF_KERNELS = (axes, places, reductions, carried, shifted)
+OF_KERNELS = (axes, places, reductions, rounded_up, carried, shifted)

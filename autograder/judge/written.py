@@ -24,10 +24,9 @@ WRITTEN = {name: symbol for symbol, names in _SYMBOLS.items() for name in names.
 _CODE = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
          ast.BitOr: "|", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
          ast.NotEq: "!="}  # fmt: skip
-_WITH = {
-    "name": "with another operation there",
+_WITH = {  # what is written, where the new text is not known
     "order": "with its operands in the other order",
-    "combine": "with another reduction there",
+    "combine": "as another reduction",
     "along": "along the other axis",
     "from_0": "beginning at 0",
     "axis": "along another axis",
@@ -35,18 +34,8 @@ _WITH = {
     "transposed": "with rows and columns exchanged",
     "unmask": "without its mask",
     "mask": "with a mask",
-    "less": "with one more operation",
-    "everywhere": "with another variable there",
-    "operand": "with one more operation",
     "other": "with a value for masked-off lanes",
-    "number": "with another number there",
-    "value": "with another variable there",
-    "skip": "without one operation",
     "uncast": "without the cast",
-    "put": "with one more function",
-    "of": "with one more function",
-    "with": "with one more operation",
-    "where": "with a choice",
 }
 
 
@@ -91,7 +80,7 @@ class Written:
         old, new = (ast.unparse(each) if each is not None else "" for each in (old, new))
         means = f"`{old}` is the mistake" if 0 < len(old) <= MOST else "The mistake is in this line"
         advice = f"write `{new}`." if 0 < len(new) <= MOST else f"{_in_words(change)}."
-        return line, f"{means}: {_WITH[change.what]}, all cases are right.", advice
+        return line, f"{means}: with one change there, all cases are right.", advice
 
     def _first_value(self, change: Change) -> tuple[int, ast.stmt | None]:
         """Of a loop's variable: the line that gives it its first value, and what should stand there."""
@@ -198,7 +187,10 @@ class Written:
 
     def _skip(self, node: ast.AST, change: Change) -> ast.AST | None:
         parts = node.args if isinstance(node, ast.Call) else _operands(node)
-        return parts[change.more[0]] if len(parts) > change.more[0] else None
+        if len(parts) <= change.more[0]:
+            return None
+        part = parts[change.more[0]]
+        return ast.fix_missing_locations(ast.Assign([node.target], part)) if isinstance(node, ast.AugAssign) else part
 
     def _put(self, node: ast.AST, change: Change) -> ast.AST | None:
         return _call(change.more[0], [node]) if isinstance(node, ast.expr) else None

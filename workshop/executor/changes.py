@@ -289,7 +289,7 @@ def _other_values(each: Operation, scope: dict, names: Names, made: dict) -> Ite
 
 def _put_in(result: Value, kind: str, scope: dict, names: Names, name: str) -> Iterator[tuple]:
     """One more operation, with another variable or constant of the launch."""
-    if kind == "int" and not result.type.shape and result.type.scalar.bits == 32:
+    if kind == "int" and not result.type.shape and result.type.scalar.bits > 16:
         for label in names.constants:
             yield from ((2, "with", o, label, ("constant", label)) for o in ("mul", "sdiv"))
     for other, (label, place) in scope.items():

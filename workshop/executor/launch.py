@@ -58,7 +58,9 @@ def bind(kernel, args: tuple, kwargs: dict) -> tuple[dict, dict]:
     try:
         bound = _signature(kernel.fn).bind(*args, **given)
     except TypeError as error:
-        raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}") from None
+        near = next((name for name in options if name.lower() in map(str.lower, names)), "")
+        got = f". It gets '{near}'" * bool(near)
+        raise TypeError(f"{kernel.fn.__name__} takes {', '.join(kernel.arg_names)}: {error}{got}") from None
     bound.apply_defaults()
     return {name: _number(value) for name, value in bound.arguments.items()}, options
 
