@@ -155,7 +155,8 @@ SWIZZLE = Inputs(
 SWIZZLE_MISTAKES = (
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid // num_n, pid % num_n),
             "That is the order row by row, without groups.",
-            "A group has group * num_n tiles: first find the group of this program."),
+            "A group has group * num_n tiles: first find the group of this program. Inside of it go column by column: "
+            "the row changes fastest, pid_m = first_m + within % rows and pid_n = within // rows."),
     Mistake("wrong-value", lambda pid, num_m, num_n, group: (pid % num_m, pid // num_m),
             "That is the order column by column of the whole matrix.",
             "A group has only `group` rows of tiles: begin with the group of this program."),
@@ -268,6 +269,9 @@ EXERCISES = (
             Mistake("wrong-value", linear, "That is x wᵀ + b: gelu is missing.", "Apply gelu to acc before the store."),
             Mistake("wrong-value", lambda x, w, b: linear(x, w, b).relu(), "That is relu.",
                     "gelu(z) = 0.5 * z * (1 + erf(z / √2))."),
+            Mistake("wrong-value", lambda x, w, b: (z := linear(x, w, b)) * torch.sigmoid(1.702 * z),
+                    "That is the approximation with a sigmoid.",
+                    "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
             Mistake("wrong-value", lambda x, w, b: torch.nn.functional.gelu(linear(x, w, b), approximate="tanh"),
                     "That is the approximation with tanh.", "The exact one has erf: tl.erf(z * 0.7071067811865476)."),
             Mistake("constant-factor", lambda x, w, b: 2 * linear_gelu(x, w, b), "The factor 0.5 is missing.",
