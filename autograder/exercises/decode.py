@@ -79,7 +79,8 @@ SCORED = (
     PLAIN,
     Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
     Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
-    Values("one large score each", about="huge", fill=_one_large, once=True, only_with=SHORTER),
+    # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
+    Values("one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED,)}),
     # More than once: a masked part shows only there, and an answer may have a whole number of them. In float32, the
     # rounding of such scores is larger than the bound.
     Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
