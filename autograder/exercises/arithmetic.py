@@ -100,12 +100,15 @@ def _by_limit(arguments: tuple, key: str | None, got: float, expected: float) ->
         "threads": device.max_threads // threads,
     }
     decides = min(room, key=room.get)
-    if device.is_cdna and got == num_programs(*arguments[:3], _with(device, is_cdna=False)):
-        return (
-            f"The registers that the driver reports were not doubled for {device.arch}.",
-            "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950.",
-        )
-    side = "The answer is larger: this limit is missing, or its division is wrong."
+    for fact, means, advice in (
+        ({"is_cdna": False}, f"The registers that the driver reports were not doubled for {device.arch}.",
+         "decide by device.arch, for all of gfx90a, gfx940, gfx941, gfx942 and gfx950."),
+        ({"warp_size": 32}, f"That counts warps of 32 threads. On this GPU, a warp has {device.warp_size}.",
+         "use device.warp_size."),
+    ):  # fmt: skip
+        if got == num_programs(*arguments[:3], _with(device, **fact)):
+            return means, advice
+    side = "The answer is larger: this limit is missing or too loose, or it counts too few threads."
     if got < expected:
         side = "The answer is smaller: another limit is too strict, or the rounding loses too much."
     return (
