@@ -27,7 +27,7 @@ from .written import Written
 MOST_TRIED = 400  # changes of an answer
 SHARE = 0.4  # of the exercise's time, for these changes: a bound for slow machines, others end at MOST_TRIED
 MOST_CONFIRMED = 4
-FEW = 48  # elements of a case that may be right by chance
+FEW = 16  # elements of a case that may be right by chance
 MOST_REWRITTEN = 24  # sources, which the front end reads
 SHAPES = "incompatible dimensions"  # what Triton says of blocks that do not fit
 # Names of what only wrong places cause. Elsewhere changes of numbers come first.

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nsmallest
-from itertools import combinations
+from itertools import combinations, permutations
 
 MOST = 120  # characters of code in a message
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Div, ast.Mod)
@@ -249,7 +249,7 @@ def places(function: ast.FunctionDef) -> Iterator[Rewrite]:
 
 
 def carried(function: ast.FunctionDef) -> Iterator[Added]:
-    """A variable keeps a value of a step of a loop, which uses it and gives it no new value."""
+    """A variable keeps a value of a step of a loop, which uses it and gives it no new value: m keeps m_new."""
     given = {n.id for each in function.body for n in _stored(each)} if function.body else set()
     for loop in (n for each in function.body for n in ast.walk(each) if isinstance(n, ast.For)):
         stored = list(dict.fromkeys(n.id for each in loop.body for n in _stored(each)))
@@ -257,7 +257,7 @@ def carried(function: ast.FunctionDef) -> Iterator[Added]:
         for name in sorted(
             (used & given) - {*stored, *(n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name))}
         ):
-            yield from (Added(0, loop.body[-1], f"{name} = {new}") for new in stored)
+            yield from (Added(0 if name in new else 2, loop.body[-1], f"{name} = {new}") for new in stored)
 
 
 def shifted(function: ast.FunctionDef) -> Iterator[Rewrite]:
@@ -283,6 +283,27 @@ def reductions(function: ast.FunctionDef) -> Iterator[Rewrite]:
             yield one(0, node, ast.Call(value, node.args, node.keywords))
 
 
+def summands(function: ast.FunctionDef) -> Iterator[Rewrite]:
+    """A part of an address that another address from the same pointer has, and this one lacks."""
+    calls = [n for n in _expressions(function) if isinstance(n, ast.Call) and n.args]
+    addresses = [n.args[0] for n in calls if getattr(n.func, "attr", "") in ("load", "store")]
+    terms = {address: [*_terms(address)] for address in addresses}
+    for one_address, other in permutations(addresses, 2):
+        known = [ast.dump(each) for each in terms[one_address]]
+        if known[0] == ast.dump(terms[other][0]):
+            missing = (each for each in terms[other] if ast.dump(each) not in known)
+            yield from (one(0, one_address, ast.BinOp(one_address, ast.Add(), each)) for each in missing)
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """The parts of a sum."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+    else:
+        yield node
+
+
 def rounded_up(function: ast.FunctionDef) -> Iterator[Rewrite]:
     """A number of blocks that counts the last one, too."""
     module = "tl" if any("jit" in ast.unparse(each) for each in function.decorator_list) else "triton"
@@ -293,4 +314,4 @@ def rounded_up(function: ast.FunctionDef) -> Iterator[Rewrite]:
 
 
 OF_STATEMENTS = (axes, blocks, places)
-OF_KERNELS = (axes, places, reductions, rounded_up, carried, shifted)
+OF_KERNELS = (axes, places, reductions, rounded_up, summands, carried, shifted)

@@ -280,6 +280,8 @@ def _other_values(each: Operation, scope: dict, names: Names, made: dict) -> Ite
             for other, (label, place) in scope.items():
                 if other.type == value.type and other is not value:
                     yield 1, "operand", i, j, "fmul", name, label, place
+                for spread in _spread(other.type, value.type, label, place):
+                    yield 1, "operand", i, j, "fmul", name, *spread
         if value in scope and value.type.scalar.kind == "float" and each.name in FLOATS:
             yield from (
                 (2 - (function == "log" and each.name == "fadd"), "of", i, function, name)
@@ -301,8 +303,17 @@ def _put_in(result: Value, kind: str, scope: dict, names: Names, name: str) -> I
             yield from ((0 if steps and o == "mul" else 3 - (o in likely), "with", o, label, place) for o in operations)
         if kind == "float" and other.type == result.type.with_element(BOOL):
             yield 2, "where", label, place
+        if kind == "float":
+            yield from ((1, "with", "fmul", *each) for each in _spread(other.type, result.type, label, place))
         if name == "add" and not result.type.shape and other.type.kind == "int" and place[0] == "parameter":
             yield 1, "with", "minsi", label, place  # where a part ends
+
+
+def _spread(type: Type, wanted: Type, label: str, place: tuple) -> Iterator[tuple[str, tuple]]:
+    """A vector as a row or as a column of a tile: what is written, and its place."""
+    for axis, written in enumerate((f"{label}[None, :]", f"{label}[:, None]")):
+        if len(wanted.shape) == 2 and type == wanted.with_shape(wanted.shape[1 - axis : 2 - axis]):
+            yield written, ("spread", axis, place)
 
 
 def _fits(type: Type, wanted: Type) -> bool:
@@ -474,9 +485,16 @@ class _Changer:
         return [*made, last, _with(each, i, j, last.results[0])]
 
     def other(self, type: Type, place: list, near: Operation) -> tuple[list[Operation], Value]:
-        """A variable or a number as a type, and the operations that make it."""
+        """A variable or a number as a type, and the operations that make it. ("spread", axis, place): along an axis."""
         if place[0] == "number":
             return _constant(type, place[1], near)
+        if place[0] == "spread":
+            axis, value = place[1], self.value(place[2])
+            shape = [*value.type.shape[:axis], 1, *value.type.shape[axis:]]
+            wider, block = Value(value.type.with_shape(tuple(shape))), Value(type)
+            spread = [Operation("expand_dims", [value, axis], [wider], near.location),
+                      Operation("broadcast", [wider, list(type.shape)], [block], near.location)]  # fmt: skip
+            return spread, block
         return _fitted(self.value(place, type.scalar), type, near)
 
     def do_value(self, each: Operation, i: int, j: int | None, old: str, new: str, place: list) -> list[Operation]:
