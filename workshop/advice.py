@@ -93,6 +93,14 @@ def about_steps(access) -> tuple[str, str]:
     axis = odd_step(access.shape, access.stride, access.block, access.steps)
     if axis is None:
         return "", ""
+    if tuple(access.steps) == (access.shape[0], 1) and len(access.shape) == 2:
+        rows, columns = access.shape
+        return (
+            f"This block reads {access.argument} as if its shape were ({columns}, {rows}). It is ({rows}, {columns}): "
+            "what the block has as rows are its columns.",
+            "exchange the strides: add the number of the block's row as it is, and multiply that of its column by the "
+            "row stride of the tensor.",
+        )
     step, places = access.steps[axis], "rows" if len(access.block) == 2 and axis == 0 else "columns"
     lanes = f"From one of its {places} to the next" if len(access.block) == 2 else "From lane to lane"
     sizes = [size for size in access.shape if size == step]

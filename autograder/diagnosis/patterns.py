@@ -74,7 +74,7 @@ def unwritten(o: Observation) -> Finding | None:
 def _one_block_of_each_row(o: Observation) -> str:
     """The first block of each row was written, or the last one, and nothing else."""
     left, columns = o.left_as_they_were, o.comparison.columns
-    if left.ndim != 2 or o.comparison.flat or not o.block or columns <= o.block:
+    if left.ndim != 2 or o.comparison.flat or not o.block or columns <= o.block or o.sides > 1:
         return ""
     written, place = ~left.all(0), torch.arange(columns) // o.block
     if bool((written == (place == int(place[-1]))).all()):
@@ -417,7 +417,8 @@ def _scaled(o: Observation, tensors: dict, axes: dict) -> Iterator[Other]:
         length = o.values[argument].shape[axis]
         for label, size in ((dimension, length), (f"√{dimension}", math.sqrt(length))):
             for how, factor in (("times", size), ("divided by", 1 / size)) if length > SMALL else ():
-                advice = f"look for a factor {label}: it is missing, or it is there once too often."
+                missing, spare = ("division by", "factor") if how == "times" else ("factor", "division by")
+                advice = f"a {missing} {label} is missing, or a {spare} {label} is there once too often."
                 means = f"That is the right result {how} {label}, which is {size:.4g}."
                 yield Other({}, means, advice, Slug.NOT_SCALED, times=factor)
                 means = f"That would be the right result for {name} {how} {label}, which is {size:.4g}."

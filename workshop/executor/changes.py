@@ -188,6 +188,10 @@ def _of(each: Operation, scope: dict, names: Names, made: dict) -> Iterator[tupl
         yield from (
             (3 * ({combine, other} == {"sum", "min"}), "combine", other) for other in COMBINES if other != combine
         )
+        if combine == "max":  # of this block alone, and not of those before it
+            for value, (label, place) in scope.items():
+                if value.type == result.type:
+                    yield 1, "with", "maxnumf" if kind == "float" else "maxsi", label, place
         shape = args[1][0].type.shape
         if len(shape) == 2 and shape[0] == shape[1]:
             yield 0, "along"
