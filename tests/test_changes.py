@@ -57,7 +57,7 @@ def test_a_repair_is_written_as_code(judge):
     assert "`m * tl.log(s)` is the mistake" in finding.means and finding.advice == "write `m + tl.log(s)`."
     source = solution("bug_hunt").replace("a * x", "a * x.to(tl.int32)")
     finding = judge.judge("bug_hunt", source, 1).finding
-    assert "without the cast" in finding.means and "a * x, mask=mask" in finding.advice
+    assert "with one change" in finding.means and "a * x, mask=mask" in finding.advice
 
 
 def advised(source: str, finding) -> str:
