@@ -103,9 +103,12 @@ def seeded(seed: int, at: torch.Tensor, dtype: torch.dtype, span: tuple[float, f
     """
     if span is None:
         return at.to(dtype)
-    x = (at + (seed * 0x9E3779B9 & 0x7FFFFFFFFFFF)) * -7046029254386353131
-    x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -4658895280553007687
-    x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -7723592293110705685
+    x = at + (seed * 0x9E3779B9 & 0x7FFFFFFFFFFF)
+    x *= -7046029254386353131
+    x ^= x >> 30 & 0x3FFFFFFFF
+    x *= -4658895280553007687
+    x ^= x >> 27 & 0x1FFFFFFFFF
+    x *= -7723592293110705685
     low, end = span
     if not dtype.is_floating_point:
         return (low + (x >> 33 & 0x7FFFFFFF) % (end - low)).to(dtype)

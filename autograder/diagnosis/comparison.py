@@ -62,7 +62,7 @@ class Comparison:
         finite = torch.isfinite(error)
         return float(error[finite].max()) if finite.any() else 0.0
 
-    @property
+    @cached_property
     def right(self) -> bool:
         if self.bad.any():
             return False

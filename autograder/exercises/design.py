@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations
 
 import torch
 
@@ -51,7 +51,7 @@ def pairwise(axes: Axes, generator: torch.Generator, begun: Sequence[Combination
     """
     crossed = {axis: tuple(level for level in levels if not level.once) for axis, levels in axes.items()}
     wanted = {
-        frozenset(((a, x.name), (b, y.name)))
+        _pair((a, x), (b, y))
         for a, b in combinations(crossed, 2) for x in crossed[a] for y in crossed[b]
         if _may_meet(a, x, b, y)
     }  # fmt: skip
@@ -88,7 +88,7 @@ def _filled(begun: Combination, axes: Axes, wanted: set, generator: torch.Genera
         fit = [level for level in fit if not level.once] or fit
         if not fit:
             return None
-        new = [len(_pairs({axis: level}, made) & wanted) for level in fit]
+        new = [sum(_pair((axis, level), each) in wanted for each in made.items()) for level in fit]
         made[axis] = choice(generator, [level for level, count in zip(fit, new) if count == max(new)])
     return made
 
@@ -98,14 +98,18 @@ def _shuffled(names: Iterable[str], generator: torch.Generator) -> list[str]:
     return [names[i] for i in torch.randperm(len(names), generator=generator).tolist()]
 
 
-def _pairs(made: Combination, others: Combination | None = None) -> set:
-    """The pairs of levels in a combination, or those between two."""
-    met = combinations(made.items(), 2) if others is None else product(made.items(), others.items())
-    return {frozenset(((a, x.name), (b, y.name))) for (a, x), (b, y) in met}
+def _pairs(made: Combination) -> set:
+    """The pairs of levels in a combination."""
+    return {_pair(one, other) for one, other in combinations(made.items(), 2)}
+
+
+def _pair(one: tuple[str, Level], other: tuple[str, Level]) -> frozenset:
+    return frozenset(((one[0], one[1].name), (other[0], other[1].name)))
 
 
 def _may_meet(a: str, x: Level, b: str, y: Level) -> bool:
-    return y.name in x.only_with.get(b, (y.name,)) and x.name in y.only_with.get(a, (x.name,))
+    free = not x.only_with and not y.only_with
+    return free or y.name in x.only_with.get(b, (y.name,)) and x.name in y.only_with.get(a, (x.name,))
 
 
 # -- sizes -------------------------------------------------------------------------------------------------

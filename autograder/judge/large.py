@@ -91,9 +91,7 @@ class LargeDrawn:
             if isinstance(argument, Large):
                 at = rows
                 if not self.by_element:
-                    along = [torch.arange(n) for n in argument.shape]
-                    if argument.axis is not None:
-                        along[argument.axis] = rows
+                    along = [rows if i == argument.axis else torch.arange(n) for i, n in enumerate(argument.shape)]
                     at = sum(torch.meshgrid(*(n * s for n, s in zip(along, argument.stride)), indexing="ij"))
                 argument = Strided(seeded(self.seed + len(few), at, argument.dtype, argument.span))
             few.append(argument)

@@ -343,7 +343,7 @@ def _places(each: Operation, made: dict) -> Iterator[tuple[int, int | None, Valu
 
     def before(value: Value) -> Value:
         first = made.get(value)
-        return value if first is None or first.name not in FITS else before(next(values(first.args)))
+        return value if first is None or first.name not in FITS else before(values(first.args)[0])
 
     for i, arg in enumerate(each.args if each.name not in FITS else ()):
         if isinstance(arg, Value):

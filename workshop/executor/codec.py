@@ -117,7 +117,8 @@ def from_data(data) -> Program:
 
 
 def _is(kind: type, given):
-    _need(type(given) is kind, f"{type(given).__name__}, not {kind.__name__}")
+    if type(given) is not kind:
+        raise BadProgram(f"{type(given).__name__}, not {kind.__name__}")
     return given
 
 
@@ -277,7 +278,7 @@ class _Reader:
         last = self.operations(block, rows, depth)
         if last.name in ir.TERMINATORS or outputs:
             _need(last.name == end, f"{last.name} at the end of a region")
-            _same(list(values_of(last.args)), outputs)
+            _same(values_of(last.args), outputs)
         self.values[before:] = [None] * (len(self.values) - before)
         return region
 

@@ -107,7 +107,7 @@ class Facts:
     def _only_operation(self, body: Block) -> str:
         """The name of the operation on its two arguments that a combine function consists of; "" if it does more."""
         first = body.operations[0]
-        if len(body.operations) != 2 or list(values(first.args)) != body.arguments:
+        if len(body.operations) != 2 or values(first.args) != body.arguments:
             return ""
         if first.name != "call":
             return first.name
@@ -154,7 +154,7 @@ def reached(wanted: Iterable[Value], sources: dict[Value, list[Value]]) -> set[V
 
 def handed_on(region: Region) -> list[Value]:
     """The values that a region hands on."""
-    return [*values(region.blocks[-1].operations[-1].args)] if region.blocks and region.blocks[-1].operations else []
+    return values(region.blocks[-1].operations[-1].args) if region.blocks and region.blocks[-1].operations else []
 
 
 def conditions(operation: Operation) -> list[Value]:
@@ -192,7 +192,7 @@ def sources_of(program: Program) -> dict[Value, list[Value]]:
         elif each.name == "call":
             function = each.args[0]
             comes(function.entry.arguments, each.args[1])
-            comes(each.results, *([*values(b.operations[-1].args)] for b in function.region.blocks))
+            comes(each.results, *(values(b.operations[-1].args) for b in function.region.blocks))
         elif each.name in ("branch", "cond_branch"):
             for block in (arg for arg in each.args if isinstance(arg, Block)):
                 comes(block.arguments, [v for arg in each.args if isinstance(arg, list) for v in arg])
@@ -296,6 +296,6 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     if each.name == "expand_dims":
         return {axis + (axis >= each.args[1]) for axis in _varies(each.args[0], made)}
     parts = [part for part in values(each.args) if part.type.shape == shape]
-    if each.regions or each.name in ("make_range", "call") or len(parts) != len([*values(each.args)]):
+    if each.regions or each.name in ("make_range", "call") or len(parts) != len(values(each.args)):
         return {axis for axis, size in enumerate(shape) if size > 1}
     return set().union(*(_varies(part, made) for part in parts))

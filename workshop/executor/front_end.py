@@ -339,7 +339,7 @@ class Builder:
         """Puts an operation where the builder stands."""
         Builder.current = self
         args = [_argument(each) for each in args]
-        if name in _CONDITIONS and (type := next(ir.values(args)).type) != BOOL:
+        if name in _CONDITIONS and (type := ir.values(args)[0].type) != BOOL:
             # in the words of MLIR's verifier, at the line where it is
             raise TypeError(f"'{_CONDITIONS[name]}' op operand #0 must be 1-bit signless integer, but got '{type}'")
         made = [Handle(each) for each in results(name, args)]

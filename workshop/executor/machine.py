@@ -81,15 +81,14 @@ class Step:
     """An operation of a block, with what is known before it runs.
 
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
-    ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values. lanes:
-    elements of its largest value. fixed: whether all arguments are constants. stays: whether it gives the same in each
-    round of the loop whose body this is. rule: of values.SYMBOLIC. result: its only one.
+    ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values.
+    fixed: whether all arguments are constants. stays: whether it gives the same in each round of the loop whose body
+    this is. rule: of values.SYMBOLIC. result: its only one.
 
     made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "given", "lanes", "fixed", "stays", "rule",
-                 "result", "does")  # fmt: skip
+    __slots__ = ("operation", "where", "control", "method", "ends", "given", "fixed", "stays", "rule", "result", "does")
 
     def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
         name = operation.name
@@ -99,16 +98,22 @@ class Step:
         self.ends = name in ir.TERMINATORS
         arguments = operation.args[3] if name == "extern_elementwise" else operation.args
         self.given = [(each, isinstance(each, Value)) for each in arguments]
-        self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
         self.rule, self.does = SYMBOLIC.get(name), None
         self.result = operation.results[0] if len(operation.results) == 1 else None
         pure = not (self.control or self.method or self.ends) and self.result is not None
-        self.fixed = pure and all(each.constant or each in fixed for each in values(arguments))
-        self.stays = pure and made.isdisjoint(values(arguments))
+        taken = values(arguments) if pure else ()
+        self.fixed = pure and all(each.constant or each in fixed for each in taken)
+        self.stays = pure and made.isdisjoint(taken)
         if self.fixed:
             fixed.add(self.result)
         if not self.stays:
             made.update(operation.results)
+
+    @property
+    def lanes(self) -> int:
+        """Elements of its largest value."""
+        given = values([[each for each, _ in self.given], self.operation.results])
+        return max((each.type.elements for each in given), default=1)
 
     def computed(self, given: list):
         """The result on values that are written out. What follows from undefined lanes is undefined, too."""
@@ -246,7 +251,7 @@ class Machine:
                 continue
             else:
                 given = [env[each] if is_value else each for each, is_value in step.given]
-                found = step.compute(given, self._too_many(step.lanes))
+                found = step.compute(given, self.only_addresses and self._too_many(step.lanes))
                 if step.fixed and found is not UNKNOWN:
                     constants[result] = found
             if result is not None:

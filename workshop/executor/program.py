@@ -207,13 +207,17 @@ def blocks_of(region: Region) -> Iterator[Block]:
                 yield from blocks_of(inner)
 
 
-def values(arg) -> Iterator[Value]:
+def values(arg) -> list[Value]:
     """The Values among the arguments of an operation, those in lists too, in their order."""
     if isinstance(arg, Value):
-        yield arg
-    elif isinstance(arg, (list, tuple)):
-        for each in arg:
-            yield from values(each)
+        return [arg]
+    found = []
+    for each in arg if isinstance(arg, (list, tuple)) else ():
+        if isinstance(each, Value):
+            found.append(each)
+        elif isinstance(each, (list, tuple)):
+            found += values(each)
+    return found
 
 
 # --- the operations: what each takes, gives and does --------------------------------------------------------

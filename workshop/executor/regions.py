@@ -198,7 +198,7 @@ class Blocks(Region):
 
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
-        starts = np.unique(self.starts)
+        starts = each_once(self.starts)
         step = evenly(starts) if len(starts) > 1 else 0
         if step is None:
             return _spans(starts, self.steps, self.counts)
@@ -287,6 +287,12 @@ def distinct(steps, counts, starts: np.ndarray | None = None) -> bool:
                 return False
             reach += (count - 1) * step
     return starts is None or bool((np.diff(np.sort(starts)) > reach).all())
+
+
+def each_once(numbers: np.ndarray) -> np.ndarray:
+    """The different numbers, in order. np.unique finds them by hashes, which collide for multiples of 2ⁿ."""
+    numbers = np.sort(numbers)
+    return numbers[np.diff(numbers, prepend=numbers[:1] - 1) > 0]
 
 
 def evenly(base: Number) -> int | None:

@@ -318,6 +318,10 @@ class Recorder(TorchDispatchMode):
         return None
 
     def _encode(self, value):
+        if isinstance(value, int) and abs(value) >> 64:
+            raise NotReplayable("an integer of more than 64 bits cannot be replayed")
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
         if isinstance(value, torch.Tensor):
             return {"t": self._number(value)}
         if isinstance(value, torch.dtype):
@@ -328,10 +332,6 @@ class Recorder(TorchDispatchMode):
             return {"memory_format": str(value).removeprefix("torch.")}
         if isinstance(value, (list, tuple)):
             return [self._encode(v) for v in value]
-        if isinstance(value, int) and abs(value) >> 64:
-            raise NotReplayable("an integer of more than 64 bits cannot be replayed")
-        if value is None or isinstance(value, (bool, int, float)):
-            return value
         if isinstance(value, str) and len(value) <= 32:
             return {"text": value}
         if hasattr(value, "block_shape") and hasattr(value, "base"):

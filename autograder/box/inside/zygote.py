@@ -26,7 +26,8 @@ from dataclasses import dataclass
 from ..wire.codec import from_json, to_json
 from ..wire.requests import PATIENCE, End, Settings, Start
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_CHILD_SUBREAPER, MADV_COLLAPSE = 36, 25
+LARGE_PAGE = 2 << 20  # bytes
 MAX_WRITTEN = 4 << 30  # bytes on the disk of the scratch folder, or half of the free space if that is less
 UNKNOWN_LOAD = 1 / 3  # of the time that passes is charged at least, where the kernel does not say who waits
 CHILDREN = "/proc/{0}/task/{0}/children"
@@ -50,8 +51,25 @@ def main(descriptor: int) -> None:
         zygote.spares = Spares(settings.scratch, lambda own, scratch: zygote.child(own=own, scratch=scratch))
         zygote.spares.refill(PLANS)
     dispatch.warm_compiler(settings)
+    use_large_pages()
     channel.send(b"ready")
     zygote.serve()
+
+
+def use_large_pages() -> None:
+    """Puts this process's own memory into large pages, as far as Linux can (since 6.1).
+
+    A fork copies an entry for each page, and so does the end of the child: 40,000 small ones took 15 ms of each job.
+    """
+    call = ctypes.CDLL(None).madvise
+    call.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    with open("/proc/self/maps") as maps:
+        regions = [line.split() for line in maps]
+    for ends, rights, _, _, inode, *_ in regions:
+        begin, end = (int(each, 16) for each in ends.split("-"))
+        if inode == "0" and rights.startswith("rw"):
+            for page in range(-(-begin // LARGE_PAGE) * LARGE_PAGE, end - LARGE_PAGE + 1, LARGE_PAGE):
+                call(page, LARGE_PAGE, MADV_COLLAPSE)  # refused where a large page is nowhere free
 
 
 class Zygote:
@@ -144,6 +162,7 @@ class Branch:
             try:
                 with zygote.dispatch.collector.paused():
                     zygote.dispatch.load_further(modules, zygote.settings)
+                use_large_pages()
                 Zygote(zygote.dispatch, zygote.settings, theirs, modules).serve()
             finally:
                 os._exit(0)
