@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -17,7 +18,6 @@ from typing import NamedTuple
 
 import nbformat
 import nbgrader.api
-from alembic.script import ScriptDirectory
 from nbgrader.api import (
     Assignment,
     Comment,
@@ -28,18 +28,19 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.dbutil import ALEMBIC_DIR
-from nbgrader.preprocessors import AssignLatePenalties, SaveCells
+from nbgrader.utils import determine_grade
 from sqlalchemy import select
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
+from ...verdict import GRADER_ERROR
+from ..course import COURSE_ID, Course, CourseError, configure
+from ..files import read_timestamp, write_atomically
 from ..intake.people import ClassList
-from ..submission import answers_in, checks_in, exercise_of, grade_id
+from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
 from .judging import Row, grader_error, ungraded
-from .nbgrader_plugins import write_grade
 from .record import NAME, record_of
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
@@ -51,6 +52,8 @@ def newest_schema() -> str:
 
     nbgrader asks the command `alembic`, which takes three seconds and need not be on the PATH.
     """
+    from alembic.script import ScriptDirectory
+
     return ScriptDirectory(ALEMBIC_DIR).get_current_head()
 
 
@@ -90,6 +93,8 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
         texts |= {name: check.cell["source"] for name, check in checks.items()}
         if there == texts and points == {name: check.points for name, check in checks.items()}:
             continue
+        from nbgrader.preprocessors import SaveCells  # and all of nbconvert with it
+
         try:
             SaveCells().preprocess(nbformat.from_dict(notebook), resources(course, "", assignment))
         except RuntimeError:
@@ -213,6 +218,22 @@ class Saver:
         write_atomically(folder / f"{one.row.assignment}.ipynb", json.dumps(one.notebook).encode())
 
 
+def write_grade(grade: Grade, cell: nbformat.NotebookNode, same_answer: bool = False) -> None:
+    """Put the verdict in a check cell into its row of the database. A person's grade stays.
+
+    It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
+    kept that somebody must decide; `waiting` reads it.
+    """
+    slug = cell.metadata.verdict["diagnosis"]
+    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
+    score, _ = determine_grade(cell)
+    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else score
+    if grade.manual_score is None:
+        grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell.metadata.get(REVIEW))
+    elif not same_answer:
+        grade.needs_manual_grade = True
+
+
 class _Waiting(NamedTuple):
     """A row that is not in the database yet."""
 
@@ -235,12 +256,24 @@ class Lateness:
 
     def __init__(self, course: Course) -> None:
         self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
+
+    @functools.cached_property
+    def _assign(self):
+        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
+
         config = Config()
         configure(config)  # the course may be new, and was opened before it had a configuration
-        config.merge(course.config)
-        self._assign = AssignLatePenalties(config=config)
-        self._assign.course = course
-        self._assign.init_plugin()
+        config.merge(self._course.config)
+        assign = AssignLatePenalties(config=config)
+        assign.course = self._course
+        assign.init_plugin()
+        return assign
+
+    def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
+        """What is taken off a score for so many seconds; None if nothing is."""
+        self._assign.student_id, self._assign.assignment_id = student, assignment
+        asked = self._assign.plugin_inst.late_submission_penalty(student, score, late)
+        return min(max(asked, 0.0), score) if asked else None
 
     def apply(self, submission: SubmittedAssignment) -> None:
         """Write it to the submission; the caller commits. Its grades are in the database."""
@@ -251,10 +284,9 @@ class Lateness:
         late = submission.total_seconds_late
         if not late and self._classlist.is_late(student, assignment):
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
-        self._assign.student_id, self._assign.assignment_id = student, assignment
         for notebook in submission.notebooks:
-            asked = late > 0 and self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
-            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
+            penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
+            notebook.late_submission_penalty = penalty
 
     def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
         """Write it to some (student, assignment) that were graded before."""

@@ -15,7 +15,7 @@ from ...text import visible, visible_json
 from ...verdict import GRADER_ERROR, Finding, Verdict
 from ..course import Course, word
 from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
-from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
+from .record import NAME, file_hash, hash_of, submitted_notebook
 
 MAX_PANEL = 200_000
 
@@ -87,9 +87,10 @@ def read(course: Course, student: str, assignment: str) -> Pending:
         if released is None:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
         path = submitted_notebook(course, student, assignment)
-        # Before it is read: whatever is collected meanwhile is something newer.
-        record = {"submitted": file_hash(path), "answers": answers_hash(path)}
-        return Pending(row, _not_of_another_lesson(read_submission(path, released), released), released, record)
+        record = {"submitted": file_hash(path)}  # before it is read: whatever is collected meanwhile is something newer
+        submission = read_submission(path, released)
+        record["answers"] = hash_of(submission.cells) if submission.readable else ""
+        return Pending(row, _not_of_another_lesson(submission, released), released, record)
     except Exception as error:
         return Pending(_failed(row, error))
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...text import visible
-from ..course import HELD, Course, word, write_atomically
+from ..course import HELD, Course, word
+from ..files import write_atomically
 from ..reports.export import write_csv
 from ..submission import checks_in
 from .judging import Row
