@@ -20,7 +20,7 @@ from ...judge.pool import NewJudge, SturdyJudge
 from ...text import visible
 from ..course import Course, CourseError
 from .here import prove
-from .judging import Answer, Pending, Question, Row, answered, ask, grader_error, read
+from .judging import Answer, Pending, Question, Row, answered, ask, read
 from .record import Place, judge_version, place
 
 DEATHS = 2  # workers that may die of a submission before it is failed
@@ -131,13 +131,9 @@ def _row(pending: Pending, future) -> Row:
         seconds, answers = future.result()
         return answered(pending, answers, seconds)
     except KilledWorker:
-        note = f"{DEATHS} workers died while they judged it; it was not tried again"
+        return pending.row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
-        note = grader_error(error)
-    row = pending.row
-    row.notes.append(note)
-    row.needs_review = row.failed = True
-    return row
+        return pending.row.fail(error)
 
 
 @contextlib.contextmanager

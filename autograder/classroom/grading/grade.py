@@ -87,7 +87,11 @@ def grade(
     chosen = _chosen(course, assignments, students)
     lateness = Lateness(course)
     with contextlib.ExitStack() as stack:
-        judges = stack.enter_context(_cluster(cluster, confine, new_judge)) if cluster else None
+        judges = None
+        if cluster:
+            from .cluster import Cluster
+
+            judges = stack.enter_context(Cluster(cluster, confine, new_judge))
         version, backend = judges.place if judges else place()
         graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
         stack.enter_context(one_grader(course, progress))
@@ -102,16 +106,19 @@ def grade(
             for n, row in ({} if again else held(course)).items()
             if n in before.keys() - kept and holds_still(row, before[n], graded_as[n[1]])
         ]
-        todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
+        todo = [names for names in chosen if names not in kept | {row.names for row in ready}]
         judged = iter(())
         if todo:
-            judges = judges or _here(workers, confine, new_judge)
+            if not judges:
+                from .here import Here  # and torch with it, which takes longer than a run with nothing new
+
+                judges = Here(workers, confine, new_judge)
             judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
             judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
             for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
-                names, by = (row.student, row.assignment), graded_as[row.assignment]
+                names, by = row.names, graded_as[row.assignment]
                 record = {**row.record(), **({} if row.failed else {"by": by})}
                 different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
                 if different:
@@ -124,10 +131,10 @@ def grade(
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
             waits = waiting(course, gradebook)
             for row in rows:
-                lines = waits.get((row.student, row.assignment), [])
+                lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
     release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
-    report = GradeReport(sorted(rows, key=lambda row: (row.student, row.assignment)), changes)
+    report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
     report.changed = write_list(course, changes + held_of_others(course, chosen))
     return report
 
@@ -153,19 +160,6 @@ def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) 
         minutes, seconds = divmod(round((time.monotonic() - began) / done * (count - done)), 60)
         left = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
         say(f"[{done}/{count}] {row} ({row.seconds:.1f} s; {left} left)")
-
-
-def _here(*about):
-    """The judges of this machine. They import torch, which takes longer than a run with nothing new."""
-    from .here import Here
-
-    return Here(*about)
-
-
-def _cluster(*about):
-    from .cluster import Cluster
-
-    return Cluster(*about)
 
 
 def _chosen(course: Course, assignments: list[str] | None, students: list[str] | None) -> list[tuple[str, str]]:
