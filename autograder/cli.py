@@ -16,6 +16,7 @@ import json
 import os
 import signal
 import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,9 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     of_a_class = COMMANDS[options.command].of_a_class
     atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
-    # nbformat imports jsonschema, which takes this package, where it is installed, for formats that no notebook has:
-    # two seconds for a grammar. There is no option against it; only a process that is all ours may do without.
-    sys.modules.setdefault("rfc3987_syntax", None)
+    _without_what_no_command_uses()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch
     try:
@@ -60,6 +59,17 @@ def main(arguments: list[str] | None = None) -> int:
         kept = "; finished grades are kept, and the same command goes on from here"
         print(f"autograder: stopped{kept if of_a_class else ''}", file=sys.stderr)
         return interrupt.STOPPED
+
+
+def _without_what_no_command_uses() -> None:
+    """Keep seconds of imports out, against which there is no option. Only a process that is all ours may do it."""
+    # jsonschema takes it, where it is installed, for formats that no notebook has.
+    sys.modules.setdefault("rfc3987_syntax", None)
+    # nbgrader imports with itself what it adds to a Jupyter server.
+    for name in ("assignment_list", "course_list", "formgrader", "validate_assignment"):
+        extension = types.ModuleType(f"nbgrader.server_extensions.{name}")
+        extension.__getattr__ = lambda name: None
+        sys.modules.setdefault(extension.__name__, extension)
 
 
 def _told(error: Exception, options: argparse.Namespace) -> str:
@@ -379,7 +389,7 @@ def _prove(options) -> int:
     from .exercises import EXERCISES
     from .judge import Judge
     from .judge.jax import JaxMissing
-    from .judge.proof import stack
+    from .versions import stack
 
     with Judge(options.confine) as judge:
         for name in EXERCISES:

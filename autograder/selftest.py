@@ -19,8 +19,8 @@ from .exercises import EXERCISES
 from .judge import Judge
 from .judge.jax import JaxMissing
 from .judge.pool import JudgePool, SturdyJudge
-from .judge.proof import stack
 from .verdict import Verdict
+from .versions import stack
 
 
 @dataclass

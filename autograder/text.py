@@ -13,6 +13,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"  # Unicode calls them letters or symbols, but they are invisible
 _MAX_COMBINING = 3
+_NOT_PLAIN = re.compile(r"[^ -~\n\t]+")  # Unicode's tables are asked about these only: most text is plain
 
 
 def visible(text: object, limit: int = MAX_TEXT) -> str:
@@ -25,17 +26,22 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
         return text.rstrip()
     cut = len(text) > limit
     text = _ANSI.sub("", text[:limit]).replace("\r\n", "\n")
+    lines = _NOT_PLAIN.sub(_spelled_out, text)[:limit].split("\n")
+    return "\n".join(line.rstrip() for line in lines) + ("\n… (cut)" if cut else "")
+
+
+def _spelled_out(run: re.Match) -> str:
+    """Some characters that are not plain, the invisible ones as codes."""
     shown, combining = [], 0
-    for character in text:
+    for character in run[0]:
         category = unicodedata.category(character)
         combining = combining + 1 if category in ("Mn", "Me") else 0
         if combining > _MAX_COMBINING:  # a stack of accents would cover the lines above it
             continue
-        if (category in _INVISIBLE and character not in "\n\t") or character in BLANK_LETTERS:
+        if category in _INVISIBLE or character in BLANK_LETTERS:
             character = f"⟨U+{ord(character):04X}⟩"
         shown.append(character)
-    lines = "".join(shown)[:limit].split("\n")
-    return "\n".join(line.rstrip() for line in lines) + ("\n… (cut)" if cut else "")
+    return "".join(shown)
 
 
 def many(count: int, one: str, more: str) -> str:

@@ -1,10 +1,25 @@
-"""Names that learners write and only some versions of Triton have. Found by comparing Triton 3.4 to 3.9.
+"""What is installed here, and names that learners write and only some versions of Triton have.
 
-For each name: the first version that has it, and the first later version that does not. "" means: no such version.
+It imports none of what it names.
 """
 
 from __future__ import annotations
 
+import contextlib
+import platform
+from importlib import metadata
+
+PACKAGES = {  # a verdict depends on their versions; with the distributions that may contain them
+    "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
+    "torch": ("torch",),
+    "numpy": ("numpy",),
+    "jax": ("jax",),
+    "jaxlib": ("jaxlib",),
+    "jax-triton": ("jax-triton",),
+}
+
+# Found by comparing Triton 3.4 to 3.9. For each name: the first version that has it, and the first later version that
+# does not. "" means: no such version.
 FUNCTIONS = {
     "tl.mul": ("3.6", ""),
     "tl.sub": ("3.6", ""),
@@ -24,6 +39,16 @@ LAUNCH_OPTIONS = {
     "sched4reg": ("3.9", ""),
     "wgp_cu_mode": ("3.9", ""),
 }
+
+
+def stack() -> dict[str, str]:
+    """The versions that a verdict depends on: Python and the installed packages, by name."""
+    found = {"python": platform.python_version()}
+    for package, distributions in PACKAGES.items():
+        for distribution in distributions:
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.setdefault(package, metadata.version(distribution))
+    return found
 
 
 def when(construct: str) -> str:

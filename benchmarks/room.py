@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from autograder.judge.proof import stack  # noqa: E402
+from autograder.versions import stack  # noqa: E402
 from workshop.hints import solution_source  # noqa: E402
 
 EXERCISE = "vector_add"

@@ -10,6 +10,7 @@ import sys
 import pytest
 from classroom import EXERCISES, RIGHT, StrawJudge, at_the_same_moment, cell_of, filled, new_course, released, submit
 from nbgrader.api import Gradebook
+from nbgrader.preprocessors import SaveCells
 
 from autograder import cli
 from autograder.classroom.course import COURSE_ID, Course, CourseError
@@ -313,15 +314,13 @@ def test_a_course_that_was_moved_or_copied_keeps_its_grades(course, tmp_path):
 
 
 def test_assignments_are_registered_once(course, monkeypatch):
-    from autograder.classroom.grading import gradebook as module
-
     submit(course, "ann", filled(ADD, **RIGHT))
     graded(course)
 
     def again(*_):
         raise AssertionError("registered again")
 
-    monkeypatch.setattr(module.SaveCells, "preprocess", again)
+    monkeypatch.setattr(SaveCells, "preprocess", again)
     submit(course, "bob", filled(ADD, **RIGHT))
     assert graded(course)[1]["bob", ADD].score == 8
     (course.root / "gradebook.db").unlink()

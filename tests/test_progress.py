@@ -1,6 +1,8 @@
 """Points are remembered beside the notebook, whatever happens to the file."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -190,3 +192,13 @@ def test_the_strip_follows_the_points(monkeypatch):
 def test_the_strip_keeps_the_words_of_plain_outputs_whole():
     """JupyterLab breaks them anywhere. Only pictures brought the rule against it, and many pages begin without one."""
     assert ".jp-RenderedText pre {word-break: normal" in here("01_vector_add")._repr_html_()
+
+
+def test_output_that_nobody_reads_ends_the_command_quietly():
+    """As `| head` does. It printed that a pipe is broken, and had the status of a wrong call."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "workshop.cli", "progress"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

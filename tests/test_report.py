@@ -91,6 +91,16 @@ def test_before_anything_is_graded_it_says_what_to_do(course):
         report(course)
 
 
+def test_it_is_made_again_only_where_something_is_new(course, monkeypatch):
+    compared = []
+    monkeypatch.setattr("autograder.classroom.reports.report.similar", lambda *about: compared.append(about) or [])
+    for student, graded, times in (("ann", 1, 2), ("ann", 1, 2), ("bob", 2, 4)):  # for each exercise of the lesson
+        submit(course, student, filled(ADD, **RIGHT))
+        grade(course, new_judge=StrawJudge)
+        page = report(course).files["page"].read_text()
+        assert f"{graded} graded submissions" in page and len(compared) == times
+
+
 RIGHT_ANSWERS = sorted((Path(__file__).parent / "right" / "online_softmax").glob("*.py"))
 OWN = """
 def helper(rows):

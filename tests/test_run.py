@@ -19,12 +19,14 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy
+import torch
 from classroom import EXERCISES, RIGHT, StrawJudge, cell_of, filled, new_course, submit, zip_of
 from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.classroom import interrupt
 from autograder.classroom.course import COURSE_ID, LESSONS, Course
+from autograder.classroom.grading import here
 from autograder.classroom.grading.grade import grade
 from autograder.classroom.grading.gradebook import Saver
 from autograder.classroom.intake.collect import collect
@@ -234,7 +236,23 @@ def test_outputs_alone_change_nothing(course):
     assert Counting.judged == []
 
 
-@pytest.mark.parametrize("what", ["grading.grade.judge_version", "grading.record.exercise_version"])
+@pytest.mark.skipif(not torch.__version__.endswith("+cpu"), reason="only torch says whether there is a card")
+def test_a_run_with_nothing_new_imports_nothing_of_the_judge(course, tmp_path):
+    """It took four seconds, two of them for torch, and half a second for nbgrader's extensions of a Jupyter server."""
+    submit(course, "ann", filled(ADD, **RIGHT))
+    handed_in = (course.root / "submitted").rename(tmp_path / "handed in")
+    run(handed_in, course, new_judge=StrawJudge)
+    code = (
+        "import sys; from autograder import cli\n"
+        f"status = cli.main(['run', {str(handed_in)!r}, '--course', {str(course.root)!r}])\n"
+        "modules = 'torch triton workshop jupyter_server nbconvert alembic dask'.split()\n"
+        "print(status, [name for name in modules if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert "1 graded (1 of them unchanged)" in said[-5] and said[-1] == "0 []", said
+
+
+@pytest.mark.parametrize("what", ["grading.record.judge_version", "grading.record.exercise_version"])
 def test_another_judge_or_exercise_grades_again(what, course, monkeypatch):
     submit(course, "ann", filled(ADD, **RIGHT))
     submit(course, "ann", filled(SOFTMAX, naive_softmax="right"), SOFTMAX)
@@ -436,8 +454,7 @@ def grade_slowly(course: Course, temporary: Path, begun) -> None:
     """What a child does: the command, with all that it says in a file."""
     tempfile.tempdir = str(temporary)
     sys.stdout = sys.stderr = (temporary.parent / "said").open("w", buffering=1)
-    module = importlib.import_module("autograder.classroom.grading.grade")
-    module.Here.prove, module.Judge = (lambda *_: None), (lambda confine: Slow(begun))
+    here.Here.prove, here.Judge = (lambda *_: None), (lambda confine: Slow(begun))
     sys.exit(cli.main(["grade", "--workers", "1", "--course", str(course.root)]))
 
 
@@ -453,11 +470,11 @@ def slow_grader(course, tmp_path):
             cell_of(notebook, name)["source"] += f"  # {n}"
         submit(course, f"s{n}", notebook)
     (tmp_path / "tmp").mkdir()
-    here, there = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(target=grade_slowly, args=(course, tmp_path / "tmp", there))
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(target=grade_slowly, args=(course, tmp_path / "tmp", theirs))
     process.start()
     for _ in range(5):  # between the rows of who is graded
-        assert here.poll(60) and here.recv()
+        assert ours.poll(60) and ours.recv()
     yield process, tmp_path / "tmp"
     process.kill()
     process.join()

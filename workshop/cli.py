@@ -2,12 +2,16 @@
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. Returns 0 on success, 1 when this machine cannot be used, 2 for a wrong call."""
+    """Run one command. Returns 0 on success, 1 when this machine cannot be used, 2 for a wrong call.
+
+    141, as a shell says it, where nobody reads what is printed any more.
+    """
     parser = argparse.ArgumentParser(prog="workshop", description="The Triton course: this machine and your progress.")
     commands = parser.add_subparsers(required=True)
 
@@ -30,7 +34,12 @@ def main(arguments: list[str] | None = None) -> int:
     package.add_argument("--notebook", type=Path, metavar="FILE", help="your lesson 10, if it is not here")
     options = parser.parse_args(arguments)
     try:
-        return options.run(options) or 0
+        status = options.run(options) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever read the output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what Python writes at its end goes nowhere
+        return 141
     except (ValueError, OSError) as error:
         file = getattr(error, "filename", None)
         print(f"workshop: {f'{file}: {error.strerror}' if file else error}", file=sys.stderr)

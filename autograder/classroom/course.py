@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -22,12 +19,15 @@ from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
 from ..text import visible
-from . import duedates, templates
+from . import duedates
+from .files import write_atomically
 from .submission import Check, checks_in
 
 COURSE_ID = "triton-workshop"
 LESSONS = Path(__file__).resolve().parents[2] / "notebooks"
+PLUGINS = "autograder.classroom.grading.nbgrader_plugins"
 HELD = "held"  # a step beside autograded/: what regrading would change
+TEMPLATES = Path(__file__).with_name("templates")
 NEW = "nbgrader_config.py", duedates.FILE  # in templates/: what a new course has beside its lessons
 
 
@@ -35,18 +35,18 @@ def configure(c: Config) -> None:
     """nbgrader's configuration for a course: its formats and tools, the judge's verdicts."""
     c.CourseDirectory.course_id = COURSE_ID
     c.GenerateAssignment.preprocessors = [
-        "autograder.classroom.grading.nbgrader_plugins.MakeRelease",
+        f"{PLUGINS}.MakeRelease",
         "nbgrader.preprocessors.SaveCells",
     ]
-    c.Autograde.exporter_class = "autograder.classroom.grading.nbgrader_plugins.ReleasedExporter"
+    c.Autograde.exporter_class = f"{PLUGINS}.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
     c.Autograde.autograde_preprocessors = [
-        "autograder.classroom.grading.nbgrader_plugins.TrustedVerdict",
-        "autograder.classroom.grading.nbgrader_plugins.SaveVerdicts",
+        f"{PLUGINS}.TrustedVerdict",
+        f"{PLUGINS}.SaveVerdicts",
         "nbgrader.preprocessors.AssignLatePenalties",
     ]
-    c.AssignLatePenalties.plugin_class = "autograder.classroom.grading.nbgrader_plugins.DueDates"
-    c.GenerateFeedback.exporter_class = "autograder.classroom.reports.feedback.FeedbackExporter"
+    c.AssignLatePenalties.plugin_class = f"{PLUGINS}.DueDates"
+    c.GenerateFeedback.exporter_class = f"{PLUGINS}.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
     c.ExportPlugin.to = "nbgrader_grades.csv"  # grades.csv is `autograder export`'s
 
@@ -109,7 +109,7 @@ class Course:
             self.write_lessons()
         for name in NEW:
             if not (self.root / name).exists():
-                write_atomically(self.root / name, Path(templates.__file__).with_name(name).read_bytes())
+                write_atomically(self.root / name, (TEMPLATES / name).read_bytes())
 
     def write_lessons(self) -> list[str]:
         """Write source/ and release/ from solutions/, also over older ones. Returns the lessons' names.
@@ -220,47 +220,3 @@ def _move_over(new: Path, old: Path) -> None:
 def word(name: object, limit: int = 80) -> str:
     """A name for a line of text."""
     return visible(name, limit).replace("\n", "⟨U+000A⟩")
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds the old one or the new one whole.
-
-    Not workshop/shared.py, which does the same: to import anything of `workshop` costs the import of torch.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException as error:
-        os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say where it is
-            error.filename = str(path)
-        raise
-
-
-def stamped_time(text: str) -> datetime:
-    """The time in nbgrader's timestamp.txt. ValueError if it is none, or has no zone, or one that is a mere name."""
-    time = datetime.fromisoformat(re.sub(r" UTC$", "+00:00", text.strip()))
-    if time.tzinfo is None:
-        raise ValueError("it has no time zone")
-    return time.astimezone(UTC)
-
-
-def read_timestamp(path: Path) -> datetime | None:
-    """The time in a timestamp.txt or collected.txt, None if there is none."""
-    try:
-        return stamped_time(path.read_text())
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def read_json(path: Path) -> dict:
-    """A JSON object that the course keeps; {} if there is none."""
-    try:
-        kept = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

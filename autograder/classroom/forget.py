@@ -18,8 +18,9 @@ from nbgrader.api import MissingEntry
 from nbgrader.utils import notebook_hash
 from sqlalchemy import create_engine, text
 
-from .course import COURSE_ID, HELD, Course, CourseError, Outcome, read_json, word, write_atomically
+from .course import COURSE_ID, HELD, Course, CourseError, Outcome, word
 from .duedates import FILE as RULES
+from .files import read_json, write_atomically
 from .grading.gradebook import open_gradebook
 from .grading.regrade import held_of_others, write_changes
 from .intake.people import ClassList, people_of, read_table, roster_of

@@ -42,7 +42,7 @@ class RunReport:
 
     def print(self, out: Callable[[str], None] = print) -> None:
         rows = self.graded.rows if self.graded else []
-        waiting = {(row.student, row.assignment): str(row) for row in rows if row.needs_review}
+        waiting = {row.names: str(row) for row in rows if row.needs_review}
         for names, lines in self.now.waiting.items():
             waiting.setdefault(names, f"{' '.join(map(word, names))}: {visible('; '.join(lines), 300)}")
         rules = self.now.rules

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from ..text import visible
-from .course import HELD, Course, read_timestamp
+from .course import HELD, Course
 from .duedates import Rules, spoken
+from .files import read_timestamp
 from .grading.gradebook import Marks, marks_in, open_gradebook
 from .grading.gradebook import waiting as waiting_in
 from .grading.record import is_stale

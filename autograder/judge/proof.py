@@ -13,7 +13,6 @@ import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import torch
@@ -23,16 +22,8 @@ from workshop.syllabus import Lesson
 from ..box import BoxError
 from ..exercises.cases import Case, Strided
 from ..exercises.spec import Bound, Exercise, Mistake
+from ..versions import stack
 from . import compiling
-
-PACKAGES = {  # a verdict depends on their versions; with the distributions that may contain them
-    "triton": ("triton", "triton-rocm", "pytorch-triton-rocm", "pytorch-triton", "triton-xpu"),
-    "torch": ("torch",),
-    "numpy": ("numpy",),
-    "jax": ("jax",),
-    "jaxlib": ("jaxlib",),
-    "jax-triton": ("jax-triton",),
-}
 
 
 class CannotJudge(BoxError):
@@ -46,16 +37,6 @@ class Known:
     exercise: Exercise
     source: str
     slug: str | None
-
-
-def stack() -> dict[str, str]:
-    """The versions that a verdict depends on: Python and the installed packages, by name."""
-    found = {"python": platform.python_version()}
-    for package, distributions in PACKAGES.items():
-        for distribution in distributions:
-            with contextlib.suppress(metadata.PackageNotFoundError):
-                found.setdefault(package, metadata.version(distribution))
-    return found
 
 
 def prove(judge, kind: str) -> None:

@@ -14,25 +14,17 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
-from ...judge import Judge, this_backend
-from ...judge.jax import JaxMissing
+from ...judge import Judge
 from ...judge.pool import NewJudge, SturdyJudge
 from ...text import visible
 from ..course import Course, CourseError
-from .judging import Answer, Pending, Question, Row, answered, ask, grader_error, read
-from .record import judge_version
+from .here import prove
+from .judging import Answer, Pending, Question, Row, answered, ask, read
+from .record import Place, judge_version, place
 
 DEATHS = 2  # workers that may die of a submission before it is failed
 START_SECONDS = 60
-
-
-class Place(NamedTuple):
-    """What a worker says about itself."""
-
-    version: str
-    backend: str
 
 
 class Cluster:
@@ -59,8 +51,8 @@ class Cluster:
             places = _all_well(self._client.run(place, on_error="return"))
             if not places:
                 raise CourseError(f"{self._address}: has no workers; start some: dask worker {self._address}")
-            self.version, self.backend = _common(places, self._address)
-            self._resources = {"GPU": 1} if self.backend != "interpreter" else {}
+            self.place = _common(places, self._address)
+            self._resources = {"GPU": 1} if self.place.backend != "interpreter" else {}
             if self._resources and not self._slots():
                 how = 'dask worker --nthreads 1 --resources "GPU=1"'
                 raise CourseError(f"{self._address}: no worker says that it has a card; start one for each: {how}")
@@ -74,7 +66,7 @@ class Cluster:
     def prove(self, exercises: set[str]) -> None:
         """CourseError before the first submission where a worker misjudges known answers."""
         if self._prove:
-            _all_well(self._client.run(prove, self._new_judge, sorted(exercises), on_error="return"))
+            _all_well(self._client.run(prove, self._new_judge, exercises, on_error="return"))
 
     def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
         """A row for each submission, as they are done. No more are on their way than the workers have threads.
@@ -93,7 +85,7 @@ class Cluster:
                         yield answered(pending, [], 0.0)
                         continue
                     future = self._client.submit(
-                        judge_there, self.version, self._new_judge, pending.questions, pending.submission.cells,
+                        judge_there, self.place.version, self._new_judge, pending.questions, pending.submission.cells,
                         pure=False, resources=self._resources or None,
                     )  # fmt: skip
                     running[future] = pending
@@ -139,13 +131,9 @@ def _row(pending: Pending, future) -> Row:
         seconds, answers = future.result()
         return answered(pending, answers, seconds)
     except KilledWorker:
-        note = f"{DEATHS} workers died while they judged it; it was not tried again"
+        return pending.row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
-        note = grader_error(error)
-    row = pending.row
-    row.notes.append(note)
-    row.needs_review = row.failed = True
-    return row
+        return pending.row.fail(error)
 
 
 @contextlib.contextmanager
@@ -169,19 +157,6 @@ def _allowed_deaths(client) -> Iterator[None]:
 _mine = threading.local()  # a judge for each thread: only one thread may use it
 _stop_all: list[Callable[[], None]] = []
 atexit.register(lambda: [stop() for stop in _stop_all])
-
-
-def place() -> Place:
-    """What this worker would judge with."""
-    return Place(judge_version(), this_backend())
-
-
-def prove(new_judge: NewJudge, exercises: list[str]) -> None:
-    """Raises where known answers get wrong verdicts here."""
-    with new_judge() as judge:
-        for exercise in exercises:
-            with contextlib.suppress(JaxMissing):
-                judge.prove(exercise)
 
 
 def judge_there(

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -16,18 +15,12 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from ...exercises import EXERCISES
-from ...judge import Judge, this_backend
-from ...judge.jax import JaxMissing
-from ...judge.pool import JudgePool, NewJudge, SturdyJudge, cards, size_here
-from ...verdict import GRADER_ERROR, Verdict
 from .. import interrupt
 from ..course import Course, CourseError, word
-from ..locks import one_grader, scratch_folder
-from .cluster import Cluster
+from ..locks import one_grader
 from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
-from .judging import Row, judge_submission
-from .record import graded_by, is_about, judge_version, record_of, submitted_notebook
+from .judging import Row
+from .record import graded_by, is_about, place, record_of, submitted_notebook
 from .regrade import Change, changes_of, held, held_of_others, hold, holds_still, release
 from .regrade import write_changes as write_list
 
@@ -79,7 +72,7 @@ def grade(
     again: bool = False,
     write_changes: bool = False,
     cluster: str | None = None,
-    new_judge: NewJudge | None = None,
+    new_judge: Callable[[], contextlib.AbstractContextManager] | None = None,
     progress: Callable[[str], None] = lambda line: None,
 ) -> GradeReport:
     """Grade what was handed in, and write autograded/ and the gradebook. Grading again gives the same rows.
@@ -94,9 +87,13 @@ def grade(
     chosen = _chosen(course, assignments, students)
     lateness = Lateness(course)
     with contextlib.ExitStack() as stack:
-        judges = Cluster(cluster, confine, new_judge) if cluster else Here(workers, confine, new_judge)
-        stack.enter_context(judges)
-        graded_as = {a: graded_by(course, a, judges.version, f"{judges.backend} {confine}") for _, a in chosen}
+        judges = None
+        if cluster:
+            from .cluster import Cluster
+
+            judges = stack.enter_context(Cluster(cluster, confine, new_judge))
+        version, backend = judges.place if judges else place()
+        graded_as = {a: graded_by(course, a, version, f"{backend} {confine}") for _, a in chosen}
         stack.enter_context(one_grader(course, progress))
         gradebook = stack.enter_context(open_gradebook(course))
         register(course, gradebook, {assignment for _, assignment in chosen})
@@ -109,15 +106,19 @@ def grade(
             for n, row in ({} if again else held(course)).items()
             if n in before.keys() - kept and holds_still(row, before[n], graded_as[n[1]])
         ]
-        todo = [names for names in chosen if names not in kept | {(row.student, row.assignment) for row in ready}]
+        todo = [names for names in chosen if names not in kept | {row.names for row in ready}]
+        judged = iter(())
         if todo:
-            asked = {check.exercise for name in {a for _, a in todo} for check in course.checks(name)}
-            judges.prove(asked & set(EXERCISES))  # others are not of this package
-        judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
+            if not judges:
+                from .here import Here  # and torch with it, which takes longer than a run with nothing new
+
+                judges = Here(workers, confine, new_judge)
+            judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
+            judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
         with Saver(course, gradebook, lateness) as saver:
             for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
-                names, by = (row.student, row.assignment), graded_as[row.assignment]
+                names, by = row.names, graded_as[row.assignment]
                 record = {**row.record(), **({} if row.failed else {"by": by})}
                 different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
                 if different:
@@ -130,10 +131,10 @@ def grade(
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
             waits = waiting(course, gradebook)
             for row in rows:
-                lines = waits.get((row.student, row.assignment), [])
+                lines = waits.get(row.names, [])
                 row.needs_review, row.notes = row.failed or bool(lines), list(dict.fromkeys([*row.notes, *lines]))
     release(course, set(chosen) - {(change.student, change.assignment) for change in changes})
-    report = GradeReport(sorted(rows, key=lambda row: (row.student, row.assignment)), changes)
+    report = GradeReport(sorted(rows, key=lambda row: row.names), changes)
     report.changed = write_list(course, changes + held_of_others(course, chosen))
     return report
 
@@ -159,54 +160,6 @@ def _with_progress(rows: Iterator[Row], count: int, say: Callable[[str], None]) 
         minutes, seconds = divmod(round((time.monotonic() - began) / done * (count - done)), 60)
         left = f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
         say(f"[{done}/{count}] {row} ({row.seconds:.1f} s; {left} left)")
-
-
-class Here(contextlib.AbstractContextManager):
-    """The judges of this machine, with what grading asks of a Cluster."""
-
-    def __init__(self, workers: int | None, confine: bool, new_judge: NewJudge | None) -> None:
-        self.version, self.backend = judge_version(), this_backend()
-        self._workers, self._bound = workers, cards() if new_judge is None else []
-        self._proves, self._new_judge = new_judge is None, new_judge or functools.partial(Judge, confine)
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing is held between the calls."""
-
-    def prove(self, exercises: set[str]) -> None:
-        """CannotJudge before the first submission, and not an error in each of its rows."""
-        if self._proves:
-            with contextlib.closing(self._new_judge()) as judge:  # it starts its box where an answer must be judged
-                for exercise in exercises:
-                    with contextlib.suppress(JaxMissing):  # its answers get rows that say so
-                        judge.prove(exercise)
-
-    def rows(self, course: Course, todo: list[tuple[str, str]]) -> Iterator[Row]:
-        """A row for each submission, as they are done. Where no judge starts, nothing is graded."""
-        known: dict[tuple[str, str], Verdict] = {}
-
-        def work(judge: SturdyJudge, names: tuple[str, str]) -> Row:
-            return judge_submission(course, *names, _OneVerdict(judge, known))
-
-        if not todo:
-            return
-        pool = JudgePool(min(self._workers or size_here(self._bound), len(todo)), self._new_judge, self._bound)
-        with scratch_folder(), pool, contextlib.closing(pool.each(work, todo)) as done:
-            for _, row in done:
-                yield row
-
-
-@dataclass
-class _OneVerdict:
-    """A judge that judges the same text once in a batch: starters, copies. So all who handed it in get one verdict."""
-
-    judge_of_new: SturdyJudge
-    known: dict[tuple[str, str], Verdict]
-
-    def judge(self, exercise: str, source: str) -> Verdict:
-        verdict = self.known.get((exercise, source)) or self.judge_of_new.judge(exercise, source)
-        if verdict.diagnosis != GRADER_ERROR:
-            self.known[exercise, source] = verdict
-        return verdict
 
 
 def _chosen(course: Course, assignments: list[str] | None, students: list[str] | None) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import math
 import re
@@ -15,9 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import nbformat
 import nbgrader.api
-from alembic.script import ScriptDirectory
+from nbformat import from_dict
 from nbgrader.api import (
     Assignment,
     Comment,
@@ -28,19 +28,19 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 from nbgrader.dbutil import ALEMBIC_DIR
-from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from sqlalchemy import select
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from traitlets.config import Config
 
 from ...text import visible
-from ..course import COURSE_ID, Course, CourseError, configure, read_timestamp, write_atomically
+from ...verdict import GRADER_ERROR
+from ..course import COURSE_ID, Course, CourseError, configure
+from ..files import read_timestamp, write_atomically
 from ..intake.people import ClassList
-from ..submission import answers_in, checks_in, exercise_of, grade_id
-from .judging import Row, grader_error, ungraded
-from .nbgrader_plugins import write_grade
-from .record import NAME, record_of
+from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of, grade_id
+from .judging import Row, ungraded
+from .record import NAME, points_in, record_of
 
 TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
@@ -51,6 +51,8 @@ def newest_schema() -> str:
 
     nbgrader asks the command `alembic`, which takes three seconds and need not be on the PATH.
     """
+    from alembic.script import ScriptDirectory
+
     return ScriptDirectory(ALEMBIC_DIR).get_current_head()
 
 
@@ -90,8 +92,10 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
         texts |= {name: check.cell["source"] for name, check in checks.items()}
         if there == texts and points == {name: check.points for name, check in checks.items()}:
             continue
+        from nbgrader.preprocessors import SaveCells  # and all of nbconvert with it
+
         try:
-            SaveCells().preprocess(nbformat.from_dict(notebook), resources(course, "", assignment))
+            SaveCells().preprocess(from_dict(notebook), resources(course, "", assignment))
         except RuntimeError:
             raise CourseError(
                 f"{assignment}: release/ has other cells than the notebook that was graded before; "
@@ -139,7 +143,7 @@ class Saver:
             try:
                 self._write_files(one)
             except Exception as error:
-                _blame(one.row, error)
+                one.row.fail(error)
         self._waiting = []
         self._saved = time.monotonic()
 
@@ -158,7 +162,7 @@ class Saver:
         except Exception as error:
             self._db.rollback()
             if blamed:
-                _blame(blamed, error)
+                blamed.fail(error)
             return False
 
     def _there(self, waiting: list[_Waiting]) -> dict[tuple[str, str], SubmittedAssignment]:
@@ -189,7 +193,7 @@ class Saver:
                 submitted.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
                 submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
             self._db.add(submission)
-        cells = {grade_id(check.cell): nbformat.from_dict(check.cell) for check in checks_in(one.notebook)}
+        cells = {grade_id(check.cell): check.cell for check in checks_in(one.notebook)}
         for submitted in submission.notebooks:
             by_hand = any(grade.manual_score is not None for grade in submitted.grades)
             same = self._same_answers(one) if by_hand else ()
@@ -201,16 +205,31 @@ class Saver:
 
     def _same_answers(self, one: _Waiting) -> set[str]:
         """The exercises whose answers are those that were graded before."""
-        before = record_of(self._course, one.row.student, one.row.assignment)
+        before = record_of(self._course, *one.row.names)
         now = one.notebook["metadata"].get(NAME, {})
         judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
         return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
 
     def _write_files(self, one: _Waiting) -> None:
-        folder = self._course.notebook("autograded", one.row.student, one.row.assignment).parent
-        _copy_extras(self._course, one.row.assignment, self._course.stamp(one.row.student, one.row.assignment), folder)
+        graded = self._course.notebook("autograded", *one.row.names)
+        _copy_extras(self._course, one.row, graded.parent)
         one.notebook["metadata"].setdefault(NAME, {}).update(one.record)
-        write_atomically(folder / f"{one.row.assignment}.ipynb", json.dumps(one.notebook).encode())
+        write_atomically(graded, json.dumps(one.notebook).encode())
+
+
+def write_grade(grade: Grade, cell: dict, same_answer: bool = False) -> None:
+    """Put the verdict in a check cell into its row of the database. A person's grade stays.
+
+    It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
+    kept that somebody must decide; `waiting` reads it.
+    """
+    slug = cell["metadata"]["verdict"]["diagnosis"]
+    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
+    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else points_in(cell)
+    if grade.manual_score is None:
+        grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell["metadata"].get(REVIEW))
+    elif not same_answer:
+        grade.needs_manual_grade = True
 
 
 class _Waiting(NamedTuple):
@@ -219,11 +238,6 @@ class _Waiting(NamedTuple):
     row: Row
     record: dict
     notebook: dict
-
-
-def _blame(row: Row, error: Exception) -> None:
-    row.notes.append(grader_error(error))
-    row.needs_review = row.failed = True
 
 
 class Lateness:
@@ -235,12 +249,24 @@ class Lateness:
 
     def __init__(self, course: Course) -> None:
         self._course, self._rules, self._classlist = course, course.rules(), ClassList(course)
+
+    @functools.cached_property
+    def _assign(self):
+        from nbgrader.preprocessors import AssignLatePenalties  # and all of nbconvert with it
+
         config = Config()
         configure(config)  # the course may be new, and was opened before it had a configuration
-        config.merge(course.config)
-        self._assign = AssignLatePenalties(config=config)
-        self._assign.course = course
-        self._assign.init_plugin()
+        config.merge(self._course.config)
+        assign = AssignLatePenalties(config=config)
+        assign.course = self._course
+        assign.init_plugin()
+        return assign
+
+    def _penalty(self, student: str, assignment: str, score: float, late: float) -> float | None:
+        """What is taken off a score for so many seconds; None if nothing is."""
+        self._assign.student_id, self._assign.assignment_id = student, assignment
+        asked = self._assign.plugin_inst.late_submission_penalty(student, score, late)
+        return min(max(asked, 0.0), score) if asked else None
 
     def apply(self, submission: SubmittedAssignment) -> None:
         """Write it to the submission; the caller commits. Its grades are in the database."""
@@ -251,10 +277,9 @@ class Lateness:
         late = submission.total_seconds_late
         if not late and self._classlist.is_late(student, assignment):
             late = self._rules.least_late(assignment)  # its system says so, and nobody says how late
-        self._assign.student_id, self._assign.assignment_id = student, assignment
         for notebook in submission.notebooks:
-            asked = late > 0 and self._assign.plugin_inst.late_submission_penalty(student, notebook.score, late)
-            notebook.late_submission_penalty = min(max(asked, 0.0), notebook.score) if asked else None
+            penalty = self._penalty(student, assignment, notebook.score, late) if late > 0 else None
+            notebook.late_submission_penalty = penalty
 
     def apply_to(self, gradebook: Gradebook, names: set[tuple[str, str]]) -> None:
         """Write it to some (student, assignment) that were graded before."""
@@ -319,9 +344,9 @@ def waiting(course: Course, gradebook: Gradebook) -> dict[tuple[str, str], list[
     return found
 
 
-def _copy_extras(course: Course, assignment: str, stamp: Path, folder: Path) -> None:
+def _copy_extras(course: Course, row: Row, folder: Path) -> None:
     """What nbgrader keeps beside an autograded notebook: its figures and its timestamp."""
-    assets = course.root / "release" / assignment / "assets"
+    assets, stamp = course.root / "release" / row.assignment / "assets", course.stamp(*row.names)
     if assets.is_dir():
         shutil.copytree(assets, folder / "assets", dirs_exist_ok=True)
     if stamp.is_file():

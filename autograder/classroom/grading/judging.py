@@ -15,7 +15,7 @@ from ...text import visible, visible_json
 from ...verdict import GRADER_ERROR, Finding, Verdict
 from ..course import Course, word
 from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
-from .record import NAME, answers_hash, file_hash, hash_of, submitted_notebook
+from .record import NAME, file_hash, hash_of, submitted_notebook
 
 MAX_PANEL = 200_000
 
@@ -39,11 +39,21 @@ class Row:
     kept: bool = False
     seconds: float = 0.0
 
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.student, self.assignment
+
     @classmethod
     def from_record(cls, student: str, assignment: str, record: dict) -> Row:
         """The row of an earlier run, without its notebook."""
         fields = {name: record[name] for name in ("score", "points", "seconds")}
         return cls(student, assignment, notes=list(record["notes"]), kept=True, **fields)
+
+    def fail(self, problem: str | Exception) -> Row:
+        """Note what kept the grader from grading it."""
+        self.notes.append(problem if isinstance(problem, str) else grader_error(problem))
+        self.needs_review = self.failed = True
+        return self
 
     def record(self) -> dict:
         """What `from_record` needs."""
@@ -87,11 +97,12 @@ def read(course: Course, student: str, assignment: str) -> Pending:
         if released is None:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
         path = submitted_notebook(course, student, assignment)
-        # Before it is read: whatever is collected meanwhile is something newer.
-        record = {"submitted": file_hash(path), "answers": answers_hash(path)}
-        return Pending(row, _not_of_another_lesson(read_submission(path, released), released), released, record)
+        record = {"submitted": file_hash(path)}  # before it is read: whatever is collected meanwhile is something newer
+        submission = read_submission(path, released)
+        record["answers"] = hash_of(submission.cells) if submission.readable else ""
+        return Pending(row, _not_of_another_lesson(submission, released), released, record)
     except Exception as error:
-        return Pending(_failed(row, error))
+        return Pending(row.fail(error))
 
 
 def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
@@ -118,7 +129,7 @@ def answered(pending: Pending, answers: list[Answer], seconds: float) -> Row:
         try:
             _write_answers(row, pending, answers)
         except Exception as error:
-            _failed(row, error)
+            row.fail(error)
     return row
 
 
@@ -128,12 +139,6 @@ def judge_submission(course: Course, student: str, assignment: str, judge) -> Ro
     pending = read(course, student, assignment)
     answers = ask(judge, pending.questions, pending.submission.cells) if pending.submission else []
     return answered(pending, answers, time.perf_counter() - began)
-
-
-def _failed(row: Row, error: Exception) -> Row:
-    row.notes.append(grader_error(error))
-    row.needs_review = row.failed = True
-    return row
 
 
 def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
@@ -157,8 +162,7 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
         row.points += points
         row.score += earned
         if verdict.diagnosis == GRADER_ERROR:
-            row.notes.append(f"{exercise}: {verdict.message}")
-            row.needs_review = row.failed = True
+            row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
     row.notebook["metadata"][NAME] = pending.record
 

@@ -10,18 +10,19 @@ import functools
 from datetime import timedelta
 
 import nbformat
-from nbconvert.exporters import NotebookExporter
+from nbconvert.exporters import Exporter, NotebookExporter
 from nbformat import NotebookNode
-from nbgrader.api import Grade
 from nbgrader.plugins import LateSubmissionPlugin
-from nbgrader.preprocessors import AssignLatePenalties, NbGraderPreprocessor, SaveAutoGrades
-from nbgrader.utils import determine_grade
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Bool
+from traitlets.config import Configurable
 
-from ...verdict import GRADER_ERROR
 from ..course import Course
 from ..duedates import Rules
-from ..submission import NO_NOTEBOOK, REVIEW, grade_id
+from ..reports.feedback import student_page
+from ..submission import grade_id
+from .gradebook import marks_in, open_gradebook, write_grade
+from .judging import judge_submission, ungraded
 
 
 class MakeRelease(NbGraderPreprocessor):
@@ -37,8 +38,7 @@ class ReleasedExporter(NotebookExporter):
     """Reads the released notebook in place of the one handed in, which no parser but ours touches."""
 
     def from_filename(self, filename: str, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
-        course = Course.open(self.parent.coursedir.root, self.parent.coursedir.db_url)
-        names = resources["nbgrader"]
+        names, course = resources["nbgrader"], _course_of(self)
         names["course"] = course
         return self.from_notebook_node(nbformat.from_dict(course.released[names["assignment"]]), resources)
 
@@ -49,10 +49,7 @@ class TrustedVerdict(NbGraderPreprocessor):
     confine = Bool(True, help="False trusts the submissions: they are not confined").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        names = resources["nbgrader"]
-        course = names["course"]
-        from .judging import judge_submission, ungraded
-
+        names, course = resources["nbgrader"], resources["nbgrader"]["course"]
         row = judge_submission(course, names["student"], names["assignment"], _shared_judge(self.confine))
         for note in row.notes:
             self.log.warning("%s", note)
@@ -82,22 +79,6 @@ class SaveVerdicts(SaveAutoGrades):
         self.gradebook.db.commit()
 
 
-def write_grade(grade: Grade, cell: NotebookNode, same_answer: bool = False) -> None:
-    """Put the verdict in a check cell into its row of the database. A person's grade stays.
-
-    It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
-    kept that somebody must decide; `gradebook.waiting` reads it.
-    """
-    slug = cell.metadata.verdict["diagnosis"]
-    failed = slug in (NO_NOTEBOOK, GRADER_ERROR)
-    score, _ = determine_grade(cell)
-    grade.auto_score = None if slug == GRADER_ERROR else 0.0 if failed else score
-    if grade.manual_score is None:
-        grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell.metadata.get(REVIEW))
-    elif not same_answer:
-        grade.needs_manual_grade = True
-
-
 class DueDates(LateSubmissionPlugin):
     """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing."""
 
@@ -108,16 +89,30 @@ class DueDates(LateSubmissionPlugin):
 
     @functools.cached_property
     def _course(self) -> Course:
-        return _course_of(self.parent)
+        return _course_of(self.parent)  # the preprocessor
 
     @functools.cached_property
     def _rules(self) -> Rules:
         return self._course.rules()
 
 
-def _course_of(assign: AssignLatePenalties) -> Course:
-    """The course of a preprocessor: ours says it, nbgrader's is inside of a command that has a directory."""
-    above = assign
-    while above is not None and not hasattr(above, "course") and not hasattr(above, "coursedir"):
+class FeedbackExporter(Exporter):
+    """What `nbgrader generate_feedback` calls: the same page, without notices."""
+
+    file_extension = ".html"
+    output_mimetype = "text/html"
+
+    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
+        nb, resources = super().from_notebook_node(nb, resources, **kwargs)
+        names = resources["nbgrader"]
+        with open_gradebook(_course_of(self)) as gradebook:
+            marks = marks_in(gradebook, names["student"])[names["student"], names["assignment"]]
+        return student_page(nb, names["student"], names["assignment"], marks), resources
+
+
+def _course_of(plugin: Configurable) -> Course:
+    """The course of a plug-in: ours says it to the preprocessor, nbgrader's is inside of a command with a directory."""
+    above = plugin
+    while not hasattr(above, "course") and not hasattr(above, "coursedir"):
         above = above.parent
     return above.course if hasattr(above, "course") else Course.open(above.coursedir.root, above.coursedir.db_url)

@@ -7,35 +7,19 @@ database, too. A run that was killed goes on from there.
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from ...versions import stack
 from ..course import Course
+from ..files import file_hash, hash_of
 from ..submission import answers_in, cells_of, checks_in, read_bounded
 
 NAME = "autograder"  # of the record in the notebook's metadata
 _NOT_THE_JUDGE = ("classroom", "cli.py", "lessons.py", "notebook.py", "selftest.py", "exercises")
-
-
-def file_hash(path: Path) -> str:
-    """Says whether a submitted file is the same; "" if there is none."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""
-
-
-def answers_hash(path: Path) -> str:
-    """Says whether the text in a notebook's cells is the same, whatever its outputs are; "" if it is none."""
-    try:
-        cells = cells_of(read_bounded(path))
-    except (ValueError, OSError):
-        return ""
-    return hash_of(cells)
 
 
 def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict[str, str]:
@@ -47,21 +31,41 @@ def graded_by(course: Course, assignment: str, judge: str, backend: str) -> dict
     return {**exercises, "judge": judge, "backend": backend, "gradebook": hash_of(course.gradebook_name)}
 
 
+class Place(NamedTuple):
+    """What a grade depends on where it is given, beside exercise and gradebook."""
+
+    version: str
+    backend: str
+
+
+def place() -> Place:
+    """What this machine would judge with."""
+    return Place(judge_version(), _backend_and_card()[0])
+
+
 @functools.cache
 def judge_version() -> str:
     """Changes with the judge's source, with the packages that a verdict depends on, and with this card."""
+    package = Path(__file__).parents[2]
+    beside = package.parent / "workshop"
+    files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
+    files += [*beside.rglob("*.py"), beside / "advice.toml"]
+    return hash_of([_hash_files(files), stack(), _backend_and_card()[1]])
+
+
+@functools.cache
+def _backend_and_card() -> tuple[str, str]:
+    """As torch says. It is not asked where it was built without cards: its import takes longer than all that follows.
+
+    That matters where nothing is to be judged, because nothing is new.
+    """
+    if stack().get("torch", "").endswith("+cpu"):
+        return "interpreter", ""
     import torch
 
-    import workshop
+    from ...judge import this_backend
 
-    from ...judge.proof import stack
-
-    package = Path(__file__).parents[2]
-    files = [f for f in package.rglob("*.py") if f.relative_to(package).parts[0] not in _NOT_THE_JUDGE]
-    beside = Path(workshop.__file__).parent
-    files += [*beside.rglob("*.py"), beside / "advice.toml"]
-    card = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
-    return hash_of([_hash_files(files), stack(), card])
+    return this_backend(), torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
 
 @functools.cache
@@ -139,8 +143,12 @@ def is_stale(course: Course, student: str, assignment: str) -> bool:
 
 def is_about(record: dict, path: Path) -> bool:
     """Whether a record is about this file: the same one, or one with the same text in its cells."""
-    answers = record.get("answers")
-    return file_hash(path) == record["submitted"] or bool(answers) and answers_hash(path) == answers
+    if file_hash(path) == record["submitted"]:
+        return True
+    try:
+        return hash_of(cells_of(read_bounded(path))) == record.get("answers")
+    except (ValueError, OSError):
+        return False
 
 
 def submitted_notebook(course: Course, student: str, assignment: str) -> Path:
@@ -148,10 +156,6 @@ def submitted_notebook(course: Course, student: str, assignment: str) -> Path:
     expected = course.notebook("submitted", student, assignment)
     there = sorted(expected.parent.glob("*.ipynb"))
     return there[0] if len(there) == 1 else expected
-
-
-def hash_of(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode("utf-8", "replace")).hexdigest()
 
 
 def _hash_files(files: list[Path]) -> str:

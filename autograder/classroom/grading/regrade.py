@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...text import visible
-from ..course import HELD, Course, word, write_atomically
+from ..course import HELD, Course, word
+from ..files import write_atomically
 from ..reports.export import write_csv
 from ..submission import checks_in
 from .judging import Row
@@ -48,15 +49,15 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
     because = because or "judged again"
     if row.failed:
         note = row.notes[-1] if row.notes else ""
-        return [Change(row.student, row.assignment, "all", record["score"], row.score, note, because)]
-    old = {name: judged.points for name, judged in graded(course, row.student, row.assignment).exercises.items()}
+        return [Change(*row.names, "all", record["score"], row.score, note, because)]
+    old = {name: judged.points for name, judged in graded(course, *row.names).exercises.items()}
     changes = []
     for name, _, cell in checks_in(row.notebook):
         after = points_in(cell)
         if abs(old.get(name, 0.0) - after) > 1e-9:
             verdict = cell["metadata"]["verdict"]
             reason = "" if verdict["passed"] else f"{verdict['diagnosis']}: {verdict['message']}"
-            changes.append(Change(row.student, row.assignment, name, old.get(name, 0.0), after, reason, because))
+            changes.append(Change(*row.names, name, old.get(name, 0.0), after, reason, because))
     return changes
 
 
@@ -64,7 +65,7 @@ def hold(course: Course, row: Row, record: dict) -> None:
     """Keep a row beside the grades, so that it need not be judged again to be written."""
     if row.notebook and not row.failed:
         row.notebook["metadata"][NAME] = {**row.notebook["metadata"].get(NAME, {}), **record}
-        write_atomically(course.notebook(HELD, row.student, row.assignment), json.dumps(row.notebook).encode())
+        write_atomically(course.notebook(HELD, *row.names), json.dumps(row.notebook).encode())
 
 
 def held(course: Course) -> dict[tuple[str, str], Row]:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..course import Course, read_timestamp, write_atomically
+from ..course import Course
+from ..files import read_timestamp, write_atomically
 from ..submission import notebook_of
 from .identity import Identified, identified
 from .people import ClassList, keep_roster

@@ -21,8 +21,8 @@ from pathlib import Path
 from ...judge import Judge
 from ...judge.pool import SturdyJudge
 from ...text import visible
-from .. import templates
-from ..course import Course, CourseError, Outcome, write_atomically
+from ..course import TEMPLATES, Course, CourseError, Outcome
+from ..files import write_atomically
 from ..grading.judging import Row, judge_submission
 from ..intake.collect import collect
 from ..submission import checks_in
@@ -46,7 +46,7 @@ def build_zip(course: Course, assignment: str, path: Path | None = None, confine
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         options = "" if confine else " --trust-submissions"
         for name in ("setup.sh", "run_autograder"):
-            script = Path(templates.__file__).with_name(name).read_text()
+            script = (TEMPLATES / name).read_text()
             _add(archive, name, script.format(environment=environment, options=options).encode(), 0o755)
         there = [file for package in _PACKAGES for file in sorted((ROOT / package).rglob("*"))]
         there += [ROOT / name for name in _BESIDE]

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple
 from datetime import timedelta
 from pathlib import Path
 
-from nbconvert.exporters import Exporter
-from nbformat import NotebookNode
-
 from ...text import visible
-from .. import templates
-from ..course import Course, Outcome, word, write_atomically
+from ..course import Course, Outcome, word
 from ..duedates import spoken
-from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders, marks_in, open_gradebook
-from ..grading.record import file_hash, hash_of
+from ..grading.gradebook import NOT_IN_GRADEBOOK, Marks, graded_folders
 from ..standing import Standing, standing
 from ..submission import NO_NOTEBOOK, answers_in, checks_in, grade_id
-from ..templates import document
+from ..templates import document, write_page
 
 LATE = "It was handed in late."
 STALE = "Something newer was handed in after this was graded."
@@ -36,46 +29,28 @@ def feedback(course: Course, now: Standing | None = None) -> Outcome:
     report = Outcome(blame="no feedback: ")
     theirs: dict[str, dict[str, Marks]] = {}
     for student, assignment in graded:
-        source = course.notebook("autograded", student, assignment)
-        target = course.notebook("feedback", student, assignment, ".html")
-        mark, notices = now.marks.get((student, assignment)), _notices(now, student, assignment)
-        if mark is None:
+        if (mark := now.marks.get((student, assignment))) is None:
             report.problems.append(f"{word(student)} {word(assignment)}: {NOT_IN_GRADEBOOK}")
             continue
         try:
-            content = source.read_bytes()
-            made_of = hash_of([_program(), content.decode(), student, assignment, repr(astuple(mark)), notices])
-            if not _says(target, made_of):
-                html = student_page(json.loads(content), student, assignment, mark, notices)
-                write_atomically(target, html.replace("<head>", f"<head><!-- {made_of} -->", 1).encode())
+            report.files[f"{student}/{assignment}"] = _write_page(course, now, student, assignment, mark)
+            theirs.setdefault(student, {})[assignment] = mark
         except Exception as error:
             why = f"{type(error).__name__}: {visible(error, 300)}"
             report.problems.append(f"{word(student)} {word(assignment)}: {why}")
-            continue
-        report.files[f"{student}/{assignment}"] = target
-        theirs.setdefault(student, {})[assignment] = mark
     for student, graded_now in theirs.items():
-        html = _overview(course, now, student, graded_now)
-        write_atomically(course.root / "feedback" / student / "index.html", html.encode())
+        _write_overview(course, now, student, graded_now)
     report.said.append(f"{len(report.files)} feedback pages" + f" in {course.root / 'feedback'}" * bool(report.files))
     return report
 
 
-def _says(page: Path, made_of: str) -> bool:
-    """Whether there is a page that was made of the same."""
-    try:
-        with page.open(errors="replace") as file:
-            return made_of in file.read(400)
-    except OSError:
-        return False
-
-
-@functools.cache
-def _program() -> str:
-    """Changes with what makes a page."""
-    files = [Path(__file__)]
-    files += sorted(path for path in Path(templates.__file__).parent.iterdir() if path.is_file())
-    return hash_of([file_hash(path) for path in files])
+def _write_page(course: Course, now: Standing, student: str, assignment: str, marks: Marks) -> Path:
+    """Write the page about a submission. Returns where it is."""
+    content = course.notebook("autograded", student, assignment).read_bytes()
+    page = course.notebook("feedback", student, assignment, ".html")
+    about = student, assignment, marks, _notices(now, student, assignment)
+    write_page(page, [content.decode(), repr(about)], lambda: student_page(json.loads(content), *about))
+    return page
 
 
 def _notices(now: Standing, student: str, assignment: str) -> list[str]:
@@ -130,8 +105,8 @@ def _title(notebook: dict, default: str) -> str:
     return default
 
 
-def _overview(course: Course, now: Standing, student: str, graded: dict[str, Marks]) -> str:
-    """A student's page about all lessons: what is assigned, what else has a page, and the total of what counts."""
+def _write_overview(course: Course, now: Standing, student: str, graded: dict[str, Marks]) -> None:
+    """Write a student's page about all lessons: what is assigned, what else has a page, the total of what counts."""
     lessons = []
     for assignment in dict.fromkeys([*now.assigned, *graded]):
         mark = graded.get(assignment)
@@ -142,18 +117,5 @@ def _overview(course: Course, now: Standing, student: str, graded: dict[str, Mar
     earned = round(sum(one["score"] * one["counts"] / (one["points"] or 1.0) for one in lessons), 6)
     points = sum(one["counts"] for one in lessons)
     about = {"student": student, "lessons": lessons, "score": earned, "points": points}
-    return document("overview.html", f"Feedback · {student}", **about)
-
-
-class FeedbackExporter(Exporter):
-    """What `nbgrader generate_feedback` calls: the same page, without notices."""
-
-    file_extension = ".html"
-    output_mimetype = "text/html"
-
-    def from_notebook_node(self, nb: NotebookNode, resources: dict | None = None, **kwargs) -> tuple[str, dict]:
-        nb, resources = super().from_notebook_node(nb, resources, **kwargs)
-        names, coursedir = resources["nbgrader"], self.parent.coursedir
-        with open_gradebook(Course.open(coursedir.root, coursedir.db_url)) as gradebook:
-            marks = marks_in(gradebook, names["student"])[names["student"], names["assignment"]]
-        return student_page(nb, names["student"], names["assignment"], marks), resources
+    page = course.root / "feedback" / student / "index.html"
+    write_page(page, about, lambda: document("overview.html", f"Feedback · {student}", **about))

@@ -10,14 +10,14 @@ from urllib.parse import quote
 
 from ...text import visible
 from ...verdict import GRADER_ERROR
-from ..course import Course, Outcome, word, write_atomically
+from ..course import Course, Outcome, word
 from ..grading.gradebook import graded_folders
 from ..grading.record import Judged, graded
 from ..standing import Standing, Submission, standing
 from ..submission import NO_NOTEBOOK, answers_in
-from ..templates import document
+from ..templates import document, write_page
 from .export import write_csv
-from .similar import Pair, similar
+from .similar import Pair, known_answers, similar
 
 NOT_ATTEMPTED = "not-attempted"
 SAMPLES, LISTED, PAIRS = 2, 5, 20  # answers shown per misconception; misconceptions per exercise; similar answers
@@ -69,23 +69,26 @@ def report(course: Course, now: Standing | None = None) -> Outcome:
     seconds = [record["seconds"] for record in records.values() if isinstance(record.get("seconds"), float)]
     review = [(*names, "; ".join(lines)) for names, lines in sorted(now.waiting.items())]
     review += [(*names, "would get other points today: see changes.csv") for names in sorted(now.held)]
-    html = document(
-        "report.html",
-        "The class",
-        now=now,
-        graded=len(records),
-        seconds=(median(seconds), max(seconds)) if seconds else (),
-        review=review,
-        shares=_shares(records),
-        assignments=[_handed_in(now, assignment, records) for assignment in now.assigned],
-        not_started=list(_not_started(now, exercises, records)),
-        exercises=exercises,
-        pairs=_similar(course, exercises),
+    about = {
+        "students": len(now.people),
+        "trouble": now.trouble,
+        "graded": len(records),
+        "seconds": (median(seconds), max(seconds)) if seconds else (),
+        "review": review,
+        "shares": _shares(records),
+        "assignments": [_handed_in(now, assignment, records) for assignment in now.assigned],
+        "not_started": list(_not_started(now, exercises, records)),
+        "exercises": exercises,
         **{"named": NAMED, "listed": LISTED, "samples": SAMPLES, "most": MAX_SAMPLE, "most_pairs": PAIRS},
-        **{"address": _address, "word": word, "visible": visible},
-    )
+    }
     files = {"page": course.root / "report.html", "misconceptions": course.root / "misconceptions.csv"}
-    write_atomically(files["page"], html.encode())
+    starters = {assignment: answers_in(notebook) for assignment, notebook in course.released.items()}
+
+    def page() -> str:
+        functions = {"address": _address, "word": word, "visible": visible}
+        return document("report.html", "The class", pairs=_similar(exercises, starters), **about, **functions)
+
+    write_page(files["page"], [repr(about), starters, known_answers()], page)
     lines = [
         [assignment, name, slug, len(students), len(about.tried), " ".join(students), about.tried[students[0]].message]
         for (assignment, name), about in exercises.items()
@@ -117,11 +120,11 @@ def _not_started(
             yield person.name or person.id, "no answer, or only starters" if person.id in starters else why
 
 
-def _similar(course: Course, exercises: dict[Submission, _Exercise]) -> list[tuple[str, Pair]]:
-    """(assignment, pair), the most alike first."""
+def _similar(exercises: dict[Submission, _Exercise], starters: dict[str, dict[str, dict]]) -> list[tuple[str, Pair]]:
+    """(assignment, pair), the most alike first. starters: assignment -> exercise -> the released cell."""
     found: list[tuple[str, Pair]] = []
     for (assignment, name), about in exercises.items():
-        starter = answers_in(course.released.get(assignment, {"cells": []})).get(name, {"source": ""})["source"]
+        starter = starters.get(assignment, {}).get(name, {"source": ""})["source"]
         answers = {student: judged.answer for student, judged in about.tried.items()}
         found += [(assignment, pair) for pair in similar(name, answers, starter)]
     return sorted(found, key=lambda line: -line[1].share)

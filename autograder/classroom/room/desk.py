@@ -22,7 +22,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from ...text import many, visible
-from ..course import write_atomically
+from ..files import write_atomically
 from ..intake.systems import SYSTEMS
 from ..lms.filled import MOODLE_ZIP
 from ..templates import template

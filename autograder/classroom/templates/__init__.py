@@ -6,13 +6,37 @@ Nothing is loaded from elsewhere and no script runs on these: a policy in each p
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 
 from markupsafe import Markup
 
 from ...text import templates_in
+from ..files import file_hash, hash_of, write_atomically
 
-template = templates_in(Path(__file__).parent)
+FOLDER = Path(__file__).parent
+template = templates_in(FOLDER)
+
+
+def write_page(path: Path, made_of: object, make: Callable[[], str]) -> None:
+    """Write the page that make() returns, unless there is one that was made of the same, which it says itself.
+
+    made_of: what the page depends on beside this program, as JSON.
+    """
+    mark = hash_of([_program(), made_of])
+    try:
+        with path.open(errors="replace") as file:
+            if mark in file.read(400):
+                return
+    except OSError:
+        pass
+    write_atomically(path, make().replace("<head>", f"<head><!-- {mark} -->", 1).encode())
+
+
+@functools.cache
+def _program() -> list[str]:
+    """Changes with what makes a page."""
+    return [file_hash(path) for room in (FOLDER, FOLDER.parent / "reports") for path in sorted(room.glob("*.*"))]
 
 
 def document(name: str, title: str, **about: object) -> str:
@@ -33,8 +57,13 @@ def _colours() -> str:
 def highlighted(source: str) -> Markup:
     """Python in colours. Any text gives harmless HTML."""
     from pygments import highlight
+
+    return Markup(f'<pre class="code">{highlight(source, *_python_in_html())}</pre>')
+
+
+@functools.cache
+def _python_in_html() -> tuple:
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import PythonLexer
 
-    coloured = highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
-    return Markup(f'<pre class="code">{coloured}</pre>')
+    return PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)
