@@ -16,7 +16,7 @@ import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, evenly, outside, runs
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, different, distinct, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
@@ -213,7 +213,7 @@ class Memory:
         """The blocks of these programs, those of the same shape together."""
         radix = row_major([n + 1 for n in access.shape])
         shape, found = sum(n * step for n, step in zip(limits, radix)), []
-        for each in np.unique(shape):
+        for each in different(np.atleast_1d(shape)):
             chosen = np.broadcast_to(shape == each, len(programs))
             starts = np.broadcast_to(start, len(programs))[chosen]
             counts = tuple(int(each) // step % (n + 1) for step, n in zip(radix, access.shape))
