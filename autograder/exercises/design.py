@@ -552,38 +552,44 @@ class Inputs:
 
     # -- sizes that no case can hold ---------------------------------------------------------------------
 
-    def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
-        """Cases with Large arguments: vectors; matrices that are tall, wide and neither; or one for each dimension."""
+    def large_cases(self, generator: torch.Generator, bounds: Sequence[int] = ()) -> tuple[Case, ...]:
+        """Cases with Large arguments: vectors; matrices that are tall, wide and neither; or one for each dimension.
+
+        bounds: numbers that some sizes exceed.
+        """
         if not self.tensors:
-            many = integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS)
+            many = _past(bounds, integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS))
             return (self._large({self.large: many}, generator),) if self.large else ()
         if len(self.dimensions) == 1:
             vectors = _large_vectors(generator, self.any_rank)
             return tuple(self._large({self.large: math.prod(shape)}, generator, shape) for shape in vectors)
         names, alike = [each.name for each in self.dimensions], 0
         if self.large:
-            shapes = large_matrices(generator)
+            (rows, length), *shapes = large_matrices(generator)
+            shapes = [(_past(bounds, rows), length), *shapes]
             alike = integer(generator, 1, len(shapes) - 1)  # not the first: which of its many rows is which must show
             sizes = [{self.large: shape[0]} | dict(zip(names, shape)) for shape in shapes]
         else:
-            sizes = self._large_sizes(generator)
+            sizes = self._large_sizes(generator, bounds)
         turn, made = integer(generator, 1, 6), []
         for i, each in enumerate(each | self.derived(each) for each in sizes):
             asked = (None, list(self.gradients)[(turn + i) % len(self.gradients)]) if self.gradients else (None,)
             made += [self._large(each, generator, alike=0 < i == alike, gradient=gradient) for gradient in asked]
         return tuple(made)
 
-    def _large_sizes(self, generator: torch.Generator) -> list[dict[str, int]]:
+    def _large_sizes(self, generator: torch.Generator, bounds: Sequence[int]) -> list[dict[str, int]]:
         """Each dimension is large alone, where the others are small; two of them are in the last one."""
         found, large = [], [each for each in self.dimensions if each.large]
-        growing, turn = [each.name for each in large if len(each.large) > 1], integer(generator, 0, 1)
-        alone = [((each.name,), each.large[(turn + i) % len(each.large)]) for i, each in enumerate(large)]
+        growing = [each.name for each in large if len(each.large) > 1]
+        alone = [((each.name,), choice(generator, (*each.large, *each.large[1:] * 2))) for each in large]
         pair = [(tuple(growing[:2]), BOTH)] if len(growing) > 1 else []  # those of the output, if it has two
         for large, ends in alone + pair:
             sizes = {
                 d.name: integer(generator, 2, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
             }
             sizes |= {name: _spread_over(generator, *ends) for name in large}
+            if len(large) == 1 and ends == LONGER[1]:
+                sizes |= {name: _past(bounds, sizes[name]) for name in large}
             while self._most_elements(sizes, large) > MOST_ELEMENTS:
                 sizes |= {name: sizes[name] // 2 for name in large}
             found.append(sizes)
@@ -682,6 +688,7 @@ def _runs(level: Level, on_gpu: bool) -> bool:
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
 MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
+MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
 MOST_IN_A_CASE, MOST_ROWS = 1 << 22, 6000  # elements of a tensor that is computed with, and rows
 
@@ -689,6 +696,11 @@ MOST_IN_A_CASE, MOST_ROWS = 1 << 22, 6000  # elements of a tensor that is comput
 def _spread_over(generator: torch.Generator, low: int, high: int) -> int:
     """A size whose logarithm is spread evenly."""
     return int(low * (high / low) ** float(torch.rand((), generator=generator)))
+
+
+def _past(bounds: Sequence[int], size: int) -> int:
+    """A size that exceeds these bounds, if that is no more than a launch of so many programs takes."""
+    return max([size, *(n + n // 8 for n in bounds if n <= MOST_PAST)])
 
 
 def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int, ...]]:

@@ -43,7 +43,7 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        self.large = large.drawn(self.exercise, self.trials.seed)
+        self.large = large.drawn(self.exercise, self.trials.seed, numbers.whole_numbers(self.source)[0])
         sizes = [case.planned(number) for number, case in enumerate(self.large)]
         self.beyond = [] if self.trials.on_gpu else numbers.drawn(self.trials)
         if self.trials.on_gpu and sizes:

@@ -29,8 +29,8 @@ FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, 
 ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of elements at which a type ends
 
 
-def whole_numbers(source: str) -> tuple[set[int], set[int]]:
-    """The numbers that may bound a size, and those by which the source divides one."""
+def whole_numbers(source: str) -> tuple[list[int], list[int]]:
+    """The numbers that may bound a size, and those by which the source divides one, ascending."""
     bounds, divisors = set(), set()
     for node in _outermost(ast.parse(source)):
         if (number := _folded(node)) is not None:
@@ -44,7 +44,7 @@ def whole_numbers(source: str) -> tuple[set[int], set[int]]:
                 bounds.add(1 << number)
         else:
             bounds.add(ENDS.get(getattr(node, "attr", ""), 0))
-    return {n for n in bounds if LEAST <= n <= MOST}, {n for n in divisors if 2 <= n <= MOST_MODULUS}
+    return sorted(n for n in bounds if LEAST <= n <= MOST), sorted(n for n in divisors if 2 <= n <= MOST_MODULUS)
 
 
 def _outermost(node: ast.AST) -> Iterator[ast.AST]:
@@ -75,7 +75,7 @@ def drawn(trials: Trials) -> list[Drawn]:
         return []
     bounds, divisors = whole_numbers(trials.source)
     generator = torch.Generator().manual_seed(trials.seed)
-    cases = inputs.beyond(sorted(bounds), sorted(divisors), _reached(trials), generator)
+    cases = inputs.beyond(bounds, divisors, _reached(trials), generator)
     return [trials.drawn(case, 800 + i) for i, case in enumerate(cases)]
 
 
