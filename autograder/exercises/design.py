@@ -526,9 +526,12 @@ class Inputs:
         for each in self.dimensions:
             small = {d.name: min(level.draw(generator) or 1 for level in d.sizes) for d in self.dimensions}
             small |= {d.name: integer(generator, 1, 2) for d in self.dimensions if d.large}
-            fit = [small | {each.name: odd(n + 2, n + n // 8)(generator)} for n in bounds]
-            fit = [sizes for sizes in fit if sizes[each.name] > reached.get(each.name, 0)]
-            fit = [sizes for sizes in fit if each.large and self._affordable(sizes, each.name)]
+            least = small | {d.name: 1 for d in self.dimensions if d.large}
+            longer = [{each.name: odd(n + 2, n + n // 8)(generator)} for n in bounds if each.large]
+            longer = [more for more in longer if more[each.name] > reached.get(each.name, 0)]
+            tried = ([small | more, least | more] for more in longer)
+            tried = (next((sizes for sizes in both if self._affordable(sizes, each.name)), None) for both in tried)
+            fit = [sizes for sizes in tried if sizes]
             found += fit[-1:] + [choice(generator, fit[:-1])] if len(fit) > 1 else fit
         for n in divisors:
             odds = odd(1, 5 if n < 100 else 1)
@@ -641,8 +644,8 @@ def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int,
     Where the gap is odd, it is transposed in memory, as after y.t().
     """
     one = 0.5 + torch.rand((), generator=generator)
-    if not shape:
-        return Cotangent(one)
+    if not shape:  # of a loss, often scaled
+        return Cotangent(one * choice(generator, (1, 64)))
     if equal:
         return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
     values = torch.randn(shape, generator=generator).to(dtype)
@@ -690,7 +693,7 @@ MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis
 MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
-MOST_IN_A_CASE, MOST_ROWS = 1 << 22, 6000  # elements of a tensor that is computed with, and rows
+MOST_IN_A_CASE, MOST_ROWS = 5_000_000, 6000  # elements of a tensor that is computed with, and rows
 
 
 def _spread_over(generator: torch.Generator, low: int, high: int) -> int:

@@ -12,7 +12,7 @@ from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .kernel_repairs import blames_the_kernel, blames_the_source
 from .repairs import blames_the_launch
-from .trials import Drawn, Trials, types
+from .trials import Drawn, Trials, traces_of, types
 from .unused import with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
@@ -62,7 +62,7 @@ class KernelJudgement:
 
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
-        traces = [*self.trials.traces.values(), *self.trials.elsewhere]
+        traces = [*self.trials.traces.values(), *self.trials.elsewhere, *traces_of(self.beyond_plans).values()]
         return compiling.refusal(self.trials, traces)
 
     def at_large_sizes(self) -> Finding | None:
