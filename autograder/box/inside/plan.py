@@ -26,7 +26,6 @@ from .memory import decoys
 from .recorder import Earlier, Recorder
 from .worlds import World
 
-
 MOST_CALLS = 3000  # of one form, where an answer keeps its results: it may give them again
 
 
