@@ -213,13 +213,13 @@ PAGED = Inputs(
 
 def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.Tensor:
     """q (b, h, d), pages (p, page, h, d), block_table (b, most), lengths (b,) → (b, h, d), float64."""
-    output = torch.empty(q.shape, dtype=torch.float64)
     page = k_pages.shape[1]
-    for request, length in enumerate(lengths.tolist()):
-        pages = block_table[request, : -(-length // page)].long()
-        k, v = (x[pages].flatten(0, 1)[:length].transpose(0, 1) for x in (k_pages, v_pages))
-        output[request] = decode_attention(q[request], k, v)
-    return output
+    there = torch.arange(block_table.shape[1] * page) < lengths[:, None]
+    pages = torch.where(there[:, ::page], block_table, 0).long()
+    k, v = (x[pages].flatten(1, 2).transpose(1, 2).double() for x in (k_pages, v_pages))
+    scores = torch.einsum("bhd,bhtd->bht", q.double(), k) / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(~there[:, None], -torch.inf).softmax(-1)
+    return torch.einsum("bht,bhtd->bhd", weights, v)
 
 
 ATTENTION_MISTAKES = (

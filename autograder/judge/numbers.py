@@ -31,19 +31,22 @@ ENDS = {"int16": 1 << 15, "uint16": 1 << 16, "short": 1 << 15}  # numbers of ele
 
 def whole_numbers(source: str) -> tuple[list[int], list[int]]:
     """The numbers that may bound a size, and those by which the source divides one, ascending."""
-    bounds, divisors = set(), set()
+    bounds, divisors, blocks = set(), set(), set()
     for node in _outermost(ast.parse(source)):
         if (number := _folded(node)) is not None:
             bounds.add(number)
-        elif isinstance(node, ast.BinOp) and (number := _folded(node.right)) is not None:
+        elif isinstance(node, ast.BinOp) and (number := _folded(node.right) or _folded(node.left)):
             if isinstance(node.op, ast.Mod):
                 divisors.add(number)
             elif isinstance(node.op, ast.BitAnd):
                 divisors.add(number + 1)
             elif isinstance(node.op, ast.RShift) and 0 <= number < 64:
                 bounds.add(1 << number)
+            elif isinstance(node.op, ast.Mult):
+                blocks.add(number)
         else:
             bounds.add(ENDS.get(getattr(node, "attr", ""), 0))
+    bounds |= {count * length for count in blocks for length in bounds}
     return sorted(n for n in bounds if LEAST <= n <= MOST), sorted(n for n in divisors if 2 <= n <= MOST_MODULUS)
 
 
