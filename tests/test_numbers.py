@@ -11,7 +11,8 @@ SEED = 3
 def test_the_numbers_of_a_source():
     source = "A = 1 << 20\nB = x[:12_000]\nC = 3 * 2**10 - 1\nD = y.to(tl.int16)\nE = y >> 14\nF = 40 * BLOCK"
     bounds = {1 << 20, 12_000, 3071, 1 << 15, 1 << 14}
-    assert whole_numbers(source) == (sorted(bounds | {40 * n for n in bounds if 40 * n <= 1 << 27}), [])
+    of_blocks = {40 << 20, 40 << 15, 40 << 14}
+    assert whole_numbers(source) == (sorted(bounds | of_blocks), [])
     assert whole_numbers("a = n % 24 == 0 or not n & 63\nb = 7\nc = 2.5e3") == ([2500], [24, 64])
 
 

@@ -23,6 +23,7 @@ from .trials import Drawn, Trials, traces_of
 
 LEAST, MOST = 100, 1 << 27  # of numbers that may bound a size
 MOST_MODULUS = 512
+SHORTEST = 16  # block
 FEW = 4  # cases; one of them may be about something else
 FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
           ast.LShift: operator.lshift, ast.Pow: operator.pow}  # fmt: skip
@@ -46,7 +47,8 @@ def whole_numbers(source: str) -> tuple[list[int], list[int]]:
                 blocks.add(number)
         else:
             bounds.add(ENDS.get(getattr(node, "attr", ""), 0))
-    bounds |= {count * length for count in blocks for length in bounds}
+    lengths = [n for n in bounds if n >= SHORTEST and n & n - 1 == 0]
+    bounds |= {count * length for count in blocks for length in lengths}
     return sorted(n for n in bounds if LEAST <= n <= MOST), sorted(n for n in divisors if 2 <= n <= MOST_MODULUS)
 
 
