@@ -542,7 +542,7 @@ class Inputs:
 
     def _affordable(self, sizes: dict[str, int], long: str) -> bool:
         """Whether an ordinary case can have these sizes. Many rows are many programs, of a whole block each."""
-        most = MOST_ROWS if long == self.large and len(self.dimensions) > 1 else MOST_IN_A_CASE
+        most = MOST_ROWS if long == self.large and len(self.dimensions) > 1 else MOST_LONG
         return sizes[long] <= most and self._most_elements(sizes, (long,)) <= MOST_IN_A_CASE
 
     def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
@@ -693,7 +693,8 @@ MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis
 MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
-MOST_IN_A_CASE, MOST_ROWS = 5_000_000, 6000  # elements of a tensor that is computed with, and rows
+MOST_IN_A_CASE = 5_000_000  # elements of a tensor that is computed with
+MOST_LONG, MOST_ROWS = 400_000, 6000  # of them along one dimension; and rows, of which each may be a program
 
 
 def _spread_over(generator: torch.Generator, low: int, high: int) -> int:

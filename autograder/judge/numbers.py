@@ -18,12 +18,13 @@ from ..box.wire import Report
 from ..diagnosis import diagnose
 from ..exercises.cases import Strided
 from ..exercises.design import TensorArgument
-from ..verdict import Finding
+from ..verdict import Finding, Slug
 from .trials import Drawn, Trials, traces_of
 
 LEAST, MOST = 100, 1 << 27  # of numbers that may bound a size
 MOST_MODULUS = 512
 SHORTEST = 16  # block
+OUR_LIMITS = {Slug.TIMEOUT, Slug.OUT_OF_MEMORY}  # for sizes that we chose
 FEW = 4  # cases; one of them may be about something else
 FOLDED = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
           ast.LShift: operator.lshift, ast.Pow: operator.pow}  # fmt: skip
@@ -99,4 +100,5 @@ def _reached(trials: Trials) -> dict[str, int]:
 def finding(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
-    return next(filter(None, (diagnose(each) for each in seen.values() if not each.exceeded)), None)
+    found = (diagnose(each) for each in seen.values() if not each.exceeded)
+    return next((each for each in found if each and each.slug not in OUR_LIMITS), None)
