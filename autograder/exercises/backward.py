@@ -7,7 +7,22 @@ from dataclasses import replace
 
 import torch
 
-from .design import EVEN, RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, even, fixed, odd
+from .design import (
+    EVEN,
+    LONGER,
+    NORMAL,
+    RAGGED,
+    WHOLE,
+    Dimension,
+    Inputs,
+    Level,
+    TensorArgument,
+    Values,
+    between,
+    even,
+    fixed,
+    odd,
+)
 from .spec import Bound, Exercise, Mistake
 from .tiles import MATRIX, NEAR_1, SUMS, matrices
 
@@ -26,9 +41,13 @@ SOFTMAX = {
 }
 
 
+RISING = Values("rising probabilities", fill=NORMAL.fill, once=True)  # the last columns make the sum
+
+
 def _probabilities(sizes, kind, dtype, generator):
     shape = sizes["rows"], sizes["columns"]
-    return torch.softmax(torch.randn(shape, generator=generator), 1), kind.fill(shape, dtype, generator)
+    rising = torch.linspace(0, 20, shape[1]) if kind is RISING else 0.0
+    return torch.softmax(torch.randn(shape, generator=generator) + rising, 1), kind.fill(shape, dtype, generator)
 
 
 def softmax_backward(y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
@@ -73,7 +92,11 @@ LOGITS = Inputs(
         TensorArgument(("rows",), dtype=torch.int64, span=lambda sizes: (0, sizes["vocabulary"])),
     ),
     (
-        Dimension("rows", (Level("few", between(3, 12)), Level("many", between(20, 70)))),
+        Dimension(
+            "rows",
+            (Level("few", between(3, 12)), Level("many", between(20, 70)), Level("none", fixed(0), once=True)),
+            LONGER,
+        ),
         Dimension(
             "vocabulary",
             (
@@ -156,7 +179,8 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},)),
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},),
+                        values=(NORMAL, RISING), long=RISING.name),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,

@@ -8,9 +8,23 @@ import torch
 
 from workshop.stand_in import PROPERTIES
 
-from .design import EVEN, RAGGED, WHOLE, Dimension, Inputs, Level, TensorArgument, Values, between, even, fixed, odd
+from .design import (
+    EVEN,
+    NORMAL,
+    RAGGED,
+    WHOLE,
+    Dimension,
+    Inputs,
+    Level,
+    TensorArgument,
+    Values,
+    between,
+    even,
+    fixed,
+    odd,
+)
 from .spec import Bound, Exercise, Mistake
-from .tiles import COLUMNS, NEAR_1, ROWS
+from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
 # it, as in FlashAttention: each by 2^-11 (float16) or 2^-8 (bfloat16).
@@ -37,6 +51,11 @@ def _ascending(q, k, v):
 def _huge(q, k, v):
     """Scores of which exp overflows, if the maximum is not subtracted."""
     return q, k + 150 * _along(q), v
+
+
+def _thousands(q, k, v):
+    """Scores that no softmax would tell apart."""
+    return q, k + 4000 * torch.linspace(-1, 1, k.shape[1])[:, None] * _along(q), v
 
 
 def _one_large(q, k, v):
@@ -86,6 +105,7 @@ SCORED = (
     Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
     Values("equal scores", fill=_alike, once=True, only_with={"tokens": ("thousands",), "dtype": ("float16",)}),
 )
+THOUSANDS = Values("scores of thousands", about="huge", fill=_thousands, once=True, only_with=SHORTER)
 DIMENSIONS = (
     Dimension("heads", (Level("few", between(2, 4)), Level("none", fixed(0), once=True), Level("one", fixed(1)))),
     Dimension("d", (*(Level(str(d), fixed(d)) for d in (64, 128)), Level("any", fixed(16, 32, 256))), large=()),
@@ -194,13 +214,13 @@ PAGED = Inputs(
 
 def paged_decode_attention(q, k_pages, v_pages, block_table, lengths) -> torch.Tensor:
     """q (b, h, d), pages (p, page, h, d), block_table (b, most), lengths (b,) → (b, h, d), float64."""
-    output = torch.empty(q.shape, dtype=torch.float64)
     page = k_pages.shape[1]
-    for request, length in enumerate(lengths.tolist()):
-        pages = block_table[request, : -(-length // page)].long()
-        k, v = (x[pages].flatten(0, 1)[:length].transpose(0, 1) for x in (k_pages, v_pages))
-        output[request] = decode_attention(q[request], k, v)
-    return output
+    there = torch.arange(block_table.shape[1] * page) < lengths[:, None]
+    pages = torch.where(there[:, ::page], block_table, 0).long()
+    k, v = (x[pages].flatten(1, 2).transpose(1, 2).double() for x in (k_pages, v_pages))
+    scores = torch.einsum("bhd,bhtd->bht", q.double(), k) / math.sqrt(q.shape[-1])
+    weights = scores.masked_fill(~there[:, None], -torch.inf).softmax(-1)
+    return torch.einsum("bht,bhtd->bhd", weights, v)
 
 
 ATTENTION_MISTAKES = (
@@ -252,6 +272,7 @@ EXERCISES = (
             (TensorArgument(("rows",), **NEAR_1), TensorArgument(("rows", "columns"), **NEAR_1)),
             (ROWS, COLUMNS),
             tuple(SUMS),
+            (NORMAL, LARGE_ONES),
             large="columns",
             first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
         ),
@@ -261,7 +282,7 @@ EXERCISES = (
     ),
     Exercise(
         signature="decode_scores(q, k) -> q·k / sqrt(d) in float32, (h, t), for q (h, d) and k (h, t, d)",
-        inputs=_inputs(QUERY, CACHE, together=lambda *how: _cache(*how)[:2]),
+        inputs=_inputs(QUERY, CACHE, together=lambda *how: _cache(*how)[:2], values=(*SCORED, THOUSANDS)),
         reference=decode_scores,
         bounds=SCORES,
         output_dtype=torch.float32,

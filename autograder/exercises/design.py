@@ -162,7 +162,8 @@ def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
 
 MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ elements at most
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
-BOTH = 4000, 12_000  # two that are large together
+LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
+BOTH = 5000, 11_000  # two that are large together
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,7 @@ class Inputs:
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
     gradients: arguments whose gradients are judged in some of the cases: number -> name. incoming: the dimensions of
     the output; none if it is one number.
+    long: the name of the kind of values in `beyond`, if ordinary ones hide what a long sum leaves out.
     outputs: the names of the outputs, if the function returns several. A case judges one of them.
     """
 
@@ -331,6 +333,7 @@ class Inputs:
     gradients: Mapping[int, str] = field(default_factory=dict)
     incoming: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    long: str = ""
     derived: Callable[[Mapping[str, int]], dict[str, int]] = lambda sizes: {}
 
     @property
@@ -513,38 +516,87 @@ class Inputs:
         }
         return frozenset(tag for tag, holds in found.items() if holds) | set(map(Tag, kind.about.split()))
 
+    # -- sizes that an answer's own numbers ask for ----
+
+    def beyond(
+        self, bounds: Sequence[int], divisors: Sequence[int], reached: Mapping[str, int], generator
+    ) -> list[Case]:
+        """Cases in which one dimension is well beyond a bound that few cases have reached, and others are small.
+
+        Of the bounds the largest that can be afforded, and one of the others: what begins at a size mostly goes on. And
+        cases in which each dimension is an odd multiple of a divisor.
+        """
+        found = []
+        for each in self.dimensions:
+            small = {d.name: min(level.draw(generator) or 1 for level in d.sizes) for d in self.dimensions}
+            small |= {d.name: integer(generator, 1, 2) for d in self.dimensions if d.large}
+            least = small | {d.name: 1 for d in self.dimensions if d.large}
+            longer = [{each.name: odd(n + 2, n + n // 8)(generator)} for n in bounds if each.large]
+            longer = [more for more in longer if more[each.name] > reached.get(each.name, 0)]
+            tried = ([small | more, least | more] for more in longer)
+            tried = (next((sizes for sizes in both if self._affordable(sizes, each.name)), None) for both in tried)
+            fit = [sizes for sizes in tried if sizes]
+            found += fit[-1:] + [choice(generator, fit[:-1])] if len(fit) > 1 else fit
+        for n in divisors:
+            odds = odd(1, 5 if n < 100 else 1)
+            found.append(
+                {d.name: n * odds(generator) if d.large else d.sizes[0].draw(generator) for d in self.dimensions}
+            )
+        return [case for sizes in found for case in self._of_sizes(sizes, generator)]
+
+    def _affordable(self, sizes: dict[str, int], long: str) -> bool:
+        """Whether an ordinary case can have these sizes. Many rows are many programs, of a whole block each."""
+        most = MOST_ROWS if long == self.large and len(self.dimensions) > 1 else MOST_LONG
+        return sizes[long] <= most and self._most_elements(sizes, (long,)) <= MOST_IN_A_CASE
+
+    def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
+        """The cases of these sizes: of each output, and of each gradient."""
+        numbers = {each.name: each.levels[0].draw(generator) for each in self.arguments
+                   if isinstance(each, Number) and each.levels}  # fmt: skip
+        facts = sizes | numbers | {"dtype": choice(generator, (self.dtypes[0], *self.dtypes)), "values": self.long}
+        picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
+        return [self.case(**facts, pick=pick, gradient=each) for pick in picks for each in gradients]
+
     # -- sizes that no case can hold ---------------------------------------------------------------------
 
-    def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
-        """Cases with Large arguments: vectors; matrices that are tall, wide and neither; or one for each dimension."""
+    def large_cases(self, generator: torch.Generator, bounds: Sequence[int] = ()) -> tuple[Case, ...]:
+        """Cases with Large arguments: vectors; matrices that are tall, wide and neither; or one for each dimension.
+
+        bounds: numbers that some sizes exceed.
+        """
         if not self.tensors:
-            one = _large_vectors(generator, False) if self.large else []
-            return tuple(self._large({self.large: n}, generator) for (n,) in one if n < MOST_PROGRAMS)
+            many = _past(bounds, integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS))
+            return (self._large({self.large: many}, generator),) if self.large else ()
         if len(self.dimensions) == 1:
             vectors = _large_vectors(generator, self.any_rank)
             return tuple(self._large({self.large: math.prod(shape)}, generator, shape) for shape in vectors)
         names, alike = [each.name for each in self.dimensions], 0
         if self.large:
-            shapes = large_matrices(generator)
+            (rows, length), *shapes = large_matrices(generator)
+            shapes = [(_past(bounds, rows), length), *shapes]
             alike = integer(generator, 1, len(shapes) - 1)  # not the first: which of its many rows is which must show
             sizes = [{self.large: shape[0]} | dict(zip(names, shape)) for shape in shapes]
         else:
-            sizes = self._large_sizes(generator)
-        turn = integer(generator, 0, len(self.gradients))
-        sizes = [each | self.derived(each) for each in sizes]
-        return tuple(self._large(each, generator, alike=0 < i == alike, turn=turn + i) for i, each in enumerate(sizes))
+            sizes = self._large_sizes(generator, bounds)
+        turn, made = integer(generator, 1, 6), []
+        for i, each in enumerate(each | self.derived(each) for each in sizes):
+            asked = (None, list(self.gradients)[(turn + i) % len(self.gradients)]) if self.gradients else (None,)
+            made += [self._large(each, generator, alike=0 < i == alike, gradient=gradient) for gradient in asked]
+        return tuple(made)
 
-    def _large_sizes(self, generator: torch.Generator) -> list[dict[str, int]]:
+    def _large_sizes(self, generator: torch.Generator, bounds: Sequence[int]) -> list[dict[str, int]]:
         """Each dimension is large alone, where the others are small; two of them are in the last one."""
         found, large = [], [each for each in self.dimensions if each.large]
-        growing, turn = [each.name for each in large if len(each.large) > 1], integer(generator, 0, 1)
-        alone = [((each.name,), each.large[(turn + i) % len(each.large)]) for i, each in enumerate(large)]
-        pair = [(tuple(_shuffled(growing, generator)[:2]), BOTH)] if len(growing) > 1 else []
+        growing = [each.name for each in large if len(each.large) > 1]
+        alone = [((each.name,), choice(generator, (*each.large, *each.large[1:] * 2))) for each in large]
+        pair = [(tuple(growing[:2]), BOTH)] if len(growing) > 1 else []  # those of the output, if it has two
         for large, ends in alone + pair:
             sizes = {
                 d.name: integer(generator, 2, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
             }
             sizes |= {name: _spread_over(generator, *ends) for name in large}
+            if len(large) == 1 and ends == LONGER[1]:
+                sizes |= {name: _past(bounds, sizes[name]) for name in large}
             while self._most_elements(sizes, large) > MOST_ELEMENTS:
                 sizes |= {name: sizes[name] // 2 for name in large}
             found.append(sizes)
@@ -554,20 +606,19 @@ class Inputs:
         """Of one tensor. The output may have all dimensions that are large."""
         known = sizes | self.derived(sizes)
         return max(
-            math.prod(known[name] for name in names) for names in (large, *(each.shape for each in self.tensors))
+            math.prod(known.get(name, 1) for name in names) for names in (large, *(each.shape for each in self.tensors))
         )
 
-    def _large(self, sizes: dict, generator, shape: tuple[int, ...] = (), alike: bool = False, turn: int = 0) -> Case:
+    def _large(self, sizes: dict, generator, shape: tuple[int, ...] = (), alike: bool = False, gradient=None) -> Case:
         """shape: of all dimensions. alike: all rows are the same one, where a row stride of 0 is allowed.
 
-        turn: the output and the gradients take turns.
+        gradient: the number of the argument whose gradient is judged; None: the output is.
         """
         shape = shape or tuple(sizes[each.name] for each in self.dimensions) or (sizes[self.large],)
         dtype = choice(generator, self.dtypes)
         first = next((each for each in self.tensors if each.row_stride), None)
         length = first and self._row_length(sizes)
-        row_stride = first and (0 if alike else length + integer(generator, 0, 9))
-        gradient = (None, *self.gradients)[turn % (1 + len(self.gradients))]
+        row_stride = first and (0 if alike else length + integer(generator, 0, 9) * (shape[0] < MOST_IN_A_ROW))
 
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
@@ -597,8 +648,8 @@ def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int,
     Where the gap is odd, it is transposed in memory, as after y.t().
     """
     one = 0.5 + torch.rand((), generator=generator)
-    if not shape:
-        return Cotangent(one)
+    if not shape:  # of a loss, often scaled
+        return Cotangent(one * choice(generator, (1, 64)))
     if equal:
         return Cotangent(one.to(dtype).expand(shape), (0,) * len(shape))
     values = torch.randn(shape, generator=generator).to(dtype)
@@ -643,13 +694,21 @@ def _runs(level: Level, on_gpu: bool) -> bool:
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
-MOST_PROGRAMS = 1_000_000  # of an exercise with one program for each element
+MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
+MOST_PAST = 1 << 23  # of a bound that an answer is written with
 MOST_ELEMENTS = 1 << 27  # of all dimensions together
+MOST_IN_A_CASE = 5_000_000  # elements of a tensor that is computed with
+MOST_LONG, MOST_ROWS = 400_000, 6000  # of them along one dimension; and rows, of which each may be a program
 
 
 def _spread_over(generator: torch.Generator, low: int, high: int) -> int:
     """A size whose logarithm is spread evenly."""
     return int(low * (high / low) ** float(torch.rand((), generator=generator)))
+
+
+def _past(bounds: Sequence[int], size: int) -> int:
+    """A size that exceeds these bounds, if that is no more than a launch of so many programs takes."""
+    return max([size, *(n + n // 8 for n in bounds if n <= MOST_PAST)])
 
 
 def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int, ...]]:
@@ -669,16 +728,15 @@ def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
     """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows.
 
-    The first ones or the last ones are so many, or so long, that of some outputs only the addresses are looked at.
+    The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at.
     """
-    usual, last, much = integer(generator, 200, 700), NARROW_ENDS[-1], integer(generator, 0, 1)
-    many = (integer(generator, 500_000, MOST_IN_A_ROW), integer(generator, 3, 8))
-    wide = (integer(generator, 3, 8), integer(generator, 300_000, MOST_IN_A_ROW))
+    usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
     return [
-        many if much else (integer(generator, 66_000, 200_000), integer(generator, 3, 40)),
+        (integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),
         (integer(generator, 30, 200), integer(generator, 17_000, 30_000) | 1),
-        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)) if much else wide,
+        (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
+        (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -90,7 +91,12 @@ DEPTH = (
     Level("one", fixed(1), once=True),
     THOUSANDS,
 )
-SPLIT = Level(RAGGED, odd(600, 3000)), Level(WHOLE, fixed(512, 1024, 2048)), *DEPTH[2:]
+SPLIT = (
+    Level(RAGGED, odd(600, 3000)),
+    Level(WHOLE, fixed(512, 1024, 2048)),
+    *DEPTH[2:-1],
+    replace(THOUSANDS, draw=odd(9000, 17_000)),  # many parts, of 512 or so
+)
 # An accumulator in half precision is seen where k is long and the sums grow.
 IN_HALF = tuple(
     {"m": 15, "n": 48, "k": LONG + 37, "dtype": dtype, "values": "numbers near 1"}
@@ -100,9 +106,17 @@ IN_HALF = tuple(
 
 def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: tuple[dict, ...], together) -> Inputs:
     both = ("m", sides), ("n", n or sides)
-    m, n = (Dimension(name, sizes, design.LONG if sizes is SIDE else ()) for name, sizes in both)
-    dimensions = m, n, Dimension("k", depth)
-    return Inputs(arguments, dimensions, tuple(STORED), _growing("thousands"), first + IN_HALF, together=together)
+    m, n = (Dimension(name, sizes, design.LONGER if sizes is SIDE else ()) for name, sizes in both)
+    dimensions = m, n, Dimension("k", depth, design.LONGER)
+    return Inputs(
+        arguments,
+        dimensions,
+        tuple(STORED),
+        _growing("thousands"),
+        first + IN_HALF,
+        together=together,
+        long="numbers near 1",
+    )
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

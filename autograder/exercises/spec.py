@@ -221,9 +221,9 @@ class Exercise:
         """All cases of one judgement."""
         return self.cases + (self.inputs.cases(generator, on_gpu) if self.inputs else ())
 
-    def large_cases(self, generator: torch.Generator) -> tuple[Case, ...]:
-        """Cases of 10⁴ to 10⁸ elements, with Large arguments."""
-        return self.inputs.large_cases(generator) if self.inputs else self.large(generator)
+    def large_cases(self, generator: torch.Generator, bounds: Sequence[int] = ()) -> tuple[Case, ...]:
+        """Cases of 10⁴ to 10⁸ elements, with Large arguments. bounds: numbers that some sizes exceed."""
+        return self.inputs.large_cases(generator, bounds) if self.inputs else self.large(generator)
 
     def expected(self, case: Case, values: Sequence) -> torch.Tensor:
         """What a right answer gives for these values of a case's arguments: an output, or the gradient of one of them.

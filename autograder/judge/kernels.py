@@ -6,13 +6,13 @@ from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
-from . import compiling, large, operator
+from . import compiling, large, numbers, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .kernel_repairs import blames_the_kernel, blames_the_source
 from .repairs import blames_the_launch
-from .trials import Trials, types
+from .trials import Drawn, Trials, traces_of, types
 from .unused import with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
@@ -29,6 +29,8 @@ class KernelJudgement:
         self.findings: list[Finding | None] = []  # of the cases
         self.large: list[large.LargeDrawn] = []
         self.large_plans: dict = {}
+        self.beyond: list[Drawn] = []
+        self.beyond_plans: dict = {}
 
     # -- the steps: each returns what is wrong, or None ----------------------------------------------------
 
@@ -41,14 +43,17 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        self.large = large.drawn(self.exercise, self.trials.seed)
+        self.large = large.drawn(self.exercise, self.trials.seed, numbers.whole_numbers(self.source)[0])
         sizes = [case.planned(number) for number, case in enumerate(self.large)]
+        self.beyond = [] if self.trials.on_gpu else numbers.drawn(self.trials)
         if self.trials.on_gpu and sizes:
             request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
             self.large_plans = self.trials.ask(request)
         if self.trials.on_gpu:
             return None
-        found, self.large_plans = inconsistency(self.trials, sizes)
+        found, plans = inconsistency(self.trials, [*sizes, *(each.planned() for each in self.beyond)])
+        self.large_plans = {i: each for i, each in plans.items() if i < len(sizes)}
+        self.beyond_plans = {i - len(sizes): each for i, each in plans.items() if i >= len(sizes)}
         return found
 
     def as_an_operator(self) -> Finding | None:
@@ -57,17 +62,22 @@ class KernelJudgement:
 
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
-        traces = [*self.trials.traces.values(), *self.trials.elsewhere]
+        traces = [*self.trials.traces.values(), *self.trials.elsewhere, *traces_of(self.beyond_plans).values()]
         return compiling.refusal(self.trials, traces)
 
     def at_large_sizes(self) -> Finding | None:
         return large.finding(self.trials, self.large, self.large_plans)
 
+    def beyond_its_numbers(self) -> Finding | None:
+        """Sizes just beyond the whole numbers that stand in the source."""
+        return numbers.finding(self.trials, self.beyond, self.beyond_plans) if self.beyond else None
+
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""
         return about_autotuning(self.trials) if self.exercise.timing_cases else None
 
-    STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, at_large_sizes, in_the_space)
+    STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, at_large_sizes, beyond_its_numbers,
+             in_the_space)  # fmt: skip
 
     # -- the verdict ---------------------------------------------------------------------------------------
 

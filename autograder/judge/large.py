@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -108,12 +109,12 @@ class LargeDrawn:
         )
 
 
-def drawn(exercise: Exercise, seed: int) -> list[LargeDrawn]:
-    """The cases of an exercise at large sizes."""
+def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[LargeDrawn]:
+    """The cases of an exercise at large sizes. bounds: numbers of the answer that some sizes exceed."""
     generator = torch.Generator().manual_seed(seed)
     by_element = exercise.inputs is not None and exercise.inputs.any_rank
     made = []
-    for i, case in enumerate(exercise.large_cases(generator)):
+    for i, case in enumerate(exercise.large_cases(generator, bounds)):
         arguments = case.make(generator)
         rows = max((a.shape[0] for a in arguments if isinstance(a, Large) and a.shape), default=0)
         shape, computes = _output_shape(exercise, arguments, case), rows if exercise.computes else 0

@@ -177,7 +177,7 @@ class Trials(Runs):
         made = case.make(generator)
         arguments = tuple(Strided(a.values, strides=a.strides) if isinstance(a, Cotangent) else a for a in made)
         values = _values(arguments)
-        rows = [v.shape[0] for v in values if isinstance(v, torch.Tensor) and v.ndim] if self.exercise.computes else []
+        rows = [v.shape[0] or 1 for v in values if isinstance(v, torch.Tensor) and v.ndim and self.exercise.computes]
         expected, dtype = self.exercise.expected(case, values), _output_dtype(self.exercise, case, values)
         return Drawn(case, arguments, expected, dtype, computes=max(rows, default=0), **how)
 

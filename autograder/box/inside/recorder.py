@@ -140,6 +140,11 @@ class Earlier:
         reference = StorageWeakRef(tensor.untyped_storage())
         self._kept[reference.cdata] = (reference, what)
 
+    @property
+    def results(self) -> int:
+        """How many results of earlier calls are still there, although nobody here has them."""
+        return sum(what == "the result" and not kept.expired() for kept, what in self._kept.values())
+
     def what(self, storage: int) -> str | None:
         """ "a tensor" or "the result" for the memory of an earlier call; None for other memory."""
         return self._kept[storage][1] if storage in self._kept else None
