@@ -1,15 +1,16 @@
 """The galleries: every right answer passes, every wrong one fails and is told which mistake it is.
 
-Here one right and one wrong answer of each exercise is judged, the same ones in every run; with GALLERY each of them:
-see `conftest.answers`.
+Here a few wrong answers are judged, the same ones in every run; with GALLERY more, or all: see `known.part`.
 """
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from known import few
+from known import called, part
+from said import SAID
 
 from autograder import cli
 from autograder.box.wire import Evidence, Race, Result
@@ -36,8 +37,16 @@ def test_wrong_answers_are_told_which_mistake_it_is(answers):
     assert len(misnamed) <= max(1, 0.05 * len(wrong)), misnamed
 
 
+@pytest.mark.parametrize("name", [name for name in SAID if name in part(os.environ.get("GALLERY"))])
+def test_the_message_says_enough(answers, name):
+    """Messages that once did not suffice."""
+    [said] = [verdict.to_text() for answer in answers if called(answer.known) == name for verdict in answer.verdicts]
+    for words in SAID[name]:
+        assert (words[1:] not in said) if words.startswith("!") else (words in said), said
+
+
 def some(answers):
-    return [answer for answer in answers if answer.known.label in few()]
+    return [answer for answer in answers if called(answer.known) in part(None)]
 
 
 # What is said of these comes from what the code is, and not from what a case computed.
