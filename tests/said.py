@@ -90,4 +90,9 @@ SAID = {
     "wrong/naive_softmax/syntax-error__unclosed": [" not run", "!✗"],
     "wrong/vector_add/syntax-error__unbalanced": ["blanks: 5 not judged", "!✗"],
     "wrong/vector_add/constant-factor__mean": ["blanks: ✓ offsets"],
+    # a right launch is not blamed for its kernel: fewer programs, or one part in place of several, would hide these
+    "wrong/naive_softmax/race__every_program_does_every_row": ["!results are right", "!changed places"],
+    "wrong/split_decode_attention/wrong-value__parts_added_as_they_are": ["!results are right", "!changed places"],
+    "wrong/naive_softmax/nan__no_guard_for_masked_blocks": ["!results are right", "!changed places"],
+    "wrong/vector_add/race__blocks_overlap_by_half": ["!results are right", "!changed places"],
 }

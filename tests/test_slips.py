@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from known import source_of
 from mutants import solution
 from test_vote import ANSWERS, SHAPES, seen
 
@@ -52,7 +51,7 @@ def swapped(exercise: str) -> Iterator[tuple[str, str, str]]:
             yield a, b, changed(exercise, exchange)
 
 
-@pytest.mark.parametrize("exercise", ["vector_add", "bug_hunt", "outer_add", "lost_lane", "found_nan", "decode_scores"])
+@pytest.mark.parametrize("exercise", ["vector_add", "bug_hunt", "decode_scores"])
 def test_arguments_that_changed_places_are_named(judge, exercise):
     unnamed, count = [], 0
     for a, b, source in swapped(exercise):
@@ -107,21 +106,6 @@ def test_grids_of_two_dimensions(judge):
 def test_programs_for_columns_in_place_of_rows(judge):
     verdict = judge.judge("row_sum", with_grid("row_sum", "(n_cols,)"), SEED)
     assert "start x.shape[0] programs" in verdict.message
-
-
-@pytest.mark.parametrize(
-    "exercise, name",
-    [
-        ("naive_softmax", "race__every_program_does_every_row"),
-        ("split_decode_attention", "wrong-value__parts_added_as_they_are"),
-        ("naive_softmax", "nan__no_guard_for_masked_blocks"),
-        ("vector_add", "race__blocks_overlap_by_half"),
-    ],
-)
-def test_a_right_launch_is_not_blamed_for_its_kernel(judge, exercise, name):
-    """Fewer programs, or one part in place of several, would hide these mistakes."""
-    verdict = judge.judge(exercise, source_of(exercise, name), SEED)
-    assert not verdict.passed and not re.search("results are right|changed places", verdict.message)
 
 
 # -- a running maximum -------------------------------------------------------------------------------------------
