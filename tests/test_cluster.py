@@ -54,7 +54,8 @@ def scheduler():
     A worker is a fork of a process that has imported what takes long.
     """
     with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
-        distributed.utils.get_mp_context().set_forkserver_preload(["distributed", "pytest", module.__name__, grade.__module__])
+        imported = ["distributed", "pytest", module.__name__, grade.__module__]
+        distributed.utils.get_mp_context().set_forkserver_preload(imported)
         with distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
         ) as made:
