@@ -49,7 +49,7 @@ def answers(folder: Path, reduced: bool) -> Path:
     reduced: the solutions, and of the course's gallery what `make test` judges, if every Triton can compile it.
     """
     from known import called, part
-    from test_promises import SOLUTIONS, STARTERS
+    from test_promises import solutions, starters
 
     from autograder.gallery import answers_in
 
@@ -58,10 +58,10 @@ def answers(folder: Path, reduced: bool) -> Path:
         target.mkdir(parents=True, exist_ok=True)
         (target / f"{name}.py").write_text(source)
 
-    for exercise in SOLUTIONS:
-        write(exercise, "right", "the_solution", SOLUTIONS[exercise])
+    for exercise in solutions():
+        write(exercise, "right", "the_solution", solutions()[exercise])
         if not reduced:
-            write(exercise, "wrong", "any__the_starter", STARTERS[exercise])
+            write(exercise, "wrong", "any__the_starter", starters()[exercise])
     for known in answers_in(ROOT / "tests"):
         if called(known) in part(None if reduced else "all") and not (reduced and known.needs):
             needs = f"# needs {known.needs}\n" if known.needs and not known.source.startswith("# needs") else ""

@@ -1,7 +1,6 @@
 """Answers that are right at the sizes of every case, and wrong at larger ones: an edit of a solution for each class."""
 
 import pytest
-from test_promises import SOLUTIONS
 
 from autograder import gallery
 from autograder.exercises.vector_add import ADD_TEMPLATE
@@ -37,7 +36,7 @@ def test_a_sum_that_is_wrong_for_large_vectors_only(judge, name):
 
 @pytest.mark.parametrize("name", SOFTMAX)
 def test_a_softmax_that_is_wrong_for_many_rows_only(judge, name):
-    source = SOLUTIONS["naive_softmax"]
+    source = gallery.solution("naive_softmax")
     number = "tl.program_id(0)" if "tl.program_id(0)" in source else "tl.program_id(axis=0)"
     assert not judge.judge("naive_softmax", edited(source, number, SOFTMAX[name]), seed=SEED).passed
 
