@@ -35,7 +35,7 @@ test:  ## everything that needs no GPU
 	@$(INSTALL) lab dev
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not gpu"
 
-test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: two, two answers an exercise)
+test-stacks:  ## the galleries with every Triton from 3.4 to 3.9 (STACKS=--reduced: two, and a few answers)
 	@$(INSTALL) lab dev
 	$(BIN)/python tests/stacks.py $(STACKS)
 

@@ -52,17 +52,18 @@ def forks():
 
 @pytest.fixture(scope="session")
 def answers():
-    """Known answers with their verdicts: a few of each exercise, the same ones in every run.
+    """Known answers with their verdicts: `known.part` of the environment's GALLERY, the same ones in every run.
 
-    GALLERY=PAGE judges all of them, on all cores, and writes the page of what learners are told.
+    GALLERY=PAGE judges all of them and writes the page of what learners are told. With GALLERY all cores judge.
     """
-    from known import few
+    from known import LANDING, called, part
 
     from autograder import selftest
 
-    page, tests = os.environ.get("GALLERY"), Path(__file__).parent
-    if not page:  # the other cores run other tests
-        return selftest.run(tests, workers=1, seed=1, chosen=lambda answer: answer.known.label in few())
-    found = selftest.run(tests, seed=1)
-    Path(page).write_text(selftest.page(found), encoding="utf-8")
+    gallery = os.environ.get("GALLERY")
+    workers = None if gallery else 1  # the other cores run other tests
+    chosen = part(gallery)
+    found = selftest.run(Path(__file__).parent, workers=workers, seed=1, chosen=lambda a: called(a.known) in chosen)
+    if gallery not in (None, LANDING):
+        Path(gallery).write_text(selftest.page(found), encoding="utf-8")
     return found

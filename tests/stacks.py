@@ -43,30 +43,29 @@ def install(version: str) -> Path:
     return folder
 
 
-def answers(folder: Path, most: dict[str, int]) -> Path:
-    """A gallery with, beside the course's, each solution as a right answer and each starter as a wrong one.
+def answers(folder: Path, reduced: bool) -> Path:
+    """A gallery: each solution as a right answer, each starter as a wrong one, and the course's gallery.
 
-    most: how many answers of each kind, "right" and "wrong", an exercise has at most. Few: those of every version.
+    reduced: the solutions, and of the course's gallery what `make test` judges, if every Triton can compile it.
     """
-    from test_promises import SOLUTIONS, STARTERS
+    from known import called, part
+    from test_promises import solutions, starters
 
     from autograder.gallery import answers_in
 
-    for kind, own in (("right", SOLUTIONS), ("wrong", STARTERS)):
-        for exercise, source in own.items():
-            target = folder / kind / exercise
-            target.mkdir(parents=True)
-            known = answers_in(ROOT / "tests", [exercise])
-            known = [each for each in known if (each.slug is None) == (kind == "right")]
-            if most[kind] < len(known):
-                known = [each for each in known if not each.needs][: most[kind]]
-            for each in known:
-                needs = f"# needs {each.needs}\n" if each.needs and not each.source.startswith("# needs") else ""
-                (target / f"{each.name}.py").write_text(needs + each.source)
-            if kind == "right":
-                (target / "the_solution.py").write_text(source)
-            elif most[kind] > 1:
-                (target / "any__the_starter.py").write_text(source)
+    def write(exercise: str, kind: str, name: str, source: str) -> None:
+        target = folder / kind / exercise
+        target.mkdir(parents=True, exist_ok=True)
+        (target / f"{name}.py").write_text(source)
+
+    for exercise in solutions():
+        write(exercise, "right", "the_solution", solutions()[exercise])
+        if not reduced:
+            write(exercise, "wrong", "any__the_starter", starters()[exercise])
+    for known in answers_in(ROOT / "tests"):
+        if called(known) in part(None if reduced else "all") and not (reduced and known.needs):
+            needs = f"# needs {known.needs}\n" if known.needs and not known.source.startswith("# needs") else ""
+            write(known.exercise, "wrong" if known.slug else "right", known.name, needs + known.source)
     return folder
 
 
@@ -129,20 +128,16 @@ def versions(found: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reduced", action="store_true", help="two versions; --right 1 --wrong 1")
-    parser.add_argument("--right", type=int, help="at most so many right answers of each exercise")
-    parser.add_argument("--wrong", type=int, help="at most so many wrong answers of each exercise")
+    parser.add_argument("--reduced", action="store_true", help="two versions, solutions and a few wrong answers")
     parser.add_argument("--triton", action="append", help="this version, `own` or `none` (may be repeated)")
     parser.add_argument("--gallery", type=Path, help="write the answers into this new folder, and keep them")
     parser.add_argument("--read", type=Path, action="append", default=[], help="results of an earlier selftest")
     parser.add_argument("--results", type=Path, help="write each version's results into this folder")
     parser.add_argument("--page", type=Path, help="write the table to this page")
     options = parser.parse_args()
-    few = 1 if options.reduced else 1000
-    most = {"right": options.right or few, "wrong": options.wrong or few}
     stacks = []
     with tempfile.TemporaryDirectory() as folder:
-        gallery = answers(options.gallery or Path(folder, "gallery"), most)
+        gallery = answers(options.gallery or Path(folder, "gallery"), options.reduced)
         for version in options.triton or (REDUCED if options.reduced else TRITONS):
             if version == "none":
                 continue

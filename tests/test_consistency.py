@@ -149,13 +149,6 @@ def test_a_right_answer_stays_right(here, what):
     assert verdict.passed, verdict.to_text()
 
 
-@pytest.mark.parametrize("file", ["fused_softmax/tutorial_persistent", "wide_softmax/persistent_online"])
-def test_a_grid_may_follow_the_multiprocessors(here, file):
-    name = file.partition("/")[0]
-    verdict = here.judge(name, (Path(__file__).parent / "right" / f"{file}.py").read_text(), seed=1)
-    assert verdict.passed, verdict.to_text()
-
-
 @pytest.mark.parametrize("line", ["assert x.is_cuda", "if not x.is_cuda:\n    raise ValueError('a GPU is needed')"])
 def test_who_wants_a_card_is_told_that_none_is_here(here, line):
     verdict = here.judge("vector_add", answer(line), seed=1)

@@ -1,15 +1,17 @@
 """The galleries: every right answer passes, every wrong one fails and is told which mistake it is.
 
-Here one right and one wrong answer of each exercise is judged, the same ones in every run; with GALLERY each of them:
-see `conftest.answers`.
+Here a few wrong answers are judged, the same ones in every run; with GALLERY more, or all: see `known.part`.
 """
 
+import linecache
+import os
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from known import few
+from known import called, part
+from said import SAID
 
 from autograder import cli
 from autograder.box.wire import Evidence, Race, Result
@@ -17,9 +19,15 @@ from autograder.box.wire.answers import Launch, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
+from autograder.exercises.cases import Strided
 from autograder.gallery import Edit, answers_in
 from autograder.judge import autotuning
+from workshop import launching, sanitize, xray
+from workshop.backend import interpreting
+from workshop.compiling import CompileFailed
+from workshop.executor import without_native
 
+JUDGED = part(os.environ.get("GALLERY"))
 TESTS = Path(__file__).parent
 SOFTMAX = find("naive_softmax")
 RAGGED, WHOLE = {"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}
@@ -36,8 +44,17 @@ def test_wrong_answers_are_told_which_mistake_it_is(answers):
     assert len(misnamed) <= max(1, 0.05 * len(wrong)), misnamed
 
 
+@pytest.mark.parametrize("name", [name for name in SAID if name in JUDGED])
+def test_the_message_says_enough(answers, name):
+    """Messages that once did not suffice."""
+    [answer] = [answer for answer in answers if called(answer.known) == name]
+    said = answer.verdicts[0].to_text()
+    for words in SAID[name]:
+        assert (words[1:] not in said) if words.startswith("!") else (words in said), said
+
+
 def some(answers):
-    return [answer for answer in answers if answer.known.label in few()]
+    return [answer for answer in answers if called(answer.known) in part(None)]
 
 
 # What is said of these comes from what the code is, and not from what a case computed.
@@ -65,6 +82,54 @@ def test_one_of_a_thing_is_not_several(answers):
     words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
     said = "\n".join(verdict.to_text() for answer in some(answers) for verdict in answer.verdicts)
     assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []
+
+
+def loaded(known):
+    """The host function of an answer, as a cell defines it."""
+    name = f"<{known.exercise} {known.name}>"  # of a notebook's cell
+    linecache.cache[name] = (len(known.source), None, known.source.splitlines(True), name)
+    namespace = {"__name__": "__main__"}
+    exec(compile(known.source, name, "exec"), namespace)
+    return namespace[find(known.exercise).entry]
+
+
+def arguments_of(known, name: str) -> list:
+    """Those of the case with this name."""
+    cases = find(known.exercise).cases_of(torch.Generator().manual_seed(1))
+    given = next(each for each in cases if each.name == name).make(torch.Generator().manual_seed(1))
+    return [each.values if isinstance(each, Strided) else each for each in given]
+
+
+LATER = "last_configuration_is_no_power_of_two"  # a plain launch tries the first
+
+
+@pytest.mark.skipif(not interpreting(), reason="on a GPU the driver speaks")
+@pytest.mark.parametrize("name", sorted(name for name in JUDGED if "/compile-error__" in name and LATER not in name))
+def test_a_check_a_launch_sanitize_and_xray_say_the_same_of_what_triton_refuses(answers, monkeypatch, name):
+    [(known, [verdict])] = [(each.known, each.verdicts) for each in answers if called(each.known) == name]
+    checked, launched = verdict.finding, []
+    if known.needs or find(known.exercise).kind != "kernel" or "compiler refuses the kernel" not in checked.happened:
+        pytest.skip("a launch option, a later stage of the compiler, or JAX")
+    bind = launching.executor.bind
+    monkeypatch.setattr(launching.executor, "bind", lambda *given: launched.append(given) or bind(*given))
+    function, arguments = loaded(known), arguments_of(known, checked.case)
+    with pytest.raises(Exception) as caught:  # noqa: PT011  whatever it is, it carries its short text
+        function(*arguments)
+    plain = caught.value.told
+    assert plain.happened in checked.happened
+    if "all cases are right" not in checked.means:  # only a check has cases, and can try a change of the source
+        assert (plain.means, plain.attempt, plain.line) == (checked.means, checked.advice, checked.line)
+        assert plain.code == checked.code
+    [problem] = sanitize(function, *arguments).problems
+    assert (problem.line, problem.code, problem.attempt) == (plain.line, plain.code, plain.attempt)
+    assert plain.means in problem.what
+    if launched and without_native.native():
+        kernel, args, kwargs = launched[-1]
+        with pytest.raises(CompileFailed) as caught:
+            xray(kernel, *args, **kwargs, targets="sm_90")
+        compiled = caught.value.told
+        assert (compiled.means, compiled.attempt) == (plain.means, plain.attempt)
+        assert (compiled.line, compiled.code) == (plain.line, plain.code)
 
 
 def test_every_gallery_is_large_enough():

@@ -276,6 +276,8 @@ def test_jax_triton_never_brings_a_triton(install, folder):
 
 def test_a_torch_inside_a_virtual_environment_is_seen_from_venv(install, tmp_path, monkeypatch):
     """As in the ROCm images, whose torch lives in /opt/venv: no installing, one real environment."""
+    from jupyterlab_server.settings_utils import _get_overrides
+
     host = tmp_path / "opt" / "site-packages"
     (host / "torch").mkdir(parents=True)
     (host / "torch" / "__init__.py").write_text("")
@@ -287,13 +289,8 @@ def test_a_torch_inside_a_virtual_environment_is_seen_from_venv(install, tmp_pat
     seen = install.look(tmp_path / ".venv" / "bin" / "python")
     assert (seen["torch"], seen["own"]) == ("2.8.0+rocm7", False)
 
-
-def test_long_lines_of_code_are_broken_in_the_lab(install, tmp_path, monkeypatch):
-    """At 900 pixels they were cut. JupyterLab reads the setting from the virtual environment."""
-    from jupyterlab_server.settings_utils import _get_overrides
-
+    # At 900 pixels long lines were cut. JupyterLab reads the setting from the virtual environment.
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(tmp_path / ".venv" / "etc" / "jupyter"))
-    install.make_venv(tmp_path / ".venv", {**IMAGE, "folders": []})
     overrides, error = _get_overrides(str(tmp_path))
     assert overrides["@jupyterlab/notebook-extension:tracker"]["codeCellConfig"]["lineWrap"] is True and not error
 
@@ -310,9 +307,7 @@ def test_the_script_needs_only_the_standard_library():
 
 
 def test_conda_has_the_same_pins():
-    pins = dict(
-        line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line
-    )
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
     conda = (ROOT / "environment.yml").read_text()
     named = re.findall(r"- ([\w-]+)==([\w.]+)", conda)
     assert {"torch", "triton", "jupyterlab", "nbgrader"} <= {name for name, _ in named}

