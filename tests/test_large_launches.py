@@ -3,11 +3,12 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
 from executing import HEADER, body, kernel
 
-from workshop.executor import codec, front_end, launch, machine, memory, values
+from workshop.executor import codec, front_end, launch, machine, memory, regions, values
 from workshop.executor.memory import TooLarge, Watch
 from workshop.executor.records import Fault, Pages
 from workshop.executor.regions import covered
@@ -258,3 +259,8 @@ def test_programs_of_a_view_whose_padding_is_nan():
     assert values.of(view, torch.tensor([2])).base.tolist() == [3]
     merged = values.merged(torch.tensor([True, False, True]), view, values.of(view, torch.tensor([0, 0, 0])))
     assert merged.offsets[0].tolist() == [1, 1, 3] and math.isnan(merged.padding)
+
+
+def test_different_numbers_are_found_as_numpy_finds_them():
+    for numbers in ([], [5], [7, 7, 7], [1 << 40, -3, 1024, 0, 1024, -3]):
+        assert regions.each_once(np.array(numbers, np.int64)).tolist() == np.unique(numbers).tolist()
