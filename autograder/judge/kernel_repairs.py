@@ -25,7 +25,7 @@ from .trials import Drawn, Trials, traces_of
 from .written import Written
 
 MOST_TRIED = 400  # changes of an answer
-SHARE = 0.4  # of the exercise's time, for these changes: a bound for slow machines, others end at MOST_TRIED
+SHARE = 0.25  # of the exercise's time, for these changes: a bound for slow machines, others end at MOST_TRIED
 MOST_CONFIRMED = 4
 FEW = 16  # elements of a case that may be right by chance
 MOST_REWRITTEN = 24  # sources, which the front end reads
