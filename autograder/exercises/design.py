@@ -163,7 +163,7 @@ def rows_of(names: str, *rows: tuple) -> tuple[dict, ...]:
 MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ elements at most
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
 LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
-BOTH = 5000, 11_000  # two that are large together
+BOTH = 4300, 7500  # two that are large together
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ IN_HALF = tuple(
 def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: tuple[dict, ...], together) -> Inputs:
     both = ("m", sides), ("n", n or sides)
     m, n = (Dimension(name, sizes, design.LONGER if sizes is SIDE else ()) for name, sizes in both)
-    dimensions = m, n, Dimension("k", depth, design.LONGER)
+    dimensions = m, n, Dimension("k", depth)
     return Inputs(
         arguments,
         dimensions,

@@ -58,7 +58,11 @@ def _scaled(by: float):
 
 
 INPUTS = Inputs(
-    (MATRIX, replace(ROW, **NEAR_1), Number("eps", (Level("usual", fixed(1e-5, 1e-6)), Level("large", fixed(0.25))))),
+    (
+        MATRIX,
+        replace(ROW, **NEAR_1),
+        Number("eps", (Level("usual", fixed(1e-5, 1e-6, 1e-8)), Level("large", fixed(0.25)))),
+    ),
     (ROWS, COLUMNS),
     tuple(BOUNDS),
     (

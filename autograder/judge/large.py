@@ -125,7 +125,7 @@ def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[Lar
 def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case."""
     for i, plan in plans.items():
-        if isinstance(plan, Report) and plan.error and _blames(plan.error):
+        if isinstance(plan, Report) and plan.error and blames(plan.error):
             return _about(runs.exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
@@ -214,7 +214,7 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
     return None
 
 
-def _blames(error: Trouble) -> bool:
+def blames(error: Trouble) -> bool:
     """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits."""
     return error.kind in ON_THE_HOST and not re.search(r"memory|allocate", error.message)
 

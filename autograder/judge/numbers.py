@@ -19,6 +19,7 @@ from ..diagnosis import diagnose
 from ..exercises.cases import Strided
 from ..exercises.design import TensorArgument
 from ..verdict import Finding, Slug
+from .large import blames
 from .trials import Drawn, Trials, traces_of
 
 LEAST, MOST = 100, 1 << 27  # of numbers that may bound a size
@@ -99,6 +100,9 @@ def _reached(trials: Trials) -> dict[str, int]:
 
 def finding(trials: Trials, cases: list[Drawn], plans: dict[int, Report | Outcome]) -> Finding | None:
     """What is wrong with an answer in these cases; None if nothing is, or if they take too long. plans: by case."""
+    for i, plan in plans.items():
+        if isinstance(plan, Report) and plan.error and blames(plan.error):
+            return diagnose(trials.unplanned(cases[i], plan, True))
     seen = trials.replay({i: (cases[i], trace) for i, trace in traces_of(plans).items()})
     found = (diagnose(each) for each in seen.values() if not each.exceeded)
     return next((each for each in found if each and each.slug not in OUR_LIMITS), None)
