@@ -1,5 +1,6 @@
 """JupyterLab for the tests in this folder, which are skipped where Chromium is missing."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +36,8 @@ ALL_CELLS_RAN = f"""() => {{
     const numbered = cells.every(cell => /\\d/.test(cell.querySelector('.jp-InputPrompt').textContent));
     return numbered || document.querySelector('{IDLE}') && document.querySelector('.jp-Notebook {ERROR}');
 }}"""
+
+ELSEWHERE = re.compile(r"^(?!(?:https?|wss?)://127\.0\.0\.1[:/]|data:|blob:|about:).+")
 
 
 def pytest_collection_modifyitems(items):
@@ -115,7 +119,8 @@ def wait_until_ready(running: Server, process: subprocess.Popen, log: Path, seco
 class Notebook:
     """A notebook open in JupyterLab, used as a person uses it: click, type, run, look.
 
-    Cells are addressed by their index in the file or by the exercise's grade id.
+    Cells are addressed by their index in the file or by the exercise's grade id. `elsewhere`: what the page asked of
+    other machines.
     """
 
     def __init__(self, page, server: Server, path: str):
@@ -129,6 +134,8 @@ class Notebook:
             for number, cell in enumerate(cells)
             if "nbgrader" in cell["metadata"]
         }
+        self.elsewhere: list[str] = []
+        page.on("request", lambda request: self.elsewhere.extend(ELSEWHERE.findall(request.url)))
         page.goto(f"{server.url}/lab/tree/{path}?reset&token={server.token}")
         page.locator(".jp-Notebook .jp-Cell").nth(len(cells) - 1).wait_for(state="attached", timeout=60_000)
         # The status bar speaks of a kernel only when there is one; the toolbar's circle begins as idle.
@@ -189,16 +196,19 @@ class Notebook:
         before = self.path.stat().st_mtime_ns
         self.page.keyboard.press("Control+s")
         end = time.monotonic() + 30
-        while self.path.stat().st_mtime_ns == before:
+        while True:
+            if self.path.stat().st_mtime_ns != before:
+                with contextlib.suppress(ValueError):  # a part of it is written
+                    return self.on_disk()
             assert time.monotonic() < end, "JupyterLab did not save within 30 s"
             self.page.wait_for_timeout(100)
-        return self.on_disk()
 
 
-@pytest.fixture
-def open_notebook(browser, server):
-    """open_notebook("notebooks/x.ipynb") -> Notebook in a page of its own."""
+@contextlib.contextmanager
+def opening(browser, server) -> Iterator:
+    """open_one("notebooks/x.ipynb") -> Notebook in a page of its own. The browser's way out is closed."""
     context = browser.new_context(viewport={"width": 1360, "height": 900})
+    context.route(ELSEWHERE, lambda route: route.abort())
     opened = []
 
     def open_one(path: str) -> Notebook:
@@ -209,3 +219,16 @@ def open_notebook(browser, server):
     for notebook in opened:
         notebook.close()
     context.close()
+
+
+@pytest.fixture
+def open_notebook(browser, server):
+    with opening(browser, server) as open_one:
+        yield open_one
+
+
+@pytest.fixture(scope="module")
+def open_for_all(browser, server):
+    """As open_notebook, for what all tests of a file share."""
+    with opening(browser, server) as open_one:
+        yield open_one

@@ -29,36 +29,26 @@ def test_the_server_asks_for_its_token(server):
     assert refused.value.code == 403
 
 
-def test_typed_cells_run_and_show_their_output(open_notebook, server):
-    (server.folder / "plain.ipynb").write_text(notebook_of("1 + 1", "print('starter')"))
+def test_typed_cells_run_and_show_their_output_or_their_error(open_notebook, server):
+    # Whether a cell behind an error runs is a race in JupyterLab: its request may arrive after the error was answered.
+    (server.folder / "plain.ipynb").write_text(notebook_of("1 + 1", "print('starter')", "1 / 0"))
     notebook = open_notebook("plain.ipynb")
     lines = ["def twice(x):", "    if x:", "        return (2 * x)", "    return 'none'", "print(twice(21))"]
     notebook.fill(1, "\n".join(lines))
     notebook.run_all()
     assert notebook.output(0) == "2"
     assert notebook.output(1).strip() == "42"
-    assert "".join(notebook.save()["cells"][1]["source"]) == "\n".join(lines)
-
-
-def test_a_learner_meets_no_menu_of_nbgrader(open_notebook, server):
-    """Its Validate would call an answer right when the visible cells ran. workshop/install.py hides it."""
-    (server.folder / "plain.ipynb").write_text(notebook_of("1"))
-    page = open_notebook("plain.ipynb").page
-    assert "File" in (menus := page.locator(".lm-MenuBar-itemLabel").all_inner_texts())
-    assert "Nbgrader" not in menus
-    assert page.get_by_role("button", name="Validate").count() == 0
-
-
-def test_a_cell_that_raises_is_seen(open_notebook, server):
-    # Whether the next cell runs is a race in JupyterLab: its request may arrive after the error was answered.
-    (server.folder / "raises.ipynb").write_text(notebook_of("1 / 0"))
-    notebook = open_notebook("raises.ipynb")
-    notebook.run_all()
     assert "ZeroDivisionError" in notebook.errors()[0]
+    assert "".join(notebook.save()["cells"][1]["source"]) == "\n".join(lines)
+    # nbgrader's Validate would call an answer right when the visible cells ran. workshop/install.py hides it.
+    assert "File" in (menus := notebook.page.locator(".lm-MenuBar-itemLabel").all_inner_texts())
+    assert "Nbgrader" not in menus
+    assert notebook.page.get_by_role("button", name="Validate").count() == 0
 
 
-@pytest.mark.parametrize("lesson", ["00_setup", "01_vector_add"])
-def test_a_filled_lesson_shows_that_it_passed(open_notebook, screenshots, lesson):
+def test_a_filled_lesson_shows_that_it_passed(open_notebook, screenshots):
+    """test_film.py fills an answer of lesson 1."""
+    lesson = "00_setup"
     notebook = open_notebook(f"notebooks/{lesson}.ipynb")
     solutions = answers(ROOT / "solutions" / f"{lesson}.py")
     for exercise, source in solutions.items():
@@ -70,13 +60,3 @@ def test_a_filled_lesson_shows_that_it_passed(open_notebook, screenshots, lesson
         panel.scroll_into_view_if_needed()
         notebook.page.screenshot(path=screenshots / f"{lesson}-{exercise}.png")
         assert "Passed" in panel.inner_text()
-
-
-def test_a_starter_is_told_what_is_wrong(open_notebook, screenshots):
-    notebook = open_notebook("notebooks/01_vector_add.ipynb")
-    notebook.run_all()
-    panel = notebook.cell("check-vector_add").locator(".verdict")
-    panel.scroll_into_view_if_needed()
-    notebook.page.screenshot(path=screenshots / "starter.png")
-    assert "Not yet" in panel.inner_text()
-    assert "0 of 5 points" in panel.inner_text()

@@ -36,12 +36,13 @@ MISPLACED_TEXT = """svg => {
 }"""
 
 
-@pytest.fixture
-def notebook(open_notebook, server):
+@pytest.fixture(scope="module")
+def notebook(open_for_all, server):
+    """One for all: each test looks at another picture, and the last one closes it."""
     source = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     source.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(source, server.folder / "widgets.ipynb")
-    opened = open_notebook("widgets.ipynb")
+    opened = open_for_all("widgets.ipynb")
     opened.run_all()
     opened.page.locator(".workshop-picture svg").nth(4).wait_for()  # the fourth cell shows two
     return opened
@@ -72,9 +73,19 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_the_launch_grid_follows_its_sliders(notebook, screenshots):
+def test_the_launch_grid_follows_the_keys_and_its_sliders(notebook, screenshots):
+    slider = notebook.cell(0).locator(".workshop-explorer input").first
+    slider.focus()
     says(notebook, 0, "3 programs of 8 lanes")
-    move(notebook, 0, slider=0, by=5)
+    notebook.page.keyboard.press("ArrowRight")
+    says(notebook, 0, "21 elements")
+    notebook.page.keyboard.press("ArrowLeft")
+    notebook.page.keyboard.press("ArrowLeft")
+    says(notebook, 0, "19 elements")
+    assert slider.evaluate("slider => slider === document.activeElement")
+    notebook.page.keyboard.press("Tab")
+    assert slider.evaluate("slider => document.activeElement.matches('.workshop-explorer input, .workshop-explorer *')")
+    move(notebook, 0, slider=0, by=6)
     says(notebook, 0, "4 programs of 8 lanes: 32 lanes for 25 elements")
     move(notebook, 0, slider=1, by=-1)
     says(notebook, 0, "7 programs of 4 lanes")
@@ -111,51 +122,11 @@ def test_the_occupancy_slider_names_the_limit(notebook, screenshots):
     notebook.page.screenshot(path=screenshots / "occupancy.png")
 
 
-def test_a_day_later_pictures_move_and_the_prediction_is_there(notebook, server, screenshots, open_notebook):
-    """The choice reached the kernel; then the browser is closed and the kernel is gone."""
-    question = notebook.cell(4).locator(".workshop-question")
-    question.locator("summary").first.click()
-    notebook.cell(4).get_by_text("You said it: 0.").wait_for()
-    notebook.cell(0).locator(".jp-InputPrompt").first.click()  # a picture keeps the keys for itself
-    notebook.save()
-    page = notebook.page
-    for each in page.request.get(f"{server.url}/api/sessions?token={server.token}").json():
-        headers = {"Authorization": f"token {server.token}"}
-        page.request.delete(f"{server.url}/api/sessions/{each['id']}", headers=headers)
-    page.goto("about:blank")
-    page.goto(f"{server.url}/lab/tree/widgets.ipynb?reset&token={server.token}")
-    page.locator(".workshop-explorer").first.wait_for(timeout=60_000)
-    assert page.get_by_text("model not found").count() == 0
-    notebook.cell(1).get_by_role("button", name="one on").click()
-    says(notebook, 1, "Block 0: the first maximum is 2")
-    assert notebook.cell(4).get_by_text("You said it: 0.").count() == 1
-    page.screenshot(path=screenshots / "a_day_later.png")
-    unnamed = page.evaluate(
-        "() => [...document.querySelectorAll('.workshop-picture input, .workshop-picture button')].filter("
-        "e => !(e.labels?.[0]?.textContent || e.getAttribute('aria-label') || e.textContent).trim()).length"
-    )
-    assert unnamed == 0
-
-
 def test_the_traffic_picture_marks_what_was_never_written(notebook):
     says(notebook, 3, "x_ptr, 4 × 300: each element read 3 times")
     says(notebook, 3, "10 never")
     crossed = notebook.cell(3).locator("rect[stroke-dasharray]").count()
     assert 0 < crossed < 32
-
-
-def test_arrow_keys_move_a_slider_that_has_the_focus(notebook):
-    slider = notebook.cell(0).locator(".workshop-explorer input").first
-    slider.focus()
-    says(notebook, 0, "3 programs of 8 lanes")
-    notebook.page.keyboard.press("ArrowRight")
-    says(notebook, 0, "21 elements")
-    notebook.page.keyboard.press("ArrowLeft")
-    notebook.page.keyboard.press("ArrowLeft")
-    says(notebook, 0, "19 elements")
-    assert slider.evaluate("slider => slider === document.activeElement")
-    notebook.page.keyboard.press("Tab")
-    assert slider.evaluate("slider => document.activeElement.matches('.workshop-explorer input, .workshop-explorer *')")
 
 
 def test_a_finger_moves_sliders_and_presses_buttons(browser, screenshots):
@@ -176,20 +147,26 @@ def test_a_finger_moves_sliders_and_presses_buttons(browser, screenshots):
     context.close()
 
 
+@pytest.fixture(scope="module")
+def page(browser):
+    """For what needs no JupyterLab."""
+    page = browser.new_page(viewport={"width": 900, "height": 900})
+    yield page
+    page.close()
+
+
 MOVING = [explore.launch_grid, explore.occupancy, explore.programs, explore.passes, explore.l2_tiles, explore.tile_walk]
 
 
 @pytest.mark.parametrize("make", MOVING, ids=lambda make: make.__name__)
-def test_no_words_of_a_control_are_broken_on_a_narrow_page(browser, make):
+def test_no_words_of_a_control_are_broken_on_a_narrow_page(page, make):
     """An output of a notebook is 448 pixels wide where the window has 900."""
-    page = browser.new_page(viewport={"width": 900, "height": 900})
     page.set_content(f"<div style='width: 448px'>{make()._repr_mimebundle_()['text/html']}</div>")
     page.locator(".workshop-explorer input").first.wait_for()
     lines = "each => [each.textContent, Math.round(each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight))]"
     words = page.evaluate(f"() => [...document.querySelectorAll('.row span, .row output, .code')].map({lines})")
     assert words and [each for each, height in words if height > 1] == []
     assert len({round(button.bounding_box()["y"]) for button in page.get_by_role("button").all()}) <= 1
-    page.close()
 
 
 def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
@@ -217,8 +194,33 @@ def test_a_narrow_window_and_both_themes_are_readable(notebook, screenshots):
 
 
 @pytest.mark.parametrize("path", FIGURES, ids=lambda path: path.stem)
-def test_no_words_of_a_figure_overlap(browser, path):
-    page = browser.new_page()
+def test_no_words_of_a_figure_overlap(page, path):
     page.set_content(path.read_text())
     assert page.locator("svg").evaluate(MISPLACED_TEXT) == []
-    page.close()
+
+
+def test_a_day_later_pictures_move_and_the_prediction_is_there(notebook, server, screenshots):
+    """The choice reached the kernel; then the browser is closed and the kernel is gone."""
+    question = notebook.cell(4).locator(".workshop-question")
+    question.locator("summary").first.click()
+    notebook.cell(4).get_by_text("You said it: 0.").wait_for()
+    notebook.cell(0).locator(".jp-InputPrompt").first.click()  # a picture keeps the keys for itself
+    notebook.save()
+    page = notebook.page
+    for each in page.request.get(f"{server.url}/api/sessions?token={server.token}").json():
+        headers = {"Authorization": f"token {server.token}"}
+        page.request.delete(f"{server.url}/api/sessions/{each['id']}", headers=headers)
+    page.goto("about:blank")
+    page.goto(f"{server.url}/lab/tree/widgets.ipynb?reset&token={server.token}")
+    page.locator(".workshop-explorer").first.wait_for(timeout=60_000)
+    assert page.get_by_text("model not found").count() == 0
+    notebook.cell(1).get_by_role("button", name="one on").click()
+    says(notebook, 1, "Block 0: the first maximum is 2")
+    assert notebook.cell(4).get_by_text("You said it: 0.").count() == 1
+    page.screenshot(path=screenshots / "a_day_later.png")
+    unnamed = page.evaluate(
+        "() => [...document.querySelectorAll('.workshop-picture input, .workshop-picture button')].filter("
+        "e => !(e.labels?.[0]?.textContent || e.getAttribute('aria-label') || e.textContent).trim()).length"
+    )
+    assert unnamed == 0
+    page.get_by_text("| Idle").first.wait_for(timeout=60_000)  # the server ends slowly while a kernel starts
