@@ -22,8 +22,6 @@ def visible(text: object, limit: int = MAX_TEXT) -> str:
     Blanks at the end of lines are removed too: Pygments took a minute to highlight 60,000 characters of " \\n".
     """
     text = text if isinstance(text, str) else str(text)
-    if text.isascii() and text.isprintable() and len(text) <= limit:  # as most are
-        return text.rstrip()
     cut = len(text) > limit
     text = _ANSI.sub("", text[:limit]).replace("\r\n", "\n")
     lines = _NOT_PLAIN.sub(_spelled_out, text)[:limit].split("\n")
