@@ -3,7 +3,7 @@
 import pytest
 
 from autograder import gallery
-from autograder.judge.numbers import whole_numbers
+from autograder.judge.large import whole_numbers
 
 SEED = 3
 

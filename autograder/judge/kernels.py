@@ -7,7 +7,7 @@ from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
-from . import compiling, large, numbers, operator
+from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
@@ -44,9 +44,9 @@ class KernelJudgement:
 
     def on_other_machines(self) -> Finding | None:
         """The same calls on stand-ins for other machines, and after many other calls. Large sizes are planned there."""
-        self.large = large.drawn(self.exercise, self.trials.seed, numbers.whole_numbers(self.source)[0])
+        self.large = large.drawn(self.exercise, self.trials.seed, large.whole_numbers(self.source)[0])
         sizes = [case.planned(number) for number, case in enumerate(self.large)]
-        self.beyond = [] if self.trials.on_gpu else numbers.drawn(self.trials)
+        self.beyond = [] if self.trials.on_gpu else large.beyond(self.trials)
         if self.trials.on_gpu and sizes:
             request = PlanRequest((self.source,), self.exercise.entry, tuple(sizes))
             self.large_plans = self.trials.ask(request)
@@ -71,7 +71,7 @@ class KernelJudgement:
 
     def beyond_its_numbers(self) -> Finding | None:
         """Sizes just beyond the whole numbers that stand in the source."""
-        return numbers.finding(self.trials, self.beyond, self.beyond_plans) if self.beyond else None
+        return large.finding_beyond(self.trials, self.beyond, self.beyond_plans) if self.beyond else None
 
     def in_the_space(self) -> Finding | None:
         """Of an exercise about autotuning: the space of configurations."""
