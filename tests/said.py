@@ -44,7 +44,7 @@ SAID = {
     "wrong/leaky_dropout/runtime-error__seed_is_a_number": ["pass jnp.asarray(seed, jnp.int32)"],
     "wrong/leaky_dropout_grad/wrong-value__x_and_dy_swapped": ["changed places"],
     "wrong/leaky_dropout_grad/not-attempted__zeros": ["dx, None, None"],
-    "wrong/vector_add_autotuned/runtime-error__block_twice": ["leave it out of the launch", "!functools"],
+    "wrong/vector_add_autotuned/runtime-error__block_twice": ["leave `BLOCK` out of the launch", "!functools"],
     "wrong/first_kernel/race__no_offset": ["write `tl.store(output_ptr + pid, pid)`", "!loop over rows"],
     # which number is wrong and where to look, not the number
     "wrong/read_the_isa/wrong-value__vgprs_misread": ["vgprs is not 60", ".vgpr_count", "!expected", "!64"],

@@ -228,7 +228,7 @@ def _left_out(exercise: Exercise, drawn: LargeDrawn, value: dict) -> tuple[str, 
 
 def blames(error: Trouble) -> bool:
     """Whether an error of the host function, at a size that we chose, is the answer's, and not one of our limits."""
-    return error.kind in ON_THE_HOST and not re.search(r"memory|allocate", error.message)
+    return error.kind in ON_THE_HOST and not re.search(r"memory|allocate|maximum tensor numel", error.message)
 
 
 def _about(exercise: Exercise, drawn: LargeDrawn, **seen) -> Finding | None:
