@@ -396,6 +396,7 @@ FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, "x_ptr", (1000,), (1
 RESULT = Result((3,), "float32", "cpu", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
+EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, 7, True)
 
 
 @pytest.mark.parametrize(
@@ -403,7 +404,7 @@ RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "rea
     [
         Report(None, done=True),
         Report(2, trace=TRACE, programs={digest_of("{}"): "{}"}),
-        Report(0, result=RESULT, evidence=Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), 12, 7, True)),
+        Report(0, result=RESULT, evidence=EVIDENCE),
         Report(0, has_value=True, value={"a": [1, None, 2.5]}),
         Report(0, has_value=True, value=None),
         Report(None, error=Trouble("fault", "Fault", "m", 3, "code", fault=FAULT)),

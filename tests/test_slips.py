@@ -233,14 +233,14 @@ def test_a_launch_of_another_form_is_not_looked_at(given):
 
 SLIPS = [
     ("decode_scores", "k_ptr + head * k_head + rows", "k_ptr + rows", "No line of scores_kernel uses k_head"),
-    ("fused_softmax", "tl.int64) * output_row_stride", "tl.int64)", r"write `output_ptr .* tl.cast\(row \* output_row"),
+    ("fused_softmax", "tl.int64) * output_row_stride", "tl.int64)", r"write `tl.cast\(.*\) \* output_row_stride"),
     ("column_sum", "sums += tile.to", "sums = tile.to", "forgets the value of the step before"),
     ("row_sum", "offsets = start + tl.arange", "offsets = tl.arange", "Nothing in this loop uses its variable"),
-    ("weighted_sum", "p[:, None] * v", "v", "Nothing uses what this line computes"),
+    ("weighted_sum", "p[:, None] * v", "v", r"other=0.0\) \* p\[:, None\]`"),
     ("bug_hunt", "mask = columns < n_cols", "mask = row < n_cols", "one value for the whole block"),
     ("matmul", "mask=(rows[:, None] < m) & mask[None, :]", "mask=rows[:, None] < m", "it compares only rows"),
     ("outer_add", "rows[:, None] * m", "rows[:, None] * n", r"write `rows\[:, None\] \* m`"),
-    ("linear_gelu", "along[:, None] + columns[None, :] * k", "along[:, None] * n + columns[None, :]", "steps by"),
+    ("linear_gelu", "along[:, None] + columns[None, :] * k", "along[:, None] * n + columns[None, :]", "as if its"),
     ("row_bias", "tiles_across = tl.cdiv(m, COLUMNS)", "tiles_across = tl.cdiv(n, ROWS)", "programs store nothing"),
     ("vector_add", "pid * BLOCK_SIZE", "pid * n_elements", "4 of 5 programs store nothing, such as program 1"),
     ("outer_add", "(triton.cdiv(n, 32) * ", "(triton.cdiv(n, 32) + ", r"cdiv\(n, ROWS\) \* triton.cdiv\(m, COLUMNS\)"),

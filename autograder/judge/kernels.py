@@ -77,8 +77,8 @@ class KernelJudgement:
         """Of an exercise about autotuning: the space of configurations."""
         return about_autotuning(self.trials) if self.exercise.timing_cases else None
 
-    STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, at_large_sizes, beyond_its_numbers,
-             in_the_space)  # fmt: skip
+    STEPS = (in_the_cases, on_other_machines, as_an_operator, in_the_compilers, in_the_space, at_large_sizes,
+             beyond_its_numbers)  # fmt: skip
 
     # -- the verdict ---------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ _ORDERS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==", "NE": "!="}
 _SYMBOLS = {"+": "add fadd addptr", "-": "sub fsub", "*": "mul fmul", "/": "fdiv precise_divf", "//": "sdiv udiv",
             "%": "srem urem frem", "&": "and", "|": "or", "maximum": "maxnumf maximumf maxsi maxui",
             "minimum": "minnumf minimumf minsi minui", "where": "select", "load": "load masked_load",
-            "store": "store masked_store", "program_id": "get_program_id", "arange": "make_range"}  # fmt: skip
+            "store": "store masked_store", "program_id": "get_program_id", "arange": "make_range",
+            "cast": "int_cast"}  # fmt: skip
 WRITTEN = {name: symbol for symbol, names in _SYMBOLS.items() for name in names.split()}
 _CODE = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.BitAnd: "&",
          ast.BitOr: "|", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
@@ -119,7 +120,8 @@ class Written:
             old, new = found
             whole = node if isinstance(node, ast.expr) else root
             return (whole if isinstance(whole, ast.expr) else None), copy.deepcopy(whole, {id(old): new})
-        if node is None and change.what in ("put", "with", "where") and isinstance(statement, ast.Assign):
+        whole = change.what in ("put", "with", "where") and isinstance(statement, ast.Assign)
+        if node is None and whole and change.more[0] not in ("add", "sub", "mul", "sdiv"):  # in parts of addresses
             node = statement.value
         new = None if node is None else make(node, change)
         return node, new
