@@ -19,6 +19,7 @@ from autograder.exercises.softmax import FAR
 from autograder.exercises.spec import Bound
 from autograder.judge.large import LargeDrawn, _output_shape, _picked
 from autograder.judge.trials import Trials, facts
+from workshop.occupancy import COMPUTE_UNITS, occupancy
 
 RIGHT = Path(__file__).parent / "right"
 NUMBERS = ("bytes_moved", "occupancy_launch", "occupancy")
@@ -197,6 +198,15 @@ def test_right_formulas_agree_on_all_that_is_drawn(name):
         for seed in range(5):
             for case, arguments in drawn(name, seed):
                 assert function(*arguments) == exercise.reference(*arguments), (path.name, case.name)
+
+
+@pytest.mark.parametrize("arch", COMPUTE_UNITS)
+def test_one_byte_of_lds_decides_a_case(arch):
+    """A mutant with 64 * 1023 bytes for gfx942 passed where no drawn kernel filled its LDS."""
+    less = replace(COMPUTE_UNITS[arch], lds=COMPUTE_UNITS[arch].lds - 1)
+    for seed in range(20):
+        kernels = [kernel for _, kernel in drawn("occupancy", seed) if kernel[3] == arch]
+        assert any(occupancy(*kernel) != occupancy(*kernel[:3], less) for kernel in kernels)
 
 
 @pytest.mark.parametrize("name", [*NUMBERS, *KERNELS])

@@ -220,9 +220,9 @@ def unread(o: Observation) -> Finding | None:
         left = torch.zeros(x.numel(), dtype=torch.bool)
         for begin, end in zip(places[::2], places[1::2]):
             left[begin:end] = True
-        left = (left.reshape(x.shape) & (gradient != 0)).nonzero().tolist()
-        if left:
-            place = left[len(left) // 2]
+        left = (left.reshape(x.shape) & (gradient != 0)).nonzero()
+        if len(left):
+            place = left[len(left) // 2].tolist()
             element = f"{name}[{', '.join(map(str, place))}]"
             lies = " + ".join(f"{i} * {stride}" for i, stride in zip(place, argument.stride, strict=True))
             return Finding(
