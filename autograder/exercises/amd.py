@@ -159,8 +159,13 @@ OCCUPANCY_INPUTS = Inputs(
         (20, 20_000, 4, "gfx950"),
         (24, 6_000, 1, "gfx942"),  # 10 waves on 4 execution units
         (20, 100_000, 4, "gfx942"),  # one workgroup does not fit
-        # two workgroups fill the LDS to the last byte, and then one byte is missing for the second
-        *((20, unit.lds // 2 + more, 4, arch) for arch, unit in COMPUTE_UNITS.items() for more in (0, 1)),
+        # workgroups fill the LDS to the last byte, and then one byte is missing for the last of them
+        *(
+            (20, unit.lds // parts + more, 4, arch)
+            for arch, unit in COMPUTE_UNITS.items()
+            for parts in (1, 2, 4)
+            for more in (0, 1)
+        ),
     ),
     asked=_in_whole_steps,
     named=_kernel_in_words,
