@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 MAX_TEXT = 20_000
@@ -45,6 +45,12 @@ def _spelled_out(run: re.Match) -> str:
 def many(count: int, one: str, more: str) -> str:
     """The count and its noun: "1 element is", "2 elements are"."""
     return f"{count} {one if count == 1 else more}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """ "a", "a and b", or "a, b and c"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def visible_json(value: object, limit: int = 4000) -> object:

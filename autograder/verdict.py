@@ -91,7 +91,8 @@ class Finding:
     """Why a case failed. `slug` names the misconception; the rest is for the learner.
 
     happened: where it failed, the expected and the actual value. means: what this pattern usually means. advice: one
-    thing to try. line and code: the learner's line that caused it, if known. second: another likely slug, if unsure.
+    thing to try. repair: the code for it, out of a right answer. line and code: the learner's line that caused it, if
+    known. second: another likely slug, if unsure.
     case: the name of the case that failed. tensor: the parameter whose memory was accessed. Both are "" if unknown.
     sure: whether what it means and advises is about this mistake alone.
     A slug may be given as text. An unknown slug raises ValueError.
@@ -107,6 +108,7 @@ class Finding:
     case: str = ""
     tensor: str = ""
     sure: bool = False
+    repair: str = ""
 
     def __post_init__(self):
         object.__setattr__(self, "slug", Slug(self.slug))
@@ -121,9 +123,8 @@ class Finding:
     def message(self) -> str:
         place = f"Line {self.line}: {self.code}" if self.line and self.code else ""
         unsure = f"(It could also be {self.second}.)" if self.second else ""
-        return "\n".join(
-            part for part in (self.told, place, self.means, unsure, self.advice and f"Try: {self.advice}") if part
-        )
+        attempt = " Here, ".join(filter(None, (self.advice, self.repair)))
+        return "\n".join(part for part in (self.told, place, self.means, unsure, attempt and f"Try: {attempt}") if part)
 
 
 def quoted(finding: Finding | None, source: str) -> Finding | None:
@@ -223,11 +224,14 @@ class Verdict:
 
     @property
     def shown(self) -> Finding | None:
-        """The finding as the learner sees it: without its advice if that would tell a repair and is withheld."""
+        """The finding as the learner sees it: without what would tell a repair, if that is withheld."""
         finding = self.finding
-        if self.advised or finding is None or finding.slug.rank <= Slug.RUNTIME_ERROR.rank:
+        if self.advised or finding is None:
             return finding
-        return replace(finding, advice="find the cause with this. The next check says what to try.")
+        kept = finding.advice if finding.slug.rank <= Slug.RUNTIME_ERROR.rank else ""
+        return replace(
+            finding, repair="", advice=kept or "find the cause with this. The next check says what to try."
+        )
 
     @property
     def drawn(self) -> ErrorMap | None:

@@ -14,8 +14,8 @@ SAID = {
     "wrong/vector_add/runtime-error__misspelt_on_the_host": ["check the spelling", "!read the message"],
     "wrong/vector_add/compile-error__load_without_tl": ["did you mean tl.load"],
     # all blanks are right
-    "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "pass y as y_ptr"],
-    "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "start triton.cdiv(n_elements, BLOCK"],
+    "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "write `add_kernel[grid](x, y,"],
+    "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "write `grid = (triton.cdiv(n_elements"],
     "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "with one change", " / "],
     # torch's words
     "wrong/naive_softmax/compile-error__axis_one": ["only axis 0", "!constexpr["],

@@ -10,6 +10,8 @@ import re
 import pytest
 from mutants import solution
 
+pytestmark = pytest.mark.usefixtures("without_solutions")
+
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Sub, ast.Div: ast.Mult}
 FUNCTIONS = {"maximum": "minimum", "minimum": "maximum", "max": "min", "sum": "max", "exp": "exp2", "log": "exp2"}
 

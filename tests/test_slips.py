@@ -17,6 +17,7 @@ from autograder.exercises import find
 from autograder.judge.trials import Trials, traces_of
 
 SEED = 1
+pytestmark = pytest.mark.usefixtures("without_solutions")
 
 
 def launches(tree: ast.Module) -> list[ast.Call]:

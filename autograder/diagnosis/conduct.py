@@ -266,10 +266,14 @@ def misplaced(o: Observation) -> Finding | None:
         return None
     wrong = (c.bad_rows & ~c.unwritten.any(1)).nonzero().flatten().tolist()[:16]
     finite = torch.isfinite(c.expected)
-    same = [(close(c.value[i].expand_as(finite), c.expected, c.bound.relative, 0.0) & finite).all(1) for i in wrong]
-    if not wrong or not all(bool(rows.any()) for rows in same):
+
+    def alike(i: int) -> torch.Tensor:
+        """The rows whose right result is in row i."""
+        return (close(c.value[i].expand_as(finite), c.expected, c.bound.relative, 0.0) & finite).all(1)
+
+    if not wrong or not all(bool(alike(i).any()) for i in wrong):
         return None
-    row, origin = wrong[0], int(same[0].nonzero()[0])
+    row, origin = wrong[0], int(alike(wrong[0]).nonzero()[0])
     return Finding(
         "wrong-program-id",
         f"Row {row} of the output holds the result of row {origin}.",

@@ -13,9 +13,11 @@ import importlib.util
 import math
 import re
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
+from ..answer import is_starter
 from ..box import Outcome
 from ..box.wire import Report, Trouble
 from ..box.wire.answers import Trace
@@ -29,8 +31,10 @@ from ..exercises.spec import Call, Exercise
 from ..tensors import dtype_name
 from ..verdict import CaseResult, ErrorMap, Finding, Slug, Verdict, quoted
 from . import compiling, large
+from .differences import blames_a_difference
 from .trials import Runs, ended, facts, trace_of, types
 
+MOST_REPAIRED = 8  # repaired sources that are judged
 MAX_COMPUTED = 64  # elements of an array that JAX may compute with outside of a kernel: a seed, 1 / (1 - p)
 
 
@@ -156,19 +160,9 @@ class JaxJudgement(Runs):
     # -- the verdict -------------------------------------------------------------------------------------
 
     def verdict(self) -> Verdict:
-        self._plan()
-        if self.traces:
-            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
-        exercise = self.exercise
-        seen = [found for case in exercise.cases if (found := self._of_case(case))]
-        observations, findings = [call.observation(self.judge.backend) for call, _ in seen], [f for _, f in seen]
-        traces = list(self.traces.values())
-        self.judge.launchers = types(traces)
-        finding = (
-            overall(observations, findings)
-            or compiling.refusal(self, traces)
-            or self._at_large_sizes()
-        )
+        exercise, (finding, seen) = self.exercise, self._judged()
+        if finding and not is_starter(self.source, exercise.starter, exercise.entry):
+            finding = blames_a_difference(exercise.name, self.source, finding, self._first, self._is_right)
         return Verdict(
             exercise=exercise.name,
             passed=finding is None,
@@ -181,6 +175,26 @@ class JaxJudgement(Runs):
                 for call, found in seen
             ),
         )
+
+    def _judged(self) -> tuple[Finding | None, list[tuple[JaxCall, Finding | None]]]:
+        """What is wrong, and of each case the call that says most."""
+        self._plan()
+        if self.traces:
+            self.replay_once({call: (call, trace) for call, trace in self.traces.items()})
+        seen = [found for case in self.exercise.cases if (found := self._of_case(case))]
+        observations, findings = [call.observation(self.judge.backend) for call, _ in seen], [f for _, f in seen]
+        traces = list(self.traces.values())
+        self.judge.launchers = types(traces)
+        found = overall(observations, findings) or compiling.refusal(self, traces) or self._at_large_sizes()
+        return found, seen
+
+    def _first(self, sources: list[str]) -> list[str]:
+        """The first that is right, of the few that there is time for."""
+        right = (source for source in sources[:MOST_REPAIRED] if self.judge.seconds_left and self._is_right(source))
+        return [*islice(right, 1)]
+
+    def _is_right(self, source: str) -> bool:
+        return JaxJudgement(self.judge, self.exercise, source, self.seed)._judged()[0] is None
 
     def _at_large_sizes(self) -> Finding | None:
         if not (cases := large.drawn(self.exercise, self.seed)):

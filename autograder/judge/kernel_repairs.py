@@ -71,15 +71,14 @@ def blames_the_source(
     refused = finding.slug == Slug.COMPILE_ERROR and SHAPES in finding.happened
     if finding.sure or trials.on_gpu or not (refused or finding.slug.rank in OF_A_KERNEL):
         return finding
-    failing = [next(d for d in trials.cases if d.case is o.case) for o, f in zip(observations, findings) if f]
-    few = min(failing, key=lambda d: (d.expected.numel() < FEW, d.expected.numel()), default=None)
-    if few is None or not trials.judge.seconds_left:
+    few = telling(trials, observations, findings)
+    if not few or not trials.judge.seconds_left:
         return finding
     elsewhere = [each for each in OF_KERNELS if finding.line or each not in OF_STATEMENTS]
     for tried in [(axes, blocks), (places,)] if refused else [elsewhere]:
         made = nearest(trials.source, tried, MOST_REWRITTEN, finding.line)
-        for source in _right_sources(trials, [*made], [few])[:MOST_CONFIRMED]:
-            if _right_sources(trials, [source], trials.cases):
+        for source in right_sources(trials, [*made], few)[:MOST_CONFIRMED]:
+            if right_sources(trials, [source], trials.cases):
                 means, advice = made[source].told(trials.source)
                 return replace(
                     finding, line=made[source].line, code="", means=means, advice=advice, second=None, sure=True
@@ -87,7 +86,13 @@ def blames_the_source(
     return finding
 
 
-def _right_sources(trials: Trials, sources: list[str], cases: list[Drawn]) -> list[str]:
+def telling(trials: Trials, observations: list[Observation], findings: list[Finding | None]) -> list[Drawn]:
+    """The failing case that is soonest known, if any fails."""
+    failing = [next(d for d in trials.cases if d.case is o.case) for o, f in zip(observations, findings) if f]
+    return sorted(failing, key=lambda d: (d.expected.numel() < FEW, d.expected.numel()))[:1]
+
+
+def right_sources(trials: Trials, sources: list[str], cases: list[Drawn]) -> list[str]:
     """Those of some sources whose results are right in all of these cases."""
     calls = [(n, drawn) for n in range(len(sources)) for drawn in cases]
     traces = traces_of(trials.plan(sources, [drawn for _, drawn in calls], [n for n, _ in calls])) if calls else {}

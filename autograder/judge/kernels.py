@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..answer import is_starter
 from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
@@ -11,7 +13,8 @@ from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
-from .kernel_repairs import blames_the_kernel, blames_the_source
+from .differences import OF_ONE_LINE, blames_a_difference
+from .kernel_repairs import blames_the_kernel, blames_the_source, right_sources, telling
 from .repairs import blames_the_launch
 from .trials import Drawn, Trials, traces_of, types
 from .unused import with_what_is_unused
@@ -82,8 +85,15 @@ class KernelJudgement:
 
     # -- the verdict ---------------------------------------------------------------------------------------
 
+    def finding(self, until: int | None = None) -> tuple[Finding | None, int]:
+        """What the first step that finds something finds, and its number. until: the last step that is asked."""
+        for number, step in enumerate(self.STEPS[:until]):
+            if found := step(self):
+                return found, number
+        return None, len(self.STEPS)
+
     def verdict(self) -> Verdict:
-        finding = next(filter(None, (step(self) for step in self.STEPS)), None)
+        finding, self.found_by = self.finding()
         wrong_blanks = self._wrong_blanks() if finding else None
         finding = self._explained(finding, wrong_blanks) if finding else None
         return Verdict(
@@ -105,18 +115,38 @@ class KernelJudgement:
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if any(self.findings) and len(wrong_blanks or ()) < 2:
-            told = finding
             # For a starter that nobody changed, hundreds of changes would be tried, and one that is told is the answer.
             untouched = self.exercise.starter and is_starter(self.source, self.exercise.starter, self.exercise.entry)
+            likely = with_what_is_unused(finding, self.trials.traces.values())
+            likely = with_wrong_steps(finding, self.observations) if likely is finding else likely
+            told = finding if untouched else self._beside_a_right_one(finding)
+            explains = likely is not finding and likely.means and likely.line in (None, told.line)
+            if told.means in OF_ONE_LINE and explains:
+                told = replace(told, means=likely.means)
             for blames in () if untouched else (blames_the_launch, blames_the_kernel, blames_the_source):
                 if told is finding:
                     told = blames(self.trials, self.observations, self.findings, finding)
-            if told is finding:
-                told = with_what_is_unused(finding, self.trials.traces.values())
-            finding = with_wrong_steps(finding, self.observations) if told is finding else told
+            finding = likely if told is finding else told
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
+
+    def _beside_a_right_one(self, finding: Finding) -> Finding:
+        if self.trials.on_gpu or not self.judge.seconds_left:
+            return finding
+        few = telling(self.trials, self.observations, self.findings) or self.trials.cases[:1]
+        return blames_a_difference(
+            self.exercise.name,
+            self.source,
+            finding,
+            lambda sources: right_sources(self.trials, sources, few),
+            self._is_right,
+        )
+
+    def _is_right(self, source: str) -> bool:
+        """Whether another source gets past the step that this answer fails."""
+        other = KernelJudgement(self.judge, self.exercise, source, self.trials.seed)
+        return other.finding(self.found_by + 1)[0] is None
 
     def _remark(self) -> str:
         """About a right answer."""

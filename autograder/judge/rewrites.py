@@ -313,5 +313,31 @@ def rounded_up(function: ast.FunctionDef) -> Iterator[Rewrite]:
             yield one(0, node, count)
 
 
+def joined(function: ast.FunctionDef) -> Iterator[Rewrite]:
+    """A division by the sum of a block, and not by the block."""
+    for node in _expressions(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and isinstance(node.right, ast.Name):
+            along = ast.keyword("axis", ast.Constant(0))
+            yield one(1, node.right, ast.Call(ast.Attribute(ast.Name("tl"), "sum"), [node.right], [along]))
+
+
+def lengths(function: ast.FunctionDef) -> Iterator[Rewrite]:
+    """A length for the size of a block, or the size for the length."""
+    given = {each.arg: each.annotation is not None for each in function.args.args if not each.arg.endswith("_ptr")}
+    for node in _expressions(function):
+        sides = [node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.FloorDiv)) else []
+        sides = node.comparators if isinstance(node, ast.Compare) else sides
+        for side in (each for each in sides if isinstance(each, ast.Name) and each.id in given):
+            others = [name for name, constant in given.items() if constant is not given[side.id]]
+            yield from (one(1, side, ast.Name(name)) for name in others)
+
+
+def turned(function: ast.FunctionDef) -> Iterator[Rewrite]:
+    """The mask of a store, turned as its tile is."""
+    calls = (n for n in _expressions(function) if isinstance(n, ast.Call) and getattr(n.func, "attr", "") == "store")
+    for mask in (each.value for call in calls for each in call.keywords if each.arg == "mask"):
+        yield one(1, mask, ast.Call(ast.Attribute(ast.Name("tl"), "trans"), [mask], []))
+
+
 OF_STATEMENTS = (axes, blocks, places)
-OF_KERNELS = (axes, places, reductions, rounded_up, summands, carried, shifted)
+OF_KERNELS = (axes, places, reductions, rounded_up, summands, carried, shifted, joined, lengths, turned)

@@ -11,6 +11,7 @@ from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
+from .differences import blames_a_difference
 from .rewrites import OF_VALUES, nearest
 
 MOST_CALLS = 500  # of the rewrites of an answer, in one job
@@ -40,10 +41,12 @@ class ValueJudgement:
         reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
-        known = self._one_mistake()
-        finding = known or next((f for f in findings if f), None)
+        finding = self._one_mistake() or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
-        finding = self._repaired(finding) if finding and not known else finding
+        if finding and self._told:
+            known = replace(finding, sure=bool(finding.means))
+            beside = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
+            finding = self._repaired(finding) if beside is known else beside
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
@@ -54,6 +57,13 @@ class ValueJudgement:
             cases=tuple(CaseResult(c.name, f) for c, f in zip(self.cases, findings)),
             note=self._remark(reports) if passed else "",
         )
+
+    def _right_sources(self, sources: list[str]) -> list[str]:
+        """Those of some sources that are right in all cases."""
+        calls = [(n, i) for n in range(len(sources)) for i in range(len(self.cases))]
+        reports = self._called(sources, calls)
+        right = {call for n, call in enumerate(calls) if n in reports and self._is_right(call[1], reports[n])}
+        return [source for n, source in enumerate(sources) if all((n, i) in right for i in range(len(self.cases)))]
 
     def _called(self, sources: list[str], calls: list[tuple[int, int]], share: float = 1.0) -> dict:
         """What came of calls, each of the function of one source with the arguments of one case."""
@@ -66,7 +76,7 @@ class ValueJudgement:
 
     def _repaired(self, finding: Finding) -> Finding:
         """The finding, explained by the smallest change of the source that makes all cases right, if there is one."""
-        wrong = [i for i, got in self.values.items() if not same(got, self._reference(i))] if self._told else []
+        wrong = [i for i, got in self.values.items() if not same(got, self._reference(i))]
         if not wrong or finding.slug != Slug.WRONG_VALUE or finding.sure:
             return finding
         left = nearest(self.source, OF_VALUES, MOST_CALLS)

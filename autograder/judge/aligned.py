@@ -1,0 +1,453 @@
+"""Two sources side by side: statements and names that belong together, and what is left: their differences.
+
+Statements are aligned body by body, so that pairs share as many names, numbers and operations as possible: Needleman
+and Wunsch, 1970. Names that only one source has belong together if they stand in the same places of such pairs.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+ALIKE = 0.45  # statements that share less do not belong together
+ELSEWHERE = 0.75  # the same for those in different bodies
+SAME_TARGET, ALONE = 0.3, 0.3  # what else speaks for two statements: most bodies have one launch, one return, one loop
+OTHER_BLOCK = 25  # how far one size of a block is from another one, which is seldom a mistake
+ROUNDS = 3  # of alignment: names that belong together align more
+INLINED = 4  # variables of the right answer that stand for each other
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_BODIES = ("body", "orelse")
+_WITH_BODIES = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With)
+_NAMED = (ast.FunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_CLOSED = (ast.Constant, ast.Name, ast.Call, ast.Attribute)  # need no parentheses
+_BUILTINS = set(dir(builtins))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """edits: parts of the source, (begin, end) in bytes, and what the right answer has there.
+
+    size: how much changes. what: "changed", "missing", "too much" or "moved". change: the same for the same change
+    somewhere else. below: the line below which a line that is moved belongs.
+    """
+
+    line: int
+    edits: tuple[tuple[int, int, str], ...]
+    size: int
+    what: str = "changed"
+    change: str = ""
+    below: int = 0
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """A statement that only the right answer has. last: the learner's statement before it in `body`, if one is."""
+
+    statement: ast.stmt
+    last: ast.stmt | None
+    body: list[ast.stmt]
+
+    @property
+    def line(self) -> int:
+        return self.last.end_lineno if self.last else self.body[0].lineno - 1
+
+
+class Comparison:
+    """A wrong source beside a right one."""
+
+    def __init__(self, source: str, wrong: ast.Module, right: ast.Module):
+        self.source = source.encode()
+        self.starts = [0]  # of lines
+        for line in self.source.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.launched = {ast.dump(each.func.value) for each in ast.walk(wrong) if _launches(each)}
+        self.scopes = [*_Scope(wrong, right, {}, set(), {}).all()]
+
+    def differences(self) -> list[Difference]:
+        return [each for scope in self.scopes for part in (self._in_pairs, self._of_lines) for each in part(scope)]
+
+    def _in_pairs(self, scope: _Scope) -> Iterator[Difference]:
+        for wrong, ours in scope.pairs:
+            right = scope.renamed(_header(ours))
+            parts = [*_parts(_header(wrong), right)] if not isinstance(wrong, _IMPORTS) else []
+            if len(parts) > 1 and not isinstance(wrong, _WITH_BODIES):
+                parts.append((wrong, right))
+            if isinstance(wrong, ast.FunctionDef) and len(wrong.decorator_list) != len(right.decorator_list):
+                begin, end = self._lines(wrong)[0], self.starts[wrong.lineno - 1]
+                text = "".join(f"{' ' * wrong.col_offset}@{ast.unparse(each)}\n" for each in right.decorator_list)
+                yield Difference(wrong.lineno, ((begin, end, text),), 3)
+            for old, new in parts:
+                text = None if isinstance(old, _WITH_BODIES) else scope.written(new)
+                begin, end = self._span(old)
+                if text is None or begin == end:
+                    continue
+                if isinstance(old, ast.expr) and not isinstance(new, _CLOSED):
+                    text = self._closed(begin, end, text)
+                size = (3 * abs(_size(old) - _size(new)) + _size(old) + _size(new)) // 2
+                size += OTHER_BLOCK * (_is_block(old) and _is_block(new))
+                change = f"{ast.dump(old)} {ast.dump(new)}"
+                yield Difference(_first_line(old), ((begin, end, text),), size, change=change)
+
+    def _of_lines(self, scope: _Scope) -> Iterator[Difference]:
+        """Statements that only one source has; one that stands somewhere else."""
+        missing = [(each, scope.renamed(each.statement)) for each in scope.missing]
+        for wrong, body in scope.too_much:
+            begin, end = self._lines(wrong)
+            for each, right in missing:
+                if ast.dump(right) == ast.dump(wrong):
+                    edits = (begin, end, ""), self._below(each, ast.unparse(wrong))
+                    yield Difference(wrong.lineno, edits, 2, "moved", below=each.line)
+            if not isinstance(wrong, (*_NAMED, *_IMPORTS)):
+                rest = " " * wrong.col_offset + "pass\n" if len(body) == 1 else ""
+                yield Difference(wrong.lineno, ((begin, end, rest),), 1 + min(_size(wrong), 4), "too much")
+        for each, right in missing:
+            ends = isinstance(right, ast.Return) and isinstance(each.body[-1], ast.Return)
+            again = isinstance(right, ast.Expr) and _launches(right.value)
+            again = again and ast.dump(right.value.func.value) in self.launched
+            wanted = not ends and not again and not isinstance(right, (*_NAMED, *_IMPORTS))
+            if wanted and (text := scope.written(right)):
+                yield Difference(each.line, (self._below(each, text),), 1 + min(_size(right), 6), "missing")
+
+    # -- places in the source
+
+    def _span(self, node: ast.AST) -> tuple[int, int]:
+        """Where a node stands, in bytes; (0, 0) if it has no text."""
+        nodes = [node] if hasattr(node, "lineno") else [n for n in ast.walk(node) if hasattr(n, "lineno")]
+        begin = min((self.starts[n.lineno - 1] + n.col_offset for n in nodes), default=0)
+        return begin, max((self.starts[n.end_lineno - 1] + n.end_col_offset for n in nodes), default=0)
+
+    def _lines(self, node: ast.stmt) -> tuple[int, int]:
+        return self.starts[_first_line(node) - 1], self.starts[min(node.end_lineno, len(self.starts) - 1)]
+
+    def _below(self, missing: _Missing, code: str) -> tuple[int, int, str]:
+        """The edit that adds a statement where it is missing."""
+        beside = missing.last or missing.body[0]
+        place = self._lines(beside)[bool(missing.last)]
+        text = "".join(" " * beside.col_offset + line + "\n" for line in code.splitlines())
+        return place, place, "\n" * (place > 0 and not self.source[:place].endswith(b"\n")) + text
+
+    def _closed(self, begin: int, end: int, text: str) -> str:
+        """In parentheses, if they change how the source around is read."""
+        made = [self.source[:begin] + each.encode() + self.source[end:] for each in (text, f"({text})")]
+        try:
+            bare, closed = (ast.dump(ast.parse(each)) for each in made)
+        except UNREADABLE:
+            return f"({text})"
+        return text if bare == closed else f"({text})"
+
+
+# -- what belongs together -----------------------------------------------------------------------------------
+
+
+class _Scope:
+    """Two modules, functions or classes side by side. outer: names around them, as `names`; known: names in use there.
+    keywords: the names of parameters of all functions.
+
+    names: what the learner calls a name of the right answer. pairs: statements that belong together. too_much: the
+    learner's other statements, with the body that each stands in. missing: the right answer's other statements.
+    """
+
+    def __init__(self, wrong: ast.AST, right: ast.AST, outer: dict[str, str], known: set[str], keywords: dict):
+        self.outer, self.names, self.keywords = outer, {}, keywords
+        self.theirs, self.ours = _defined(wrong), _defined(right)  # the learner's names, and the right answer's
+        self.known = known | self.theirs
+        self.values = _values(right)
+        given = [[each.arg for each in _parameters(node)] for node in (right, wrong)]
+        self.given = [*zip(*given)] if len(given[0]) == len(given[1]) else []
+        for _ in range(ROUNDS):
+            self.pairs: list[tuple[ast.stmt, ast.stmt]] = []
+            self.too_much: list[tuple[ast.stmt, list[ast.stmt]]] = []
+            self.missing: list[_Missing] = []
+            self._align(_body(wrong), _body(right))
+            self._join()
+            self.names = self._matched()
+        keywords |= {n.arg: self.names[n.arg] for n in _parameters(right) if n.arg in self.names}
+        inner = [pair for pair in self.pairs if isinstance(pair[0], _NAMED)]
+        self.inner = [_Scope(*pair, self.outer | self.names, self.known, keywords) for pair in inner]
+
+    def all(self) -> Iterator[_Scope]:
+        yield self
+        for each in self.inner:
+            yield from each.all()
+
+    def renamed(self, node: ast.AST) -> ast.AST:
+        """A part of the right answer with the learner's names."""
+        return _Renamed(self.outer | self.names, self.keywords).visit(copy.deepcopy(node))
+
+    def written(self, right: ast.AST) -> str | None:
+        """A part of the right answer as code of the learner's; None if it needs a name that the learner lacks."""
+        for _ in range(INLINED):
+            unknown = _loaded(right) - self.known - _BUILTINS - set(_stored(right))
+            if not unknown:
+                return ast.unparse(right)
+            if not unknown <= self.values.keys():
+                return None
+            right = _Inlined({name: self.renamed(self.values[name]) for name in unknown}).visit(copy.deepcopy(right))
+        return None
+
+    def _align(self, wrong: list[ast.stmt], right: list[ast.stmt]) -> None:
+        """Pairs of statements of two bodies, in their order."""
+        words = [_words(each, self._their_name) for each in wrong], [_words(each, self._our_name) for each in right]
+        alike = [[self._alike(a, b, x, y) for b, y in zip(right, words[1])] for a, x in zip(wrong, words[0])]
+        best = [[0.0] * (len(right) + 1) for _ in range(len(wrong) + 1)]  # of what comes behind
+        for i in reversed(range(len(wrong))):
+            for j in reversed(range(len(right))):
+                both = alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0
+                best[i][j] = max(best[i + 1][j], best[i][j + 1], both)
+        i, j, last = 0, 0, None
+        while i < len(wrong) or j < len(right):
+            inside = i < len(wrong) and j < len(right)
+            if inside and alike[i][j] and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+                self.pairs.append((wrong[i], right[j]))
+                for name in () if isinstance(wrong[i], _NAMED) else _BODIES:
+                    self._align(_body(wrong[i], name), _body(right[j], name))
+                last, i, j = wrong[i], i + 1, j + 1
+            elif i < len(wrong) and (j == len(right) or best[i][j] == best[i + 1][j]):
+                self.too_much.append((wrong[i], wrong))
+                i += 1
+            else:
+                self.missing += [_Missing(right[j], last, wrong)] if wrong else []
+                j += 1
+
+    def _alike(self, a: ast.stmt, b: ast.stmt, x: Counter, y: Counter) -> float:
+        """How much speaks for two statements; 0 if they do not belong together."""
+        if _kind(a) is not _kind(b):
+            return 0.0
+        more = ALIKE * (isinstance(a, _NAMED) and a.name == b.name)
+        more += ALONE * (isinstance(a, (*_WITH_BODIES, ast.Return)) or _launches(getattr(a, "value", a)))
+        if stored := _stored(a):
+            more += SAME_TARGET * (stored == [self.names.get(name, name) for name in _stored(b)])
+        shared = 2 * (x & y).total() / max(1, x.total() + y.total()) + more
+        return shared if shared >= ALIKE else 0.0
+
+    def _their_name(self, name: str) -> str:
+        return "?" if name in self.theirs - self.ours and name not in self.names.values() else name
+
+    def _our_name(self, name: str) -> str:
+        name = self.names.get(name, self.outer.get(name, name))
+        return "?" if name in self.ours - self.theirs else name
+
+    def _join(self) -> None:
+        """Pairs of statements that stand in different bodies, such as a launch and one under an `if`."""
+        theirs = [(left, _words(left[0], self._their_name)) for left in self.too_much]
+        ours = [(each, _words(each.statement, self._our_name)) for each in self.missing]
+        rest = [(self._alike(a[0], b.statement, x, y), a, b) for a, x in theirs for b, y in ours]
+        for _, left, each in sorted((pair for pair in rest if pair[0] >= ELSEWHERE), key=lambda pair: -pair[0]):
+            moved = ast.dump(left[0]) == ast.dump(self.renamed(each.statement))
+            if left in self.too_much and each in self.missing and not moved:
+                self.pairs.append((left[0], each.statement))
+                self.too_much.remove(left)
+                self.missing.remove(each)
+
+    def _matched(self) -> dict[str, str]:
+        """Names that only one source has, and that stand in the same places."""
+        counts: Counter = Counter(self.given)
+        for wrong, right in self.pairs:
+            if isinstance(wrong, _NAMED):
+                counts[right.name, wrong.name] += len(self.pairs)
+            here, there = ([_called(n) for n in _own(each) if _called(n)] for each in (wrong, right))
+            if len(here) != len(there):
+                here, there = _stored(wrong), _stored(right)
+            counts.update(zip(there, here) if len(here) == len(there) else ())
+        found: dict[str, str] = {}
+        for (ours, theirs), _ in counts.most_common():
+            if ours in self.ours - self.theirs and theirs in self.theirs - self.ours - {*found.values()}:
+                found.setdefault(ours, theirs)
+        return found
+
+
+# -- the smallest parts in which two nodes differ ------------------------------------------------------------
+
+
+def _parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    if ast.dump(wrong) == ast.dump(right):
+        return
+    pairs = _children(wrong, right) if type(wrong) is type(right) else None
+    if pairs is None:
+        yield wrong, right
+        return
+    for old, new in pairs:
+        yield from _parts(old, new)
+
+
+def _children(wrong: ast.AST, right: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None:
+    """The parts of two nodes of one type that belong together; None if the nodes differ in more than their parts."""
+    if isinstance(wrong, ast.BinOp) and isinstance(wrong.op, (ast.Add, ast.Mult)) and type(wrong.op) is type(right.op):
+        return _summands(wrong, right)
+    if isinstance(wrong, ast.arguments):
+        return None if len(wrong.args) == len(right.args) else []
+    pairs = []
+    for name, here in ast.iter_fields(wrong):
+        there = getattr(right, name)
+        if name in (*_BODIES, "name") and isinstance(wrong, ast.stmt) or name in ("ctx", "type_comment"):
+            continue
+        here, there = (each if isinstance(each, list) else [each] for each in (here, there))
+        if name == "decorator_list" and len(here) != len(there):
+            continue
+        if name == "keywords":
+            here, there = ([*sorted(each, key=lambda keyword: keyword.arg or "")] for each in (here, there))
+            if [each.arg for each in here] != [each.arg for each in there]:
+                return None
+            here, there = ([each.value for each in keywords] for keywords in (here, there))
+        if len(here) != len(there) or any(not _comparable(*pair) for pair in zip(here, there)):
+            return None
+        pairs += zip(here, there)
+    return [pair for pair in pairs if isinstance(pair[0], ast.AST)]
+
+
+def _summands(wrong: ast.BinOp, right: ast.BinOp) -> list[tuple[ast.AST, ast.AST]] | None:
+    """Of two sums or products: the one term that differs, in any order."""
+    here, there = _terms(wrong, type(wrong.op)), _terms(right, type(wrong.op))
+    for each in list(here):
+        same = next((other for other in there if ast.dump(each) == ast.dump(other)), None)
+        if same is not None:
+            here.remove(each)
+            there.remove(same)
+    if len(here) == len(there) < 2:
+        return [*zip(here, there)]
+    return None
+
+
+def _terms(node: ast.expr, kind: type) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
+        return _terms(node.left, kind) + _terms(node.right, kind)
+    return [node]
+
+
+def _comparable(here: object, there: object) -> bool:
+    if isinstance(here, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
+        return type(here) is type(there)
+    return isinstance(here, ast.AST) and isinstance(there, ast.AST) or here == there
+
+
+# -- nodes -----------------------------------------------------------------------------------------------------
+
+
+@lru_cache(4096)
+def _own(node: ast.AST) -> list[ast.AST]:
+    """A statement's parts without the statements inside, in the order of the text."""
+    found = [node]
+    for name, value in ast.iter_fields(node):
+        if not (name in _BODIES and isinstance(node, ast.stmt)):
+            for each in value if isinstance(value, list) else [value]:
+                found += _own(each) if isinstance(each, ast.AST) else ()
+    return found
+
+
+def _header(node: ast.AST) -> ast.AST:
+    """A statement without the statements inside."""
+    if isinstance(node, _WITH_BODIES):
+        node = copy.copy(node)
+        for name in _BODIES:
+            setattr(node, name, [])
+    return node
+
+
+def _words(node: ast.AST, known: Callable[[str], str]) -> Counter:
+    """What a statement has: names, numbers, operations. Of a function, what is inside, too."""
+    parts = ast.walk(node) if isinstance(node, _NAMED) else _own(node)
+    named = [(n, known(_called(n)) if _called(n) else None) for n in parts]
+    other = [getattr(n, "attr", None) or (repr(n.value) if isinstance(n, ast.Constant) else type(n).__name__)
+             for n, name in named if name is None and not isinstance(n, (ast.expr_context, ast.arguments))]  # fmt: skip
+    return Counter([*(name for _, name in named if name), *other])
+
+
+def _kind(node: ast.stmt) -> type:
+    return ast.Assign if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else type(node)
+
+
+def _called(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+
+
+def _body(node: ast.AST, name: str = "body") -> list[ast.stmt]:
+    """The statements inside, but for docstrings."""
+    return [n for n in getattr(node, name, []) if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+
+
+def _stored(node: ast.AST) -> list[str]:
+    return [n.id for n in _own(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _is_block(node: ast.AST) -> bool:
+    number = getattr(node, "value", None)
+    return type(number) is int and number >= 16 and number & (number - 1) == 0
+
+
+def _size(node: ast.AST) -> int:
+    return sum(isinstance(each, ast.expr) for each in ast.walk(node))
+
+
+def _first_line(node: ast.AST) -> int:
+    return min((n.lineno for n in _own(node) if hasattr(n, "lineno")), default=1)
+
+
+def _defined(node: ast.AST) -> set[str]:
+    """The names that a module, class or function gives a value, outside of the functions in it, or imports."""
+    inside = [*_inside(node)]
+    found = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    found |= {n.arg for n in _parameters(node)}
+    found |= {n.name for n in inside if isinstance(n, _NAMED)}
+    imported = [each for n in inside if isinstance(n, _IMPORTS) for each in n.names]
+    return found | {each.asname or each.name.partition(".")[0] for each in imported}
+
+
+def _parameters(node: ast.AST) -> list[ast.arg]:
+    return [n for n in ast.walk(node.args) if isinstance(n, ast.arg)] if isinstance(node, ast.FunctionDef) else []
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a module, class or function, but not in the functions inside."""
+    for each in ast.iter_child_nodes(node):
+        yield each
+        yield from () if isinstance(each, _NAMED) else _inside(each)
+
+
+def _values(node: ast.AST) -> dict[str, ast.expr]:
+    """The variables that get a value once, and the value."""
+    inside = [*_inside(node)]
+    stored = Counter(n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    given = [n for n in inside if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+    return {n.targets[0].id: n.value for n in given if stored[n.targets[0].id] == 1}
+
+
+def _launches(node: ast.AST) -> bool:
+    """Whether an expression is kernel[grid](...)."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+
+
+class _Renamed(ast.NodeTransformer):
+    """keywords: of the names, those of parameters."""
+
+    def __init__(self, names: dict[str, str], keywords: dict[str, str]):
+        self.names, self.keywords = names, keywords
+
+    def visit_Name(self, node):
+        node.id = self.names.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node):
+        node.arg = self.names.get(node.arg, node.arg)
+        return self.generic_visit(node)
+
+    def visit_keyword(self, node):
+        node.arg = self.keywords.get(node.arg, node.arg)
+        return self.generic_visit(node)
+
+
+class _Inlined(ast.NodeTransformer):
+    def __init__(self, values: dict[str, ast.expr]):
+        self.values = values
+
+    def visit_Name(self, node):
+        return copy.deepcopy(self.values.get(node.id, node)) if isinstance(node.ctx, ast.Load) else node

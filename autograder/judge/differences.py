@@ -1,0 +1,157 @@
+"""Where a wrong answer differs from the nearest right one: each difference is undone, alone or with others.
+
+If the answer is right then, the message names the learner's line and what to write there. A copy of the course without
+solutions, such as an attendee's image, finds nothing here.
+
+Source: Gulwani, Radicek and Zuleger, "Automated clustering and program repair for introductory programming
+assignments", 2018. The smallest set of differences that decides: Zeller, "Yesterday, my program worked", 1999.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+from itertools import combinations
+
+from workshop.hints import GALLERY
+
+from ..gallery import BadEdit, solution
+from ..text import listed
+from ..verdict import Finding, Slug
+from .aligned import UNREADABLE, Comparison, Difference
+
+MOST_TRIED = 24  # differences of an answer
+MOST_COMPARED = 1  # right answers, beside the solution
+MOST_CONFIRMED = 3
+MOST_CHANGED = 40  # size of what is told: more is another answer
+FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
+MOST_CODE = 160  # characters of code in a message
+
+_MEANS = {  # of one difference
+    "changed": "The mistake is in this line: with one change there, all cases are right.",
+    "missing": "Below this line, something is missing: with it, all cases are right.",
+    "too much": "Without this line, all cases are right.",
+    "moved": "This line stands in the wrong place: in another one, all cases are right.",
+}
+OF_ONE_LINE = {*_MEANS.values()}
+Together = tuple[Difference, ...]
+
+
+def blames_a_difference(
+    exercise: str, source: str, finding: Finding, quick: Callable[[list[str]], list[str]], whole: Callable[[str], bool]
+) -> Finding:
+    """The finding, explained by the smallest difference from a right answer that decides, if there is one.
+
+    quick: which of some sources are right in a case that is soon known. whole: whether a source is right.
+    """
+    for sets in _sets(differences(exercise, source)):
+        sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED]
+        sets = sorted(sets, key=lambda each: (sum(d.size for d in each), each[0].line != finding.line))
+        made = {text: each for each in sets if (text := undone(source, each))}
+        for text in quick([*made])[:MOST_CONFIRMED] if made else ():
+            if whole(text):
+                return told(source, made[text], finding)
+    return finding
+
+
+def _sets(found: list[Difference]) -> Iterator[list[Together]]:
+    """The differences alone, those that are the same change everywhere, and then a few together."""
+    yield [(each,) for each in found]
+    alike = [tuple(d for d in found if d.change == change) for change, n in Counter(d.change for d in found).items()
+             if n > 1]  # fmt: skip
+    for count, most in FEW.items():
+        yield alike * (count == 2) + [*combinations(found, count)] * (len(found) <= most)
+
+
+def undone(source: str, differences: Together) -> str:
+    """The source without these differences; "" if they are about the same place, or if it is no Python then."""
+    edits = sorted(edit for each in differences for edit in each.edits)
+    if any(end > begin for (_, end, _), (begin, _, _) in zip(edits, edits[1:])):
+        return ""
+    code = source.encode()
+    for begin, end, text in reversed(edits):
+        code = code[:begin] + text.encode() + code[end:]
+    try:
+        ast.parse(code)
+    except UNREADABLE:
+        return ""
+    return code.decode()
+
+
+# -- in words ------------------------------------------------------------------------------------------------
+
+
+def told(source: str, differences: Together, finding: Finding) -> Finding:
+    """The finding, explained by these differences. What else it says is kept where that is about this mistake alone."""
+    first, *others = sorted(differences, key=lambda each: each.line)
+    known = finding.sure or not Slug.RUNTIME_ERROR.rank < finding.slug.rank < Slug.SAME_MASK.rank
+    line = finding.line if known and finding.line else first.line
+    repair = "; ".join(_repair(source, each, not others and each.line == line) for each in (first, *others)) + "."
+    if known:
+        return replace(finding, line=line, repair=repair, second=None, sure=True)
+    lines = listed(dict.fromkeys(str(each.line) for each in (first, *others)))
+    means = f"The mistake is in the lines {lines}: with a change in each, all cases are right."
+    means = means if others else _MEANS[first.what]
+    return replace(finding, line=line, code="", means=means, advice="", repair=repair, second=None, sure=True)
+
+
+def _repair(source: str, found: Difference, alone: bool = True) -> str:
+    """What to write. alone: the line of the difference is shown above."""
+    lines = source.splitlines()
+    stands = f"`{lines[found.line - 1].strip()}`"
+    begin, end, new = found.edits[-1]
+    if found.what == "missing":
+        return f"add `{_in_one_line(new)}` below {'this line' if alone else stands}"
+    if found.what == "too much":
+        return f"leave out {stands}" + " and what stands in it" * stands.endswith(":`")
+    if found.what == "moved":
+        return f"move {stands} below `{lines[found.below - 1].strip()}`"
+    code = source.encode()
+    first, last = code.rfind(b"\n", 0, begin) + 1, code.find(b"\n", end)
+    old, whole = code[begin:end].decode(), code[first:begin] + new.encode() + code[end : last if last >= 0 else None]
+    if alone and len(whole) <= MOST_CODE:
+        return f"write `{_in_one_line(whole.decode())}`"
+    if not alone and len(whole) <= MOST_CODE:
+        old, new = code[first : last if last >= 0 else None].decode(), whole.decode()
+    return f"write `{_in_one_line(new)}` in the place of `{_in_one_line(old)}`"
+
+
+def _in_one_line(code: str) -> str:
+    return " ".join(part for line in code.splitlines() if (part := line.strip()))
+
+
+# -- right answers -------------------------------------------------------------------------------------------
+
+
+@cache
+def _right_answers(exercise: str) -> list[tuple[ast.Module, Counter]]:
+    """Those that this copy of the course has, the solution first, with the words in each."""
+    try:
+        sources = [solution(exercise)]
+    except BadEdit:
+        return []
+    sources += [file.read_text(encoding="utf-8") for file in sorted((GALLERY / exercise).glob("*.py"))]
+    return [(tree, _words(tree)) for tree in map(ast.parse, sources)]
+
+
+@lru_cache(64)
+def differences(exercise: str, source: str) -> list[Difference]:
+    """The differences of a source from the right answer that is nearest to it, the smallest first."""
+    try:
+        wrong = ast.parse(source)
+    except UNREADABLE:
+        return []
+    words, right = _words(wrong), _right_answers(exercise)
+    near = sorted(right, key=lambda answer: -(words & answer[1]).total())[:MOST_COMPARED]
+    trees = dict.fromkeys(tree for tree, _ in [*right[:1], *near])
+    compared = [Comparison(source, wrong, tree).differences() for tree in trees]
+    nearest = min(compared, key=lambda found: sum(each.size for each in found), default=[])
+    unique = {each.edits: each for each in sorted(nearest, key=lambda each: (each.size, each.line))}
+    return [*unique.values()][:MOST_TRIED]
+
+
+def _words(tree: ast.Module) -> Counter:
+    return Counter(type(n).__name__ + str(getattr(n, "attr", getattr(n, "id", ""))) for n in ast.walk(tree))
