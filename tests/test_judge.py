@@ -205,7 +205,7 @@ def test_the_wrong_mask_is_found_where_it_is(judge):
     verdict = judge.judge("vector_add", add_with("mask = offsets < n_elements", "mask = offsets < n_elements + 1"))
     assert verdict.diagnosis in ("out-of-bounds-load", "out-of-bounds-store")
     assert "x_ptr" in verdict.message and "write `mask = offsets < n_elements`" in verdict.message
-    assert verdict.finding.advice == "write `n_elements`."
+    assert verdict.finding.repair == "write `mask = offsets < n_elements`."
     assert verdict.blanks["mask"] is False and sum(verdict.blanks.values()) == 4
 
 
