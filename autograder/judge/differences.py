@@ -95,6 +95,7 @@ def told(source: str, differences: Together, finding: Finding) -> Finding:
     lines = listed(dict.fromkeys(str(each.line) for each in (first, *others)))
     means = f"The mistake is in the lines {lines}: with a change in each, all cases are right."
     means = means if others else _MEANS[first.what]
+    means = f"{means} {finding.means}" if finding.slug == Slug.NAN else means  # where NaN comes from is worth a word
     return replace(finding, line=line, code="", means=means, advice="", repair=repair, second=None, sure=True)
 
 
