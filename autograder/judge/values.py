@@ -41,12 +41,13 @@ class ValueJudgement:
         reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
-        finding = self._one_mistake() or next((f for f in findings if f), None)
+        mistake = self._one_mistake()
+        finding = mistake or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
         if finding and self._told:
             known = replace(finding, sure=bool(finding.means))
             beside = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
-            finding = self._repaired(finding) if beside is known else beside
+            finding = beside if beside is not known else mistake or self._repaired(finding)
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
@@ -61,7 +62,7 @@ class ValueJudgement:
     def _right_sources(self, sources: list[str]) -> list[str]:
         """Those of some sources that are right in all cases."""
         calls = [(n, i) for n in range(len(sources)) for i in range(len(self.cases))]
-        reports = self._called(sources, calls)
+        reports = self._called(sources, calls, SHARE)
         right = {call for n, call in enumerate(calls) if n in reports and self._is_right(call[1], reports[n])}
         return [source for n, source in enumerate(sources) if all((n, i) in right for i in range(len(self.cases)))]
 
