@@ -67,9 +67,3 @@ def answers():
     if gallery not in (None, LANDING):
         Path(gallery).write_text(selftest.page(found), encoding="utf-8")
     return found
-
-
-@pytest.fixture
-def without_solutions(monkeypatch):
-    """As in an attendee's image: no right answer is there that a wrong one could be compared with."""
-    monkeypatch.setattr("autograder.judge.differences.differences", lambda exercise, source: [])

@@ -44,7 +44,7 @@ STAGES = stages()
 
 def copied(stage):
     """Every file and folder of the repository that an image gets."""
-    lines = [line.split()[1:-1] for line in STAGES[stage] if line.startswith("COPY ")]
+    lines = [line.split()[1:-1] for line in STAGES[stage] if re.match("COPY (?!--from)", line)]
     return {name.rstrip("/") for names in lines for name in names}
 
 

@@ -185,7 +185,7 @@ class _Scope:
         for _ in range(INLINED):
             unknown = _loaded(right) - self.known - _BUILTINS - set(_stored(right))
             if not unknown:
-                return ast.unparse(right)
+                return ast.unparse(_Grids().visit(copy.deepcopy(right)))
             if not unknown <= self.values.keys():
                 return None
             right = _Inlined({name: self.renamed(self.values[name]) for name in unknown}).visit(copy.deepcopy(right))
@@ -424,6 +424,16 @@ def _values(node: ast.AST) -> dict[str, ast.expr]:
 def _launches(node: ast.AST) -> bool:
     """Whether an expression is kernel[grid](...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+
+
+class _Grids(ast.NodeTransformer):
+    """`ast.unparse` takes the parentheses of a grid away: kernel[n,](…)."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if _launches(node) and isinstance(node.func.slice, ast.Tuple):
+            node.func.slice = ast.Name(ast.unparse(node.func.slice))
+        return node
 
 
 class _Renamed(ast.NodeTransformer):

@@ -1,7 +1,6 @@
 """Where a wrong answer differs from the nearest right one: each difference is undone, alone or with others.
 
-If the answer is right then, the message names the learner's line and what to write there. A copy of the course without
-solutions, such as an attendee's image, finds nothing here.
+If the answer is right then, the message names the learner's line and what to write there.
 
 Source: Gulwani, Radicek and Zuleger, "Automated clustering and program repair for introductory programming
 assignments", 2018. The smallest set of differences that decides: Zeller, "Yesterday, my program worked", 1999.
@@ -16,12 +15,10 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import combinations
 
-from workshop.hints import GALLERY
-
-from ..gallery import BadEdit, solution
 from ..text import listed
 from ..verdict import Finding, Slug
 from .aligned import UNREADABLE, Comparison, Difference
+from .right_answers import right_answers
 
 MOST_TRIED = 24  # differences of an answer
 MOST_COMPARED = 1  # right answers, beside the solution
@@ -128,14 +125,9 @@ def _in_one_line(code: str) -> str:
 
 
 @cache
-def _right_answers(exercise: str) -> list[tuple[ast.Module, Counter]]:
-    """Those that this copy of the course has, the solution first, with the words in each."""
-    try:
-        sources = [solution(exercise)]
-    except BadEdit:
-        return []
-    sources += [file.read_text(encoding="utf-8") for file in sorted((GALLERY / exercise).glob("*.py"))]
-    return [(tree, _words(tree)) for tree in map(ast.parse, sources)]
+def _right_trees(exercise: str) -> list[tuple[ast.Module, Counter]]:
+    """The right answers, the solution first, with the words in each."""
+    return [(tree, _words(tree)) for tree in map(ast.parse, right_answers(exercise))]
 
 
 @lru_cache(64)
@@ -145,7 +137,7 @@ def differences(exercise: str, source: str) -> list[Difference]:
         wrong = ast.parse(source)
     except UNREADABLE:
         return []
-    words, right = _words(wrong), _right_answers(exercise)
+    words, right = _words(wrong), _right_trees(exercise)
     near = sorted(right, key=lambda answer: -(words & answer[1]).total())[:MOST_COMPARED]
     trees = dict.fromkeys(tree for tree, _ in [*right[:1], *near])
     compared = [Comparison(source, wrong, tree).differences() for tree in trees]

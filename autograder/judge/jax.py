@@ -68,7 +68,7 @@ class JaxCall:
     forward: JaxCall | None = None
     got: torch.Tensor | None = None
     seen: dict | None = None  # the fields of an Observation; None if the box did not reach the call
-    poison, change = "nan", None  # of the replay, see trials.Drawn
+    poison = "nan"  # of the replay, see trials.Drawn
     computes = MAX_COMPUTED
 
     def planned(self) -> JaxCase:

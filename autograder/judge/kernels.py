@@ -14,12 +14,11 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference
-from .kernel_repairs import blames_the_kernel, blames_the_source, right_sources, telling
-from .repairs import blames_the_launch
 from .trials import Drawn, Trials, traces_of, types
 from .unused import with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
+FEW = 16  # elements of a case that may be right by chance
 AROUND_THEM = "All blanks are right: the mistake is in a line around them, in the kernel or where it is launched."
 
 
@@ -115,7 +114,7 @@ class KernelJudgement:
     def _explained(self, finding: Finding, wrong_blanks: dict[str, Finding] | None) -> Finding:
         """The finding, explained by a launch, or in the words of the exercise: a space of configurations, or blanks."""
         if any(self.findings) and len(wrong_blanks or ()) < 2:
-            # For a starter that nobody changed, hundreds of changes would be tried, and one that is told is the answer.
+            # All that a starter lacks would be told at once: that is the answer.
             untouched = self.exercise.starter and is_starter(self.source, self.exercise.starter, self.exercise.entry)
             likely = with_what_is_unused(finding, self.trials.traces.values())
             likely = with_wrong_steps(finding, self.observations) if likely is finding else likely
@@ -123,9 +122,6 @@ class KernelJudgement:
             explains = likely is not finding and likely.means and likely.line in (None, told.line)
             if told.means in OF_ONE_LINE and explains:
                 told = replace(told, means=likely.means)
-            for blames in () if untouched else (blames_the_launch, blames_the_kernel, blames_the_source):
-                if told is finding:
-                    told = blames(self.trials, self.observations, self.findings, finding)
             finding = likely if told is finding else told
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
@@ -134,14 +130,21 @@ class KernelJudgement:
     def _beside_a_right_one(self, finding: Finding) -> Finding:
         if self.trials.on_gpu or not self.judge.seconds_left:
             return finding
-        few = telling(self.trials, self.observations, self.findings) or self.trials.cases[:1]
+        soon = self._soon_known()
         return blames_a_difference(
             self.exercise.name,
             self.source,
             finding,
-            lambda sources: right_sources(self.trials, sources, few),
+            lambda sources: self.trials.right_sources(sources, soon),
             self._is_right,
         )
+
+    def _soon_known(self) -> Drawn:
+        """A case that is quickly run, and that fails if any does."""
+        wrong = {id(o.case) for o, f in zip(self.observations, self.findings) if f}
+        failing = [drawn for drawn in self.trials.cases if id(drawn.case) in wrong]
+        by_size = sorted(failing, key=lambda drawn: drawn.expected.numel())
+        return next((d for d in by_size if d.expected.numel() >= FEW), (by_size or self.trials.cases)[0])
 
     def _is_right(self, source: str) -> bool:
         """Whether another source gets past the step that this answer fails."""

@@ -35,6 +35,7 @@ MAX_CONFIGURATIONS = 32  # of a space: what is more is not tried
 MAX_LISTS, MAX_TYPES = 4, 64  # of the types of parameters of an answer; they travel in one small message
 TYPES = {"i1", "fp16", "bf16", "fp32", "fp64"} | {f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)}
 MAX_JOBS = 4  # that replay the cases of an answer
+SHARE = 0.1  # of the exercise's time, for a replay of other sources
 MAX_VARIED = 10_000  # elements of the case that is replayed with other values of autotuned constants
 
 
@@ -50,7 +51,6 @@ class Drawn:
     configuration: int = 0  # of autotuned kernels, see PlanCase
     computes: int = 0  # the most elements of a tensor that the host function may compute with
     variants: bool = False  # whether its plan has the programs with other values of autotuned constants
-    change: list | None = None  # of its programs, see ReplayCase
 
     @property
     def shape(self) -> torch.Size:
@@ -139,7 +139,6 @@ class Runs:
                 slot=packer.slot(math.prod(drawn.shape) * drawn.dtype.itemsize),
                 poison=drawn.poison,
                 computes=drawn.computes,
-                change=drawn.change,
             )
             for drawn, trace in cases
         )
@@ -255,6 +254,13 @@ class Trials(Runs):
                 last = group(list(reported)[-1])  # its process ended here, or it is the last one
                 waiting = {key: case for key, case in waiting.items() if group(key) != last}
         return seen
+
+    def right_sources(self, sources: list[str], drawn: Drawn) -> list[str]:
+        """Those of some sources whose result is right in this case."""
+        traces = traces_of(self.plan(sources, [drawn] * len(sources), [*range(len(sources))])) if sources else {}
+        seen = self.replay({n: (drawn, trace) for n, trace in traces.items()}, SHARE) if traces else {}
+        right = {n for n, o in seen.items() if o.comparison and o.comparison.right and diagnose(o) is None}
+        return [source for n, source in enumerate(sources) if n in right]
 
     def seen(self, drawn: Drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot) -> Observation:
         if isinstance(report, Outcome) or report.error:

@@ -10,12 +10,10 @@ from ..box.wire import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..exercises.spec import Exercise
-from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
+from ..verdict import CaseResult, Finding, Verdict, quoted
 from .differences import blames_a_difference
-from .rewrites import OF_VALUES, nearest
 
-MOST_CALLS = 500  # of the rewrites of an answer, in one job
-SHARE = 0.1  # of the exercise's time, for them
+SHARE = 0.1  # of the exercise's time, for sources without a difference
 
 # What else these findings say is about kernels. Here is none.
 _WITHOUT_KERNELS = {
@@ -41,13 +39,11 @@ class ValueJudgement:
         reports = self._called([self.source], [(0, i) for i in range(len(self.cases))])
         self.values = {i: r.value for i, r in reports.items() if isinstance(r, Report) and r.has_value}
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
-        mistake = self._one_mistake()
-        finding = mistake or next((f for f in findings if f), None)
+        finding = self._one_mistake() or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
         if finding and self._told:
             known = replace(finding, sure=bool(finding.means))
-            beside = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
-            finding = beside if beside is not known else mistake or self._repaired(finding)
+            finding = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
         return Verdict(
             exercise=self.exercise.name,
             passed=passed,
@@ -74,30 +70,6 @@ class ValueJudgement:
             i: replace(r, value=_keyed(r.value, self._names)) if isinstance(r, Report) and r.has_value else r
             for i, r in outcome.by_case(len(cases)).items()
         }
-
-    def _repaired(self, finding: Finding) -> Finding:
-        """The finding, explained by the smallest change of the source that makes all cases right, if there is one."""
-        wrong = [i for i, got in self.values.items() if not same(got, self._reference(i))]
-        if not wrong or finding.slug != Slug.WRONG_VALUE or finding.sure:
-            return finding
-        left = nearest(self.source, OF_VALUES, MOST_CALLS)
-        for cases in (wrong[:1], wrong[-3:], range(len(self.cases))):
-            left = dict(list(left.items())[: MOST_CALLS // len(cases)])
-            calls = [(n + 1, i) for n in range(len(left)) for i in cases]
-            reports = self._called([self.source, *left], calls, SHARE) if calls else {}
-            right = {call for n, call in enumerate(calls) if n in reports and self._is_right(call[1], reports[n])}
-            left = {source: left[source] for n, source in enumerate(left) if all((n + 1, i) in right for i in cases)}
-        if not left:
-            return finding
-        alike = [each for each in left.values() if each.distance == min(e.distance for e in left.values())]
-        first, *others = {each.line: each for each in reversed(alike)}.values()
-        means, advice = first.told(self.source)
-        if not others:
-            if finding.means:  # why, where that is known
-                means, advice = finding.means, f"{advice} {finding.advice[:1].upper()}{finding.advice[1:]}"
-            return replace(finding, line=first.line, means=means, advice=advice)
-        told = "; or ".join(f"in line {e.line}, {e.told(self.source)[1].rstrip('.')}" for e in (first, *others))
-        return replace(finding, means="Any one of these changes makes all cases right.", advice=f"{told}.")
 
     def _is_right(self, index: int, report) -> bool:
         return isinstance(report, Report) and report.has_value and same(report.value, self._reference(index))

@@ -9,7 +9,6 @@ Runs in a child of the zygote. The learner's Python does not run there.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import mmap
@@ -23,7 +22,6 @@ import torch
 
 from workshop.executor import codec, rebuild
 from workshop.executor import launch as executor
-from workshop.executor.changes import Inapplicable, changed
 from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
@@ -295,7 +293,6 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
     launcher = launcher_of(job)(programs, tensors)
-    launcher.change = case.change
     launcher.limited = not tensors  # then all numbers of the result could be constants
 
     def fresh(tensor: torch.Tensor) -> torch.Tensor:
@@ -306,11 +303,7 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     steps = Replay(
         tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend, case.computes
     )
-    try:
-        result = steps.run(case.trace)
-    finally:
-        if case.change and not launcher.applied:
-            raise Inapplicable("no program has the operation that is changed")
+    result = steps.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
     damage = [found for each in inputs if (found := each.damage())]
@@ -355,8 +348,6 @@ class _Launcher:
     def __init__(self, programs: Known, inputs: list[torch.Tensor]):
         self.programs, self.copies = programs, Copies(inputs)
         self.limited, self.constants = False, 0
-        self.change: list | None = None
-        self.applied = False
         self.races: list = []
         self.undefined: list = []
         self.empty: list[str] = []
@@ -420,20 +411,9 @@ class _Executor(_Launcher):
     def _run(self, launch: BoundLaunch) -> Seen:
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
-        with self._changed(program, launch):
-            seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
+        seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
         self.undefined += undefined_records(seen)
         return seen
-
-    @contextlib.contextmanager
-    def _changed(self, program: Program, launch: BoundLaunch):
-        """With the change of the case, if the program has what is changed."""
-        with contextlib.ExitStack() as stack:
-            if self.change:
-                with contextlib.suppress(Inapplicable):
-                    stack.enter_context(changed(program, [label for label, *_ in launch.arguments], self.change))
-                    self.applied = True
-            yield
 
 
 class _Card(_Launcher):

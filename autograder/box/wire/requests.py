@@ -135,17 +135,13 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class ReplayCase:
-    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase.
-
-    change: of the programs, the data of a workshop.executor.changes.Change. Without a GPU only.
-    """
+    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase."""
 
     trace: Trace
     inputs: tuple[TensorSpec, ...]
     slot: Slot
     poison: str = "nan"
     computes: int = 0
-    change: list | None = None
 
 
 @dataclass(frozen=True)
