@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import io
 import re
 import symtable
 import threading
+import tokenize
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
@@ -70,6 +72,19 @@ def from_history(cells: list[str], entry_names: Iterable[str]) -> str:
     definition = re.compile(rf"^[^\S\n]*def\s+({'|'.join(map(re.escape, entries))})\b", re.MULTILINE)
     latest = next((text for text in reversed(texts) if definition.search(text)), "")
     return _slice(texts, entries) if _read(latest).is_python else latest
+
+
+def without_comments(source: str) -> str:
+    """A source without its comments; each line keeps its number. A text that is no Python comes back as it is."""
+    lines = source.split("\n")
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column].rstrip()
+    except (SyntaxError, tokenize.TokenError):
+        return source
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def is_starter(source: str, starter: str, entry: str) -> bool:

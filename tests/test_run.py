@@ -4,6 +4,7 @@ import contextlib
 import csv
 import errno
 import importlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -60,12 +61,25 @@ def nothing_judged():
     Counting.judged = []
 
 
+LINES = itertools.count(1)
+
+
 def submit_own(course, student, notebook):
-    """Submit answers that nobody else has: the same text is judged once."""
+    """Submit answers that nobody else has, on other lines: the same program is judged once."""
     for cell in notebook["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("solution"):
-            cell["source"] += f"  # {student}"
+            cell["source"] = "\n" * next(LINES) + cell["source"]
     submit(course, student, notebook)
+
+
+def test_a_program_is_judged_once_whatever_its_comments(course):
+    for student in ("ann", "bob"):
+        notebook = filled(ADD, **RIGHT)
+        for name in RIGHT:
+            cell_of(notebook, name)["source"] += f"  # {student}"
+        submit(course, student, notebook)
+    grade(course, new_judge=Counting)
+    assert set(RIGHT) <= set(Counting.judged) and len(Counting.judged) == len(set(Counting.judged))
 
 
 def rows_of(path):
@@ -465,10 +479,7 @@ def slow_grader(course, tmp_path):
     It is forked: a new one would import torch and nbgrader first.
     """
     for n in range(40):
-        notebook = filled(ADD, **RIGHT)
-        for name in RIGHT:  # the same answer is judged once
-            cell_of(notebook, name)["source"] += f"  # {n}"
-        submit(course, f"s{n}", notebook)
+        submit_own(course, f"s{n}", filled(ADD, **RIGHT))
     (tmp_path / "tmp").mkdir()
     ours, theirs = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("fork").Process(target=grade_slowly, args=(course, tmp_path / "tmp", theirs))

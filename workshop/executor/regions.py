@@ -22,7 +22,7 @@ def covered(spans: list[Spans], begin: int, end: int) -> int:
     """How many of the elements from `begin` to `end` lie in at least one span."""
     if not spans:
         return 0
-    starts, ends = map(np.sort, torch.cat(spans).clamp(begin, end).T.numpy())
+    starts, ends = map(ascending, torch.cat(spans).clamp(begin, end).T.numpy())
     gaps = np.maximum(starts[1:] - ends[:-1], 0)  # each has ended that began before a gap
     return int(ends[-1] - starts[0] - gaps.sum())
 
@@ -286,12 +286,17 @@ def distinct(steps, counts, starts: np.ndarray | None = None) -> bool:
             if step <= reach:
                 return False
             reach += (count - 1) * step
-    return starts is None or bool((np.diff(np.sort(starts)) > reach).all())
+    return starts is None or bool((np.diff(ascending(starts)) > reach).all())
+
+
+def ascending(numbers: np.ndarray) -> np.ndarray:
+    """In order. Addresses of programs mostly are, or are a few runs that are: the stable sort merges these."""
+    return numbers if (numbers[1:] >= numbers[:-1]).all() else np.sort(numbers, kind="stable")
 
 
 def each_once(numbers: np.ndarray) -> np.ndarray:
     """The different numbers, in order. np.unique finds them by hashes, which collide for multiples of 2ⁿ."""
-    numbers = np.sort(numbers)
+    numbers = ascending(numbers)
     return numbers[np.diff(numbers, prepend=numbers[:1] - 1) > 0]
 
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ...answer import without_comments
 from ...exercises import EXERCISES
 from ...judge import Judge
 from ...judge.jax import JaxMissing
@@ -52,12 +53,16 @@ def prove(new_judge: NewJudge, exercises: set[str]) -> None:
 
 @dataclass
 class _OneVerdict:
-    """A judge that judges the same text once in a batch: starters, copies. So all who handed it in get one verdict."""
+    """A judge that judges a program once in a batch: starters, copies. So all who handed it in get one verdict.
+
+    Comments do not count, and no verdict shows somebody else's.
+    """
 
     judge_of_new: SturdyJudge
     known: dict[tuple[str, str], Verdict]
 
     def judge(self, exercise: str, source: str) -> Verdict:
+        source = without_comments(source)
         verdict = self.known.get((exercise, source)) or self.judge_of_new.judge(exercise, source)
         if verdict.diagnosis != GRADER_ERROR:
             self.known[exercise, source] = verdict
