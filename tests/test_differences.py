@@ -1,7 +1,9 @@
 """Wrong answers beside right ones: what differs is found, and what decides is told."""
 
 import ast
+import itertools
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,36 +15,117 @@ from autograder.judge import right_answers
 from autograder.judge.differences import _right_trees, differences, undone
 from workshop import hints
 
-SHARE = 0.9  # of drawn changes that are found
+
+def kernels_of(tree: ast.Module) -> list[ast.FunctionDef]:
+    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.decorator_list]
 
 
-def renamed(source: str, seed: int) -> str:
-    """The source with other names for the variables and parameters of its functions, some of them."""
-    tree = ast.parse(source)
-    for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.decorator_list):
-        stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        chosen = {name for name in sorted(stored) if random.Random(f"{seed} {name}").random() < 0.5}
+def stores(node: ast.AST) -> Counter:
+    return Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def other_names(tree: ast.Module) -> None:
+    for function in kernels_of(tree):
+        chosen = {name for name in sorted(stores(function)) if random.Random(name).random() < 0.5}
         for node in ast.walk(function):
             if isinstance(node, ast.Name) and node.id in chosen:
                 node.id += "_here"
-    return ast.unparse(tree)
+
+
+def other_order(tree: ast.Module) -> None:
+    """Of the parameters of kernels."""
+    launches = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Subscript)]
+    for kernel in kernels_of(tree):
+        calls = [n for n in launches if getattr(n.func.value, "id", "") == kernel.name]
+        count = min((len(n.args) for n in calls), default=0)
+        if any(isinstance(each, ast.Starred) for n in calls for each in n.args):
+            continue
+        order = random.Random(kernel.name).sample(range(count), count)
+        for given in (kernel.args.args, *(n.args for n in calls)):
+            given[:count] = [given[i] for i in order]
+
+
+def fewer_variables(tree: ast.Module) -> None:
+    """A variable that is used once stands there as what it is, if nothing in it changes."""
+    for kernel in kernels_of(tree):
+        stored = stores(kernel)
+        loads = Counter(n.id for n in ast.walk(kernel) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+        changing = {name for name, count in stored.items() if count > 1}
+        changing |= {name for n in ast.walk(kernel) if isinstance(n, (ast.For, ast.AugAssign)) for name in stores(n)}
+        for line in list(kernel.body):
+            name = getattr(line.targets[0], "id", "") if isinstance(line, ast.Assign) else ""
+            if not name or name in changing or loads[name] != 1 or changing & {
+                n.id for n in ast.walk(line.value) if isinstance(n, ast.Name)
+            }:  # fmt: skip
+                continue
+            kernel.body.remove(line)
+            Inlined({name: line.value}).visit(kernel)
+
+
+class Inlined(ast.NodeTransformer):
+    def __init__(self, values):
+        self.values = values
+
+    def visit_Name(self, node):
+        return self.values.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
+
+
+def more_variables(tree: ast.Module) -> None:
+    """The places of loads and stores have names."""
+    for kernel in kernels_of(tree):
+        count = itertools.count()
+        for body in [n.body for n in ast.walk(kernel) if isinstance(n, (ast.FunctionDef, ast.For, ast.If))]:
+            for line in list(body):
+                simple = isinstance(line, (ast.Assign, ast.Expr, ast.AugAssign))
+                for call in ast.walk(line) if simple else ():
+                    accesses = isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("load", "store")
+                    if accesses and isinstance(call.args[0], ast.BinOp):
+                        name = f"places_{next(count)}"
+                        value, call.args[0] = call.args[0], ast.Name(name, ast.Load())
+                        body.insert(body.index(line), ast.Assign([ast.Name(name, ast.Store())], value))
+
+
+def longer_sums(tree: ast.Module) -> None:
+    """x = x + y in the place of x += y."""
+    for node in ast.walk(tree):
+        for body in (getattr(node, name, None) for name in ("body", "orelse")):
+            for i, line in enumerate(body if isinstance(body, list) else ()):
+                if isinstance(line, ast.AugAssign) and isinstance(line.target, ast.Name):
+                    value = ast.BinOp(ast.Name(line.target.id, ast.Load()), line.op, line.value)
+                    body[i] = ast.Assign([line.target], value)
+
+
+STYLES = [  # and the share of drawn changes that are found in it, and undone with one edit
+    (0.95, ()),
+    (0.9, (other_names,)),
+    (0.9, (other_order, longer_sums)),
+    (0.85, (fewer_variables,)),
+    (0.85, (more_variables,)),
+    (0.75, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
+]
+
+
+def in_style(source: str, changes: tuple) -> str:
+    tree = ast.parse(source)
+    for change in changes:
+        change(tree)
+    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def same(a: str, b: str) -> bool:
     return ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
 
 
-@pytest.mark.parametrize("names", ["the solution's names", "other names"])
-def test_a_drawn_change_of_a_solution_is_found_and_undone(names):
+@pytest.mark.parametrize("share, style", STYLES)
+def test_a_drawn_change_of_a_solution_is_found_and_undone(share, style):
     found = count = 0
     for exercise in EXERCISES:
-        for mutant in mutants(exercise, 6, seed=20261125):
-            wrong, right = mutant.source, solution(exercise)
-            if names == "other names":
-                wrong, right = renamed(wrong, 1), renamed(right, 1)
+        right = in_style(solution(exercise), style)
+        for mutant in mutants(exercise, 4, seed=20261125):
+            wrong = in_style(mutant.source, style)
             count += 1
             found += any(same(text, right) for each in differences(exercise, wrong) if (text := undone(wrong, (each,))))
-    assert found > SHARE * count, f"{found} of {count}"
+    assert found > share * count, f"{found} of {count}"
 
 
 TOLD = [  # exercise, what stands there in the place of what, and what the message says

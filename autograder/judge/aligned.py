@@ -67,15 +67,15 @@ class Comparison:
         for line in self.source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
         self.launched = {ast.dump(each.func.value) for each in ast.walk(wrong) if _launches(each)}
-        self.scopes = [*_Scope(wrong, right, {}, set(), {}).all()]
+        self.scopes = [*_Scope(wrong, _in_order(wrong, right), {}, set(), {}).all()]
 
     def differences(self) -> list[Difference]:
         return [each for scope in self.scopes for part in (self._in_pairs, self._of_lines) for each in part(scope)]
 
     def _in_pairs(self, scope: _Scope) -> Iterator[Difference]:
         for wrong, ours in scope.pairs:
-            right = scope.renamed(_header(ours))
-            parts = [*_parts(_header(wrong), right)] if not isinstance(wrong, _IMPORTS) else []
+            right = _as_written(scope.renamed(_header(ours)), wrong)
+            parts = [*scope.parts(_header(wrong), right)] if not isinstance(wrong, _IMPORTS) else []
             if len(parts) > 1 and not isinstance(wrong, _WITH_BODIES):
                 parts.append((wrong, right))
             if isinstance(wrong, ast.FunctionDef) and len(wrong.decorator_list) != len(right.decorator_list):
@@ -158,6 +158,7 @@ class _Scope:
         self.theirs, self.ours = _defined(wrong), _defined(right)  # the learner's names, and the right answer's
         self.known = known | self.theirs
         self.values = _values(right)
+        self.their_values = {name: value for name, value in _values(wrong).items() if name not in self.ours}
         given = [[each.arg for each in _parameters(node)] for node in (right, wrong)]
         self.given = [*zip(*given)] if len(given[0]) == len(given[1]) else []
         for _ in range(ROUNDS):
@@ -167,6 +168,9 @@ class _Scope:
             self._align(_body(wrong), _body(right))
             self._join()
             self.names = self._matched()
+        matched = self.names.keys() | self.theirs
+        self.our_values = {n: self.renamed(value) for n, value in self.values.items() if n not in matched}
+        self.their_values = {n: v for n, v in self.their_values.items() if n not in self.names.values()}
         keywords |= {n.arg: self.names[n.arg] for n in _parameters(right) if n.arg in self.names}
         inner = [pair for pair in self.pairs if isinstance(pair[0], _NAMED)]
         self.inner = [_Scope(*pair, self.outer | self.names, self.known, keywords) for pair in inner]
@@ -262,18 +266,25 @@ class _Scope:
         return found
 
 
-# -- the smallest parts in which two nodes differ ------------------------------------------------------------
+    # -- the smallest parts in which two nodes differ
 
+    def parts(self, wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Where only one of them is a variable, what it stands for is compared."""
+        if ast.dump(wrong) == ast.dump(right):
+            return
+        pairs = _children(wrong, right) if type(wrong) is type(right) else None
+        if pairs is None:
+            here, there = self._meant(wrong, self.their_values), self._meant(right, self.our_values)
+            if isinstance(here, ast.expr) and isinstance(there, ast.expr) and (here is wrong) != (there is right):
+                yield from self.parts(here, there)
+            else:
+                yield wrong, right
+            return
+        for old, new in pairs:
+            yield from self.parts(old, new)
 
-def _parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    if ast.dump(wrong) == ast.dump(right):
-        return
-    pairs = _children(wrong, right) if type(wrong) is type(right) else None
-    if pairs is None:
-        yield wrong, right
-        return
-    for old, new in pairs:
-        yield from _parts(old, new)
+    def _meant(self, node: ast.AST, values: dict[str, ast.expr]) -> ast.AST:
+        return values.get(node.id, node) if isinstance(node, ast.Name) else node
 
 
 def _children(wrong: ast.AST, right: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None:
@@ -396,7 +407,7 @@ def _defined(node: ast.AST) -> set[str]:
     """The names that a module, class or function gives a value, outside of the functions in it, or imports."""
     inside = [*_inside(node)]
     found = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    found |= {n.arg for n in _parameters(node)}
+    found |= {n.arg for n in inside if isinstance(n, ast.arg)}
     found |= {n.name for n in inside if isinstance(n, _NAMED)}
     imported = [each for n in inside if isinstance(n, _IMPORTS) for each in n.names]
     return found | {each.asname or each.name.partition(".")[0] for each in imported}
@@ -424,6 +435,60 @@ def _values(node: ast.AST) -> dict[str, ast.expr]:
 def _launches(node: ast.AST) -> bool:
     """Whether an expression is kernel[grid](...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+
+
+def _as_written(right: ast.AST, wrong: ast.AST) -> ast.AST:
+    """x += y as x = x + y, or the other way, if the learner writes it so."""
+    if isinstance(wrong, ast.Assign) and isinstance(right, ast.AugAssign) and isinstance(right.target, ast.Name):
+        return ast.Assign([right.target], ast.BinOp(ast.Name(right.target.id, ast.Load()), right.op, right.value))
+    if isinstance(wrong, ast.AugAssign) and isinstance(right, ast.Assign) and isinstance(right.value, ast.BinOp):
+        (target, *others), sum_ = right.targets, right.value
+        if not others and getattr(sum_.left, "id", "") == getattr(target, "id", None):
+            return ast.AugAssign(target, sum_.op, sum_.right)
+    return right
+
+
+def _in_order(wrong: ast.Module, right: ast.Module) -> ast.Module:
+    """The right answer, with the parameters of its kernels in the learner's order.
+
+    Two parameters belong together if they have one name, if their launches pass the same, or if they are what is left.
+    """
+    right = copy.deepcopy(right)
+    theirs, ours = _kernels(wrong), _kernels(right)
+    for (kernel, calls), (other, launches) in zip(theirs, ours) if len(theirs) == len(ours) else ():
+        places = _places(_passed(kernel, calls), _passed(other, launches))
+        order = sorted(range(len(places)), key=places.__getitem__)
+        for given in (other.args.args, *(each.args for each in launches)):
+            given[: len(order)] = [given[i] for i in order]
+    return right
+
+
+def _places(theirs: list[tuple[str, str]], ours: list[tuple[str, str]]) -> list[int]:
+    """For each of our parameters, with what is passed to it, the place of the learner's; [] unless all have one."""
+    found: dict[int, int] = {}
+    rules = [lambda a, b: a[0] == b[0], lambda a, b: a[1] == b[1], lambda a, b: len(theirs) == len(ours)]
+    for alike in rules:
+        for i, each in enumerate(ours):
+            free = (n for n, other in enumerate(theirs) if n not in found.values() and alike(each, other))
+            if i not in found and (place := next(free, None)) is not None:
+                found[i] = place
+    return [found[i] for i in range(len(ours))] if len(found) == len(ours) else []
+
+
+def _kernels(module: ast.Module) -> list[tuple[ast.FunctionDef, list[ast.Call]]]:
+    """The functions that are launched, with their launches."""
+    launches = [n for n in ast.walk(module) if _launches(n) and isinstance(n.func.value, ast.Name)]
+    functions = {n.name: n for n in module.body if isinstance(n, ast.FunctionDef)}
+    names = dict.fromkeys(n.func.value.id for n in launches)
+    return [(functions[name], [n for n in launches if n.func.value.id == name]) for name in names if name in functions]
+
+
+def _passed(kernel: ast.FunctionDef, launches: list[ast.Call]) -> list[tuple[str, str]]:
+    """The parameters that all launches pass by their place, and what the first one passes."""
+    count = min(len(n.args) for n in launches)
+    starred = any(isinstance(each, ast.Starred) for n in launches for each in n.args)
+    names = [each.arg for each in kernel.args.args[: 0 if starred else count]]
+    return [(name, ast.dump(given)) for name, given in zip(names, launches[0].args)]
 
 
 class _Grids(ast.NodeTransformer):

@@ -134,10 +134,14 @@ def _right_trees(exercise: str) -> list[tuple[ast.Module, Counter]]:
 def differences(exercise: str, source: str) -> list[Difference]:
     """The differences of a source from the right answer that is nearest to it, the smallest first."""
     try:
-        wrong = ast.parse(source)
+        return _differences(source, _right_trees(exercise))
     except UNREADABLE:
         return []
-    words, right = _words(wrong), _right_trees(exercise)
+
+
+def _differences(source: str, right: list[tuple[ast.Module, Counter]]) -> list[Difference]:
+    wrong = ast.parse(source)
+    words = _words(wrong)
     near = sorted(right, key=lambda answer: -(words & answer[1]).total())[:MOST_COMPARED]
     trees = dict.fromkeys(tree for tree, _ in [*right[:1], *near])
     compared = [Comparison(source, wrong, tree).differences() for tree in trees]
