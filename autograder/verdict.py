@@ -94,7 +94,8 @@ class Finding:
     thing to try. repair: the code for it, out of a right answer. line and code: the learner's line that caused it, if
     known. second: another likely slug, if unsure.
     case: the name of the case that failed. tensor: the parameter whose memory was accessed. Both are "" if unknown.
-    sure: whether what it means and advises is about this mistake alone.
+    sure: whether what it means and advises is about this mistake alone. by_numbers: whether a known mistake gives the
+    numbers, which another one may give, too.
     A slug may be given as text. An unknown slug raises ValueError.
     """
 
@@ -108,6 +109,7 @@ class Finding:
     case: str = ""
     tensor: str = ""
     sure: bool = False
+    by_numbers: bool = False
     repair: str = ""
 
     def __post_init__(self):

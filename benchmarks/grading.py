@@ -11,8 +11,8 @@ database, feedback, report and CSV, and by `nbgrader autograde` as it comes, whi
 them. Stock nbgrader takes the first few; both are given per notebook.
 
 `run`: a mixed class, half of it 01_vector_add and half 03_online_softmax: right answers, wrong ones from tests/wrong,
-untouched starters. No two answers are the same text, but for the starters. `autograder run` on it, then once more with
-nothing new.
+untouched starters. `autograder run` on it, then once more with nothing new. No two answers are the same program, except
+for starters; with --copies those from one file differ by a comment only, as copies do, and are judged once.
 
 `profile`: where the processor time of our side goes, part by part: the same run once as a whole, and its steps one by
 one in this process, with one judge.
@@ -161,7 +161,7 @@ def mixed(chosen: argparse.Namespace, folder: Path) -> dict:
                 continue
             path = draw.choice(sorted((ROOT / "tests" / kind / exercise).glob("*.py")))
             cell = next(cell for cell in notebook["cells"] if grade_id(cell) == exercise)
-            cell["source"] = f"{path.read_text()}\n# {student}\n"
+            cell["source"] = f"{path.read_text()}\n# {student}\n" if chosen.copies else "\n" * number + path.read_text()
             expected[student, exercise] = "" if kind == "right" else path.stem.partition("__")[0]
         path = handed_in / student / f"{lesson}.ipynb"
         path.parent.mkdir(parents=True)
@@ -412,6 +412,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--workers", type=int)
     parser.add_argument("--cluster", action="store_true")
+    parser.add_argument("--copies", action="store_true")
     parser.add_argument("--record", action="store_true")
     chosen = parser.parse_args()
     here = workshop.device()

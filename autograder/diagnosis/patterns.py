@@ -27,7 +27,7 @@ def known_mistake(o: Observation) -> Finding | None:
 
 def as_mistake(o: Observation, mistake: Mistake) -> Finding:
     advice = mistake.advice[0].lower() + mistake.advice[1:]
-    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice, sure=True)
+    return Finding(mistake.slug, o.worst_in_words, mistake.explanation, advice, sure=True, by_numbers=True)
 
 
 def unwritten(o: Observation) -> Finding | None:

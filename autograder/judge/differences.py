@@ -20,10 +20,12 @@ from ..verdict import Finding, Slug
 from .aligned import UNREADABLE, Comparison, Difference
 from .right_answers import right_answers
 
-MOST_TRIED = 24  # differences of an answer
+MOST_TRIED = 16  # differences of an answer
+FIRST = 4  # sources that are tried at once: mostly one of the smallest differences decides
 MOST_COMPARED = 1  # right answers, beside the solution
 MOST_CONFIRMED = 3
 MOST_CHANGED = 40  # size of what is told: more is another answer
+NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
 FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
 MOST_CODE = 160  # characters of code in a message
 
@@ -42,15 +44,21 @@ def blames_a_difference(
 ) -> Finding:
     """The finding, explained by the smallest difference from a right answer that decides, if there is one.
 
-    quick: which of some sources are right in a case that is soon known. whole: whether a source is right.
+    quick: which of some sources are right in a case that is soon known. whole: whether a source is right. Neither is
+    asked about a right answer that is known.
     """
-    for sets in _sets(differences(exercise, source)):
+    found = differences(exercise, source)
+    for sets in _sets(found):
         sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED]
         sets = sorted(sets, key=lambda each: (sum(d.size for d in each), each[0].line != finding.line))
         made = {text: each for each in sets if (text := undone(source, each))}
-        for text in quick([*made])[:MOST_CONFIRMED] if made else ():
-            if whole(text):
-                return told(source, made[text], finding)
+        near = made if len(found) <= NEAR else ()
+        if text := next((text for text in near if _program(ast.parse(text)) in _known(exercise)), ""):
+            return told(source, made[text], finding)
+        for few in filter(None, ([*made][:FIRST], [*made][FIRST:])):
+            for text in quick(few)[:MOST_CONFIRMED]:
+                if whole(text):
+                    return told(source, made[text], finding)
     return finding
 
 
@@ -85,6 +93,8 @@ def told(source: str, differences: Together, finding: Finding) -> Finding:
     """The finding, explained by these differences. What else it says is kept where that is about this mistake alone."""
     first, *others = sorted(differences, key=lambda each: each.line)
     known = finding.sure or not Slug.RUNTIME_ERROR.rank < finding.slug.rank < Slug.SAME_MASK.rank
+    if finding.by_numbers:
+        finding = replace(finding, means=f"A mistake that gives these numbers: {finding.means}", advice="")
     line = finding.line if known and finding.line else first.line
     repair = "; ".join(_repair(source, each, not others and each.line == line) for each in (first, *others)) + "."
     if known:
@@ -130,6 +140,11 @@ def _right_trees(exercise: str) -> list[tuple[ast.Module, Counter]]:
     return [(tree, _words(tree)) for tree in map(ast.parse, right_answers(exercise))]
 
 
+@cache
+def _known(exercise: str) -> set[str]:
+    return {_program(tree) for tree, _ in _right_trees(exercise)}
+
+
 @lru_cache(64)
 def differences(exercise: str, source: str) -> list[Difference]:
     """The differences of a source from the right answer that is nearest to it, the smallest first."""
@@ -148,6 +163,11 @@ def _differences(source: str, right: list[tuple[ast.Module, Counter]]) -> list[D
     nearest = min(compared, key=lambda found: sum(each.size for each in found), default=[])
     unique = {each.edits: each for each in sorted(nearest, key=lambda each: (each.size, each.line))}
     return [*unique.values()][:MOST_TRIED]
+
+
+def _program(tree: ast.Module) -> str:
+    """The same text for the same program, whatever it imports."""
+    return "\n".join(ast.dump(n) for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom)))
 
 
 def _words(tree: ast.Module) -> Counter:

@@ -165,7 +165,13 @@ class Memory:
         if argument is None:
             return None
         offset = base - argument.address
-        bad = outside(argument, offset, limits, steps, size)
+        ends, alike = offset, not argument.has_gaps and not any(isinstance(n, np.ndarray) for n in (*limits, live))
+        if self.only_addresses and alike and np.size(offset) > 2:
+            step = evenly(offset)
+            ends = offset if step is None or step % size else offset[[0, -1]]  # the others lie between
+        bad = outside(argument, ends, limits, steps, size)
+        if ends is not offset and np.any(bad):
+            bad = outside(argument, offset, limits, steps, size)
         if bad is None:
             return None
         if np.any(bad):
@@ -213,6 +219,8 @@ class Memory:
         """The blocks of these programs, those of the same shape together."""
         radix = row_major([n + 1 for n in access.shape])
         shape, found = sum(n * step for n, step in zip(limits, radix)), []
+        if isinstance(shape, int):
+            return [Blocks(access, argument, tuple(limits), programs, np.broadcast_to(start, len(programs)), steps)]
         for each in each_once(np.atleast_1d(shape)):
             chosen = np.broadcast_to(shape == each, len(programs))
             starts = np.broadcast_to(start, len(programs))[chosen]
