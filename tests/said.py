@@ -28,7 +28,7 @@ SAID = {
     "wrong/leaky_dropout/compile-error__rate_is_a_pointer": ["a pointer is an address", "p = tl.load(p_ptr)"],
     # the cause, not the usual suspect
     "wrong/wide_softmax/nan__lanes_that_saw_nothing": ["-inf - (-inf) is NaN", "saw no element", "!load with other"],
-    "wrong/first_kernel/wrong-program-id__other_axis": ["tl.program_id(axis=0)", "!row_stride", "0 of 1 point —"],
+    "wrong/first_kernel/wrong-program-id__other_axis": ["pid = tl.program_id(0)", "!row_stride", "0 of 1 point —"],
     # words that lesson 0 has not taught
     "wrong/first_kernel/out-of-bounds-store__counts_from_one": ["has 7 elements", "!lane", "!mask", "!stride"],
     # the term that is missing, not "by hand"
@@ -69,7 +69,7 @@ SAID = {
     "wrong/vector_add/compile-error__python_float": [".to(tl.float32)"],
     "wrong/naive_softmax/compile-error__python_float_of_the_sum": [".to(tl.float32)"],
     "wrong/naive_softmax/compile-error__shape_of_a_variable": ["such as BLOCK_SIZE"],
-    "wrong/naive_softmax/wrong-value__maximum_divided_by_the_sum": ["/ binds tighter", "tl.exp(block - row_max) / row_sum"],
+    "wrong/naive_softmax/wrong-value__maximum_divided_by_the_sum": ["binds tighter", "tl.exp(block - row_max) / row"],
     "wrong/first_kernel/compile-error__not_called": ["call it: `tl.program_id(…)`"],
     "wrong/first_kernel/compile-error__thread_id": ["tl.program_id(axis=0)", "!listed"],
     "wrong/wide_softmax/compile-error__empty_block": ["tl.zeros", "!listed"],

@@ -12,6 +12,7 @@ from mutants import mutants, solution
 from autograder import gallery
 from autograder.exercises import EXERCISES
 from autograder.judge import right_answers
+from autograder.judge.aligned import Difference
 from autograder.judge.differences import _right_trees, differences, undone
 from workshop import hints
 
@@ -112,6 +113,10 @@ def in_style(source: str, changes: tuple) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def alone(exercise: str, source: str) -> list[Difference]:
+    return [each for found in differences(exercise, source) for each in found]
+
+
 def same(a: str, b: str) -> bool:
     return ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
 
@@ -124,7 +129,7 @@ def test_a_drawn_change_of_a_solution_is_found_and_undone(share, style):
         for mutant in mutants(exercise, 4, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
-            found += any(same(text, right) for each in differences(exercise, wrong) if (text := undone(wrong, (each,))))
+            found += any(same(text, right) for each in alone(exercise, wrong) if (text := undone(wrong, (each,))))
     assert found > share * count, f"{found} of {count}"
 
 
@@ -160,7 +165,7 @@ def test_a_line_in_the_wrong_place_is_told(judge):
 
 def test_a_repair_that_was_told_passes(judge):
     source = wrong("row_sum", {"n_cols, other=0.0": "n_cols"})
-    (found,) = differences("row_sum", source)
+    (found, *_) = alone("row_sum", source)
     assert judge.judge("row_sum", undone(source, (found,))).passed
 
 

@@ -550,8 +550,8 @@ def test_what_does_not_compile_marks_no_blank_as_wrong(course):
 
 
 def test_a_feedback_page_is_whole_and_harmless(course):
-    notebook = filled(ADD, bug_hunt="right")
-    evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png> half"
+    notebook = filled(ADD, vector_add="half", bug_hunt="right")
+    evil = "# </pre><script>alert(1)</script> \u202e <img src=//evil.example/x.png>"
     cell_of(notebook, "vector_add")["source"] += "\n" + evil
     submit(course, "ann", notebook)
     graded(course)

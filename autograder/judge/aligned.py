@@ -9,17 +9,24 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from textwrap import dedent
+
+import triton.language as tl
 
 ALIKE = 0.45  # statements that share less do not belong together
 ELSEWHERE = 0.75  # the same for those in different bodies
 SAME_TARGET, ALONE = 0.3, 0.3  # what else speaks for two statements: most bodies have one launch, one return, one loop
+MOST_AROUND = 2  # parts in which another one is looked for
+UNLIKE = 20  # the most that one place adds to a distance
 OTHER_BLOCK = 25  # how far one size of a block is from another one, which is seldom a mistake
+SAME_NAME, SAME_PARAMETER = 2, 3  # votes
 ROUNDS = 3  # of alignment: names that belong together align more
-INLINED = 4  # variables of the right answer that stand for each other
+LARGEST = 120  # parts of what a variable stands for in the normal form
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _BODIES = ("body", "orelse")
 _WITH_BODIES = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With)
@@ -47,15 +54,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class _Missing:
-    """A statement that only the right answer has. last: the learner's statement before it in `body`, if one is."""
+    """A statement that only the right answer has. line: the learner's line below which it belongs. body: around it."""
 
     statement: ast.stmt
-    last: ast.stmt | None
+    line: int
     body: list[ast.stmt]
-
-    @property
-    def line(self) -> int:
-        return self.last.end_lineno if self.last else self.body[0].lineno - 1
 
 
 class Comparison:
@@ -72,10 +75,19 @@ class Comparison:
     def differences(self) -> list[Difference]:
         return [each for scope in self.scopes for part in (self._in_pairs, self._of_lines) for each in part(scope)]
 
+    def distance(self) -> int:
+        """How much only one of the two has."""
+        left = [each for scope in self.scopes for each in (*(n for n, _ in scope.too_much),
+                                                           *(n.statement for n in scope.missing))]  # fmt: skip
+        pairs = [(a, scope.renamed(_header(b))) for scope in self.scopes for a, b in scope.pairs]
+        parts = (part for a, b in pairs for part in _parts(_header(a), b) if not isinstance(a, _IMPORTS))
+        sizes = {self._span(old): min(_change(old, new) % OTHER_BLOCK, UNLIKE) for old, new in parts}  # each place once
+        return sum(_size(each) for each in left) + sum(sizes.values())
+
     def _in_pairs(self, scope: _Scope) -> Iterator[Difference]:
         for wrong, ours in scope.pairs:
             right = _as_written(scope.renamed(_header(ours)), wrong)
-            parts = [*scope.parts(_header(wrong), right)] if not isinstance(wrong, _IMPORTS) else []
+            parts = [*_parts(_header(wrong), right)] if not isinstance(wrong, _IMPORTS) else []
             if len(parts) > 1 and not isinstance(wrong, _WITH_BODIES):
                 parts.append((wrong, right))
             if isinstance(wrong, ast.FunctionDef) and len(wrong.decorator_list) != len(right.decorator_list):
@@ -83,15 +95,14 @@ class Comparison:
                 text = "".join(f"{' ' * wrong.col_offset}@{ast.unparse(each)}\n" for each in right.decorator_list)
                 yield Difference(wrong.lineno, ((begin, end, text),), 3)
             for old, new in parts:
+                new = scope.folded(new, _first_line(old))
                 text = None if isinstance(old, _WITH_BODIES) else scope.written(new)
                 begin, end = self._span(old)
                 if text is None or begin == end:
                     continue
                 if isinstance(old, ast.expr) and not isinstance(new, _CLOSED):
                     text = self._closed(begin, end, text)
-                size = (3 * abs(_size(old) - _size(new)) + _size(old) + _size(new)) // 2
-                size += OTHER_BLOCK * (_is_block(old) and _is_block(new))
-                change = f"{ast.dump(old)} {ast.dump(new)}"
+                change, size = f"{ast.dump(old)} {ast.dump(new)}", _change(scope.folded(old, _first_line(old)), new)
                 yield Difference(_first_line(old), ((begin, end, text),), size, change=change)
 
     def _of_lines(self, scope: _Scope) -> Iterator[Difference]:
@@ -101,7 +112,7 @@ class Comparison:
             begin, end = self._lines(wrong)
             for each, right in missing:
                 if ast.dump(right) == ast.dump(wrong):
-                    edits = (begin, end, ""), self._below(each, ast.unparse(wrong))
+                    edits = (begin, end, ""), self._below(each, dedent(self.source[begin:end].decode()))
                     yield Difference(wrong.lineno, edits, 2, "moved", below=each.line)
             if not isinstance(wrong, (*_NAMED, *_IMPORTS)):
                 rest = " " * wrong.col_offset + "pass\n" if len(body) == 1 else ""
@@ -111,7 +122,7 @@ class Comparison:
             again = isinstance(right, ast.Expr) and _launches(right.value)
             again = again and ast.dump(right.value.func.value) in self.launched
             wanted = not ends and not again and not isinstance(right, (*_NAMED, *_IMPORTS))
-            if wanted and (text := scope.written(right)):
+            if wanted and (text := scope.written(scope.folded(right, each.line + 1))):
                 yield Difference(each.line, (self._below(each, text),), 1 + min(_size(right), 6), "missing")
 
     # -- places in the source
@@ -127,9 +138,8 @@ class Comparison:
 
     def _below(self, missing: _Missing, code: str) -> tuple[int, int, str]:
         """The edit that adds a statement where it is missing."""
-        beside = missing.last or missing.body[0]
-        place = self._lines(beside)[bool(missing.last)]
-        text = "".join(" " * beside.col_offset + line + "\n" for line in code.splitlines())
+        place, indent = self.starts[min(missing.line, len(self.starts) - 1)], " " * missing.body[0].col_offset
+        text = "".join(f"{indent}{line}\n" for line in code.splitlines())
         return place, place, "\n" * (place > 0 and not self.source[:place].endswith(b"\n")) + text
 
     def _closed(self, begin: int, end: int, text: str) -> str:
@@ -157,8 +167,7 @@ class _Scope:
         self.outer, self.names, self.keywords = outer, {}, keywords
         self.theirs, self.ours = _defined(wrong), _defined(right)  # the learner's names, and the right answer's
         self.known = known | self.theirs
-        self.values = _values(right)
-        self.their_values = {name: value for name, value in _values(wrong).items() if name not in self.ours}
+        self.folds = getattr(wrong, "folds", {})
         given = [[each.arg for each in _parameters(node)] for node in (right, wrong)]
         self.given = [*zip(*given)] if len(given[0]) == len(given[1]) else []
         for _ in range(ROUNDS):
@@ -168,9 +177,6 @@ class _Scope:
             self._align(_body(wrong), _body(right))
             self._join()
             self.names = self._matched()
-        matched = self.names.keys() | self.theirs
-        self.our_values = {n: self.renamed(value) for n, value in self.values.items() if n not in matched}
-        self.their_values = {n: v for n, v in self.their_values.items() if n not in self.names.values()}
         keywords |= {n.arg: self.names[n.arg] for n in _parameters(right) if n.arg in self.names}
         inner = [pair for pair in self.pairs if isinstance(pair[0], _NAMED)]
         self.inner = [_Scope(*pair, self.outer | self.names, self.known, keywords) for pair in inner]
@@ -182,18 +188,17 @@ class _Scope:
 
     def renamed(self, node: ast.AST) -> ast.AST:
         """A part of the right answer with the learner's names."""
-        return _Renamed(self.outer | self.names, self.keywords).visit(copy.deepcopy(node))
+        return _Renamed(self.outer | self.names, self.keywords).visit(_copied(node))
 
-    def written(self, right: ast.AST) -> str | None:
-        """A part of the right answer as code of the learner's; None if it needs a name that the learner lacks."""
-        for _ in range(INLINED):
-            unknown = _loaded(right) - self.known - _BUILTINS - set(_stored(right))
-            if not unknown:
-                return ast.unparse(_Grids().visit(copy.deepcopy(right)))
-            if not unknown <= self.values.keys():
-                return None
-            right = _Inlined({name: self.renamed(self.values[name]) for name in unknown}).visit(copy.deepcopy(right))
-        return None
+    def folded(self, node: ast.AST, line: int) -> ast.AST:
+        """With the learner's variables, of those that have their value above a line, in the place of what they are."""
+        names = {value: name for value, (name, defined) in self.folds.items() if defined < line}
+        return _Folded(names).visit(_copied(node)) if names else node
+
+    def written(self, node: ast.AST) -> str | None:
+        """As code of the learner's; None if it needs a name that the learner lacks."""
+        unknown = _loaded(node) - self.known - _BUILTINS - set(_stored(node))
+        return None if unknown else ast.unparse(_Grids().visit(_copied(node)))
 
     def _align(self, wrong: list[ast.stmt], right: list[ast.stmt]) -> None:
         """Pairs of statements of two bodies, in their order."""
@@ -204,19 +209,20 @@ class _Scope:
             for j in reversed(range(len(right))):
                 both = alike[i][j] + best[i + 1][j + 1] if alike[i][j] else 0.0
                 best[i][j] = max(best[i + 1][j], best[i][j + 1], both)
-        i, j, last = 0, 0, None
+        i, j = 0, 0
         while i < len(wrong) or j < len(right):
             inside = i < len(wrong) and j < len(right)
             if inside and alike[i][j] and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
                 self.pairs.append((wrong[i], right[j]))
                 for name in () if isinstance(wrong[i], _NAMED) else _BODIES:
                     self._align(_body(wrong[i], name), _body(right[j], name))
-                last, i, j = wrong[i], i + 1, j + 1
+                i, j = i + 1, j + 1
             elif i < len(wrong) and (j == len(right) or best[i][j] == best[i + 1][j]):
                 self.too_much.append((wrong[i], wrong))
                 i += 1
             else:
-                self.missing += [_Missing(right[j], last, wrong)] if wrong else []
+                line = _first_line(wrong[i]) - 1 if i < len(wrong) else wrong[-1].end_lineno if wrong else 0
+                self.missing += [_Missing(right[j], line, wrong)] if wrong else []
                 j += 1
 
     def _alike(self, a: ast.stmt, b: ast.stmt, x: Counter, y: Counter) -> float:
@@ -250,8 +256,9 @@ class _Scope:
                 self.missing.remove(each)
 
     def _matched(self) -> dict[str, str]:
-        """Names that only one source has, and that stand in the same places."""
-        counts: Counter = Counter(self.given)
+        """Names that stand in the same places. One name for different things is rare, and needs more votes."""
+        counts: Counter = Counter(dict.fromkeys(self.given, SAME_PARAMETER))
+        counts.update({(name, name): SAME_NAME for name in self.ours & self.theirs})
         for wrong, right in self.pairs:
             if isinstance(wrong, _NAMED):
                 counts[right.name, wrong.name] += len(self.pairs)
@@ -261,30 +268,110 @@ class _Scope:
             counts.update(zip(there, here) if len(here) == len(there) else ())
         found: dict[str, str] = {}
         for (ours, theirs), _ in counts.most_common():
-            if ours in self.ours - self.theirs and theirs in self.theirs - self.ours - {*found.values()}:
+            if ours in self.ours and theirs in self.theirs - {*found.values()}:
                 found.setdefault(ours, theirs)
-        return found
+        taken = {name: f"{name}?" for name in {*found.values()} & self.ours - found.keys()}
+        return taken | found
 
 
-    # -- the smallest parts in which two nodes differ
+# -- the smallest parts in which two nodes differ ------------------------------------------------------------
 
-    def parts(self, wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-        """Where only one of them is a variable, what it stands for is compared."""
-        if ast.dump(wrong) == ast.dump(right):
-            return
-        pairs = _children(wrong, right) if type(wrong) is type(right) else None
-        if pairs is None:
-            here, there = self._meant(wrong, self.their_values), self._meant(right, self.our_values)
-            if isinstance(here, ast.expr) and isinstance(there, ast.expr) and (here is wrong) != (there is right):
-                yield from self.parts(here, there)
-            else:
-                yield wrong, right
-            return
-        for old, new in pairs:
-            yield from self.parts(old, new)
 
-    def _meant(self, node: ast.AST, values: dict[str, ast.expr]) -> ast.AST:
-        return values.get(node.id, node) if isinstance(node, ast.Name) else node
+def _parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    if ast.dump(wrong) == ast.dump(right):
+        return
+    if used := getattr(wrong, "used", None):  # another variable may be meant, where this one is used
+        yield used, right
+    if isinstance(wrong, ast.Call) and isinstance(right, ast.Call) and _same_function(wrong, right):
+        yield from _arguments_of(wrong, right)
+        return
+    alike = type(wrong) is type(right) or {type(wrong), type(right)} == {ast.List, ast.Tuple}
+    pairs = _children(wrong, right) if alike else None
+    if pairs is None:
+        yield wrong, right
+        yield from _around(wrong, right)
+        return
+    for old, new in pairs:
+        yield from _parts(old, new)
+
+
+def _around(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What stands around something that both have, such as a factor, is missing or too much."""
+    if isinstance(wrong, ast.expr) and isinstance(right, ast.expr):
+        ours, theirs = ([n for n in ast.walk(each) if n is not each] for each in (right, wrong))
+        for part in [n for n in ours if _same_kind(wrong, n)][:MOST_AROUND]:
+            yield wrong, _copied_with(right, part, wrong)
+        for part in [n for n in theirs if _same_kind(n, right)][:MOST_AROUND]:
+            yield wrong, part
+
+
+def _same_kind(a: ast.AST, b: ast.AST) -> bool:
+    if isinstance(a, ast.Call) and isinstance(b, ast.Call):
+        return _same_function(a, b)
+    return type(a) is type(b) and isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and ast.dump(a) == ast.dump(b)
+
+
+def _copied_with(node, old: ast.AST, new: ast.AST):
+    """A copy in which one part is another."""
+    if node is old or not isinstance(node, (ast.AST, list)):
+        return new if node is old else node
+    if isinstance(node, list):
+        return [_copied_with(each, old, new) for each in node]
+    made = copy.copy(node)
+    for name, value in ast.iter_fields(node):
+        setattr(made, name, _copied_with(value, old, new))
+    return made
+
+
+def _change(old: ast.AST, new: ast.AST) -> int:
+    """How many parts only one of the two has."""
+    here, there = (Counter(map(_label, ast.walk(each))) for each in (old, new))
+    return 1 + ((here - there) + (there - here)).total() + OTHER_BLOCK * (_is_block(old) and _is_block(new))
+
+
+def _label(node: ast.AST) -> str:
+    names = (getattr(node, name) for name in ("id", "attr", "value") if isinstance(getattr(node, name, None), str))
+    return type(node).__name__ + (repr(node.value) if isinstance(node, ast.Constant) else next(names, ""))
+
+
+def _same_function(wrong: ast.Call, right: ast.Call) -> bool:
+    return ast.dump(wrong.func) == ast.dump(right.func) and not _launches(wrong)
+
+
+def _arguments_of(wrong: ast.Call, right: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Arguments that differ, and the call with those that are missing or without those that are too much."""
+    theirs, ours = _given(wrong), _given(right)
+    for name in theirs.keys() & ours.keys():
+        yield from _parts(theirs[name], ours[name])
+    missing, spare = [n for n in ours if n not in theirs], [n for n in theirs if n not in ours]
+    if missing or spare:
+        kept = {name: value for name, value in theirs.items() if name in ours}
+        call = copy.copy(wrong)
+        call.args = [value for value in wrong.args if any(value is each for each in kept.values())]
+        call.args += [ours[name] for name in missing if isinstance(name, int)]
+        call.keywords = [each for each in wrong.keywords if any(each.value is value for value in kept.values())]
+        call.keywords += [ast.keyword(name, ours[name]) for name in missing if isinstance(name, str)]
+        call.keywords.sort(key=lambda each: [*ours].index(each.arg) if each.arg in ours else len(ours))
+        yield wrong, call
+
+
+def _given(call: ast.Call) -> dict[str | int, ast.expr]:
+    """The arguments of a call, by the names of the parameters; by their numbers where nobody knows these."""
+    names = [*(_parameters_of(call.func.attr) if isinstance(call.func, ast.Attribute) else ())]
+    found = {names[i] if i < len(names) else i: value for i, value in enumerate(call.args)}
+    return found | {each.arg: each.value for each in call.keywords if each.arg}
+
+
+@lru_cache
+def _parameters_of(name: str) -> dict[str, bool]:
+    """Of a function of triton.language, and whether each must be given."""
+    function = getattr(tl, name, None)
+    try:
+        parameters = inspect.signature(getattr(function, "fn", function)).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    several = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    return {} if several else {each.name: each.default is each.empty for each in parameters}
 
 
 def _children(wrong: ast.AST, right: ast.AST) -> list[tuple[ast.AST, ast.AST]] | None:
@@ -351,6 +438,18 @@ def _own(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def _copied(node):
+    """A copy with copies of all parts. copy.deepcopy takes five times as long."""
+    if isinstance(node, list):
+        return [_copied(each) for each in node]
+    if not isinstance(node, ast.AST):
+        return node
+    new = type(node)()
+    for name, value in vars(node).items():
+        setattr(new, name, _copied(value) if name in node._fields else value)
+    return new
+
+
 def _header(node: ast.AST) -> ast.AST:
     """A statement without the statements inside."""
     if isinstance(node, _WITH_BODIES):
@@ -400,7 +499,9 @@ def _size(node: ast.AST) -> int:
 
 
 def _first_line(node: ast.AST) -> int:
-    return min((n.lineno for n in _own(node) if hasattr(n, "lineno")), default=1)
+    if not hasattr(node, "lineno"):
+        return min((n.lineno for n in _own(node) if hasattr(n, "lineno")), default=1)
+    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
 
 
 def _defined(node: ast.AST) -> set[str]:
@@ -424,14 +525,6 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         yield from () if isinstance(each, _NAMED) else _inside(each)
 
 
-def _values(node: ast.AST) -> dict[str, ast.expr]:
-    """The variables that get a value once, and the value."""
-    inside = [*_inside(node)]
-    stored = Counter(n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    given = [n for n in inside if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
-    return {n.targets[0].id: n.value for n in given if stored[n.targets[0].id] == 1}
-
-
 def _launches(node: ast.AST) -> bool:
     """Whether an expression is kernel[grid](...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
@@ -440,11 +533,12 @@ def _launches(node: ast.AST) -> bool:
 def _as_written(right: ast.AST, wrong: ast.AST) -> ast.AST:
     """x += y as x = x + y, or the other way, if the learner writes it so."""
     if isinstance(wrong, ast.Assign) and isinstance(right, ast.AugAssign) and isinstance(right.target, ast.Name):
-        return ast.Assign([right.target], ast.BinOp(ast.Name(right.target.id, ast.Load()), right.op, right.value))
+        sum_ = ast.BinOp(ast.Name(right.target.id, ast.Load()), right.op, right.value)
+        return ast.copy_location(ast.Assign([right.target], sum_), right)
     if isinstance(wrong, ast.AugAssign) and isinstance(right, ast.Assign) and isinstance(right.value, ast.BinOp):
         (target, *others), sum_ = right.targets, right.value
         if not others and getattr(sum_.left, "id", "") == getattr(target, "id", None):
-            return ast.AugAssign(target, sum_.op, sum_.right)
+            return ast.copy_location(ast.AugAssign(target, sum_.op, sum_.right), right)
     return right
 
 
@@ -453,7 +547,7 @@ def _in_order(wrong: ast.Module, right: ast.Module) -> ast.Module:
 
     Two parameters belong together if they have one name, if their launches pass the same, or if they are what is left.
     """
-    right = copy.deepcopy(right)
+    right = _copied(right)
     theirs, ours = _kernels(wrong), _kernels(right)
     for (kernel, calls), (other, launches) in zip(theirs, ours) if len(theirs) == len(ours) else ():
         places = _places(_passed(kernel, calls), _passed(other, launches))
@@ -520,9 +614,75 @@ class _Renamed(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+# -- the normal form -------------------------------------------------------------------------------------------
+
+
+def normal(tree: ast.Module) -> ast.Module:
+    """The same program, with what a variable stands for in its places, if it gets one value.
+
+    `used` of such a part is the variable that stood there. `folds` of a function says which variable stands for what.
+    """
+    tree = _Usual().visit(_copied(tree))
+    for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:
+        stored = Counter(n.id for n in _inside(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+        stored.update(n.arg for n in _parameters(function))
+        values: dict[str, ast.expr] = {}
+        function.folds = {}
+        for body in [getattr(n, name) for n in [function, *_inside(function)] for name in _BODIES
+                     if isinstance(getattr(n, name, None), list)]:  # fmt: skip
+            for line in list(body):
+                name = getattr(line.targets[0], "id", "") if isinstance(line, ast.Assign) else ""
+                if stored[name] != 1 or _makes_a_tensor(line.value):
+                    continue
+                value = _Inlined(values).visit(line.value)
+                if _size(value) <= LARGEST:
+                    values[name] = value
+                    function.folds.setdefault(ast.dump(value), (name, line.lineno))
+                    body.remove(line)
+        function.body = [_Inlined(values).visit(line) for line in function.body]
+    return tree
+
+
+def _makes_a_tensor(value: ast.expr) -> bool:
+    """Whether a value is a tensor of the host's: there it counts which one it is."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute):
+        return False
+    module = getattr(value.func.value, "id", "")
+    numbers = module in ("tl", "triton") or value.func.attr in ("to", "numel", "stride", "size")
+    return module == "torch" or not numbers
+
+
 class _Inlined(ast.NodeTransformer):
     def __init__(self, values: dict[str, ast.expr]):
         self.values = values
 
     def visit_Name(self, node):
-        return copy.deepcopy(self.values.get(node.id, node)) if isinstance(node.ctx, ast.Load) else node
+        if node.id not in self.values or not isinstance(node.ctx, ast.Load):
+            return node
+        value = _copied(self.values[node.id])
+        value.used = node
+        return value
+
+
+class _Usual(ast.NodeTransformer):
+    """Calls of Triton's functions as most write them: what has a default by its name, all else by its place."""
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        given, known = _given(node), _parameters_of(node.func.attr) if isinstance(node.func, ast.Attribute) else {}
+        if known and given.keys() <= known.keys():
+            node.args = [given[name] for name, required in known.items() if required and name in given]
+            optional = [name for name, required in known.items() if not required and name in given]
+            node.keywords = [ast.keyword(name, given[name]) for name in optional]
+        return node
+
+
+class _Folded(ast.NodeTransformer):
+    """names: of variables, by what they stand for."""
+
+    def __init__(self, names: dict[str, str]):
+        self.names = names
+
+    def visit(self, node):
+        name = self.names.get(ast.dump(node)) if isinstance(node, ast.expr) else None
+        return ast.Name(name, ast.Load()) if name else self.generic_visit(node)

@@ -17,12 +17,14 @@ from itertools import combinations
 
 from ..text import listed
 from ..verdict import Finding, Slug
-from .aligned import UNREADABLE, Comparison, Difference
+from .aligned import UNREADABLE, Comparison, Difference, normal
 from .right_answers import right_answers
 
-MOST_TRIED = 16  # differences of an answer
-FIRST = 4  # sources that are tried at once: mostly one of the smallest differences decides
-MOST_COMPARED = 1  # right answers, beside the solution
+MOST_TRIED = 24  # differences of an answer
+FIRST = 6  # sources that are tried at once: mostly one of the smallest differences decides
+MOST_COMPARED = 4  # right answers, beside the solution
+MOST_ANSWERS = 2  # whose differences are undone
+CLOSE = 16  # the distance of a right answer beside which no other one is looked for
 MOST_CONFIRMED = 3
 MOST_CHANGED = 40  # size of what is told: more is another answer
 NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
@@ -47,12 +49,12 @@ def blames_a_difference(
     quick: which of some sources are right in a case that is soon known. whole: whether a source is right. Neither is
     asked about a right answer that is known.
     """
-    found = differences(exercise, source)
-    for sets in _sets(found):
+    answers = differences(exercise, source)
+    for sets in _sets(answers):
         sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED]
         sets = sorted(sets, key=lambda each: (sum(d.size for d in each), each[0].line != finding.line))
         made = {text: each for each in sets if (text := undone(source, each))}
-        near = made if len(found) <= NEAR else ()
+        near = made if answers and len(answers[0]) <= NEAR else ()
         if text := next((text for text in near if _program(ast.parse(text)) in _known(exercise)), ""):
             return told(source, made[text], finding)
         for few in filter(None, ([*made][:FIRST], [*made][FIRST:])):
@@ -62,13 +64,15 @@ def blames_a_difference(
     return finding
 
 
-def _sets(found: list[Difference]) -> Iterator[list[Together]]:
-    """The differences alone, those that are the same change everywhere, and then a few together."""
-    yield [(each,) for each in found]
-    alike = [tuple(d for d in found if d.change == change) for change, n in Counter(d.change for d in found).items()
-             if n > 1]  # fmt: skip
-    for count, most in FEW.items():
-        yield alike * (count == 2) + [*combinations(found, count)] * (len(found) <= most)
+def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
+    """The differences alone, from one right answer after the other. Of the nearest, those that are the same change
+    everywhere, and then a few together."""
+    yield from ([(each,) for each in found] for found in answers)
+    for found in answers[:1]:
+        same = [tuple(d for d in found if d.change == change) for change, n in Counter(d.change for d in found).items()
+                if n > 1]  # fmt: skip
+        for count, most in FEW.items():
+            yield same * (count == 2) + [*combinations(found, count)] * (len(found) <= most)
 
 
 def undone(source: str, differences: Together) -> str:
@@ -135,34 +139,40 @@ def _in_one_line(code: str) -> str:
 
 
 @cache
-def _right_trees(exercise: str) -> list[tuple[ast.Module, Counter]]:
-    """The right answers, the solution first, with the words in each."""
-    return [(tree, _words(tree)) for tree in map(ast.parse, right_answers(exercise))]
+def _right_trees(exercise: str) -> list[tuple[ast.Module, ast.Module, Counter]]:
+    """The right answers, the solution first: as they are written, in their normal form, and the words in each."""
+    return [(tree, normal(tree), _words(tree)) for tree in map(ast.parse, right_answers(exercise))]
 
 
 @cache
 def _known(exercise: str) -> set[str]:
-    return {_program(tree) for tree, _ in _right_trees(exercise)}
+    return {_program(tree) for tree, *_ in _right_trees(exercise)}
 
 
 @lru_cache(64)
-def differences(exercise: str, source: str) -> list[Difference]:
-    """The differences of a source from the right answer that is nearest to it, the smallest first."""
+def differences(exercise: str, source: str) -> list[list[Difference]]:
+    """The differences of a source from the right answers that are nearest to it, the smallest first."""
     try:
         return _differences(source, _right_trees(exercise))
     except UNREADABLE:
         return []
 
 
-def _differences(source: str, right: list[tuple[ast.Module, Counter]]) -> list[Difference]:
+def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]]) -> list[list[Difference]]:
     wrong = ast.parse(source)
-    words = _words(wrong)
-    near = sorted(right, key=lambda answer: -(words & answer[1]).total())[:MOST_COMPARED]
-    trees = dict.fromkeys(tree for tree, _ in [*right[:1], *near])
-    compared = [Comparison(source, wrong, tree).differences() for tree in trees]
-    nearest = min(compared, key=lambda found: sum(each.size for each in found), default=[])
-    unique = {each.edits: each for each in sorted(nearest, key=lambda each: (each.size, each.line))}
-    return [*unique.values()][:MOST_TRIED]
+    bare, words, compared = normal(wrong), _words(wrong), []
+    near = sorted(right[1:], key=lambda answer: -(words & answer[2]).total())[:MOST_COMPARED]
+    for tree, form, _ in [*right[:1], *near]:
+        forms = [Comparison(source, wrong, tree), Comparison(source, bare, form)]
+        compared.append((min(each.distance() for each in forms), len(compared), forms))
+        if compared[-1][0] <= CLOSE:
+            break
+    found = []
+    for _, _, forms in sorted(compared)[:MOST_ANSWERS]:
+        each = [d for form in forms for d in form.differences()]
+        unique = {d.edits: d for d in sorted(each, key=lambda d: (d.size, d.line))}
+        found.append([*unique.values()][:MOST_TRIED])
+    return found
 
 
 def _program(tree: ast.Module) -> str:
