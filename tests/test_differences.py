@@ -3,6 +3,7 @@
 import ast
 import itertools
 import random
+import time
 from collections import Counter
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from mutants import mutants, solution
 from autograder import gallery
 from autograder.exercises import EXERCISES
 from autograder.judge import right_answers
-from autograder.judge.aligned import Difference
+from autograder.judge.aligned import Difference, normal
 from autograder.judge.differences import _right_trees, differences, undone
 from workshop import hints
 
@@ -173,6 +174,22 @@ def test_the_first_check_withholds_the_repair(judge):
     verdict = judge.judge("weighted_sum", wrong("weighted_sum", {"p[:, None] * v": "v"}))
     first = replace(verdict, advised=False).to_text()
     assert "Line " in first and "The next check says what to try" in first and "p[:, None] * v`" not in first, first
+
+
+LONG = ["\nz = 1" * 40_000, "\nz = " + "-" * 20_000 + "1", "\nz = z", "\nz = x + y * (n - m) / w[a, b](c, d)" * 280]
+
+
+@pytest.mark.parametrize("more", LONG)
+def test_an_answer_that_is_long_or_deep_holds_nobody_up(more):
+    begin = time.process_time()
+    differences("row_sum", wrong("row_sum", {"n_cols, other=0.0": "n_cols"}) + more)
+    assert time.process_time() - begin < 10
+
+
+def test_variables_that_double_each_other_stay_small():
+    lines = ["x0 = n_cols + 1", *(f"x{i} = x{i - 1} + x{i - 1}" for i in range(1, 60)), "return x59"]
+    tree = ast.parse("def f(n_cols):\n    " + "\n    ".join(lines))
+    assert sum(1 for _ in ast.walk(normal(tree))) < 20_000
 
 
 def test_an_image_without_solutions_compares_with_its_packed_copy(tmp_path, monkeypatch):

@@ -20,6 +20,7 @@ from ..verdict import Finding, Slug
 from .aligned import UNREADABLE, Comparison, Difference, normal
 from .right_answers import right_answers
 
+LONGEST, MOST_STATEMENTS = 30_000, 300  # characters and statements of an answer that is compared
 MOST_TRIED = 24  # differences of an answer
 FIRST = 6  # sources that are tried at once: mostly one of the smallest differences decides
 MOST_COMPARED = 4  # right answers, beside the solution
@@ -159,7 +160,9 @@ def differences(exercise: str, source: str) -> list[list[Difference]]:
 
 
 def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]]) -> list[list[Difference]]:
-    wrong = ast.parse(source)
+    wrong = ast.parse(source) if len(source) <= LONGEST else ast.Module([], [])
+    if not 0 < sum(isinstance(n, ast.stmt) for n in ast.walk(wrong)) <= MOST_STATEMENTS:
+        return []
     bare, words, compared = normal(wrong), _words(wrong), []
     near = sorted(right[1:], key=lambda answer: -(words & answer[2]).total())[:MOST_COMPARED]
     for tree, form, _ in [*right[:1], *near]:
