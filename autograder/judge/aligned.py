@@ -13,7 +13,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from textwrap import dedent
 
 import triton.language as tl
@@ -25,7 +25,7 @@ MOST_AROUND = 2  # parts in which another one is looked for
 UNLIKE = 20  # the most that one place adds to a distance
 OTHER_BLOCK = 25  # how far one size of a block is from another one, which is seldom a mistake
 SAME_NAME, SAME_PARAMETER = 2, 3  # votes
-ROUNDS = 3  # of alignment: names that belong together align more
+ROUNDS = 3  # of alignment, at most: names that belong together align more
 LARGEST = 120  # parts of what a variable stands for in the normal form
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _BODIES = ("body", "orelse")
@@ -75,6 +75,7 @@ class Comparison:
     def differences(self) -> list[Difference]:
         return [each for scope in self.scopes for part in (self._in_pairs, self._of_lines) for each in part(scope)]
 
+    @cached_property
     def distance(self) -> int:
         """How much only one of the two has."""
         left = [each for scope in self.scopes for each in (*(n for n, _ in scope.too_much),
@@ -111,7 +112,7 @@ class Comparison:
         for wrong, body in scope.too_much:
             begin, end = self._lines(wrong)
             for each, right in missing:
-                if ast.dump(right) == ast.dump(wrong):
+                if type(right) is type(wrong) and ast.dump(right) == ast.dump(wrong):
                     edits = (begin, end, ""), self._below(each, dedent(self.source[begin:end].decode()))
                     yield Difference(wrong.lineno, edits, 2, "moved", below=each.line)
             if not isinstance(wrong, (*_NAMED, *_IMPORTS)):
@@ -144,6 +145,9 @@ class Comparison:
 
     def _closed(self, begin: int, end: int, text: str) -> str:
         """In parentheses, if they change how the source around is read."""
+        before, behind = self.source[:begin].rstrip(b" ")[-1:], self.source[end:].lstrip(b" ")[:1]
+        if before in (b"(", b"[", b",", b"=") and behind in (b")", b"]", b",", b"\n"):
+            return text
         made = [self.source[:begin] + each.encode() + self.source[end:] for each in (text, f"({text})")]
         try:
             bare, closed = (ast.dump(ast.parse(each)) for each in made)
@@ -176,7 +180,9 @@ class _Scope:
             self.missing: list[_Missing] = []
             self._align(_body(wrong), _body(right))
             self._join()
-            self.names = self._matched()
+            before, self.names = self.names, self._matched()
+            if self.names == before:
+                break
         keywords |= {n.arg: self.names[n.arg] for n in _parameters(right) if n.arg in self.names}
         inner = [pair for pair in self.pairs if isinstance(pair[0], _NAMED)]
         self.inner = [_Scope(*pair, self.outer | self.names, self.known, keywords) for pair in inner]
@@ -461,11 +467,17 @@ def _header(node: ast.AST) -> ast.AST:
 
 def _words(node: ast.AST, known: Callable[[str], str]) -> Counter:
     """What a statement has: names, numbers, operations. Of a function, what is inside, too."""
-    parts = ast.walk(node) if isinstance(node, _NAMED) else _own(node)
-    named = [(n, known(_called(n)) if _called(n) else None) for n in parts]
+    named, other = _read(node)
+    return Counter([*filter(None, map(known, named)), *other])
+
+
+@lru_cache(4096)
+def _read(node: ast.AST) -> tuple[list[str], list[str]]:
+    """The names in a statement, and what else it has."""
+    parts = list(ast.walk(node)) if isinstance(node, _NAMED) else _own(node)
     other = [getattr(n, "attr", None) or (repr(n.value) if isinstance(n, ast.Constant) else type(n).__name__)
-             for n, name in named if name is None and not isinstance(n, (ast.expr_context, ast.arguments))]  # fmt: skip
-    return Counter([*(name for _, name in named if name), *other])
+             for n in parts if not _called(n) and not isinstance(n, (ast.expr_context, ast.arguments))]  # fmt: skip
+    return [*filter(None, map(_called, parts))], other
 
 
 def _kind(node: ast.stmt) -> type:

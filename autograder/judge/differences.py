@@ -166,12 +166,16 @@ def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]
     bare, words, compared = normal(wrong), _words(wrong), []
     near = sorted(right[1:], key=lambda answer: -(words & answer[2]).total())[:MOST_COMPARED]
     for tree, form, _ in [*right[:1], *near]:
-        forms = [Comparison(source, wrong, tree), Comparison(source, bare, form)]
-        compared.append((min(each.distance() for each in forms), len(compared), forms))
+        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside the solution: mostly enough
+        if not forms or forms[0].distance > CLOSE:
+            forms.append(Comparison(source, bare, form))
+        compared.append((min(each.distance for each in forms), len(compared), forms))
         if compared[-1][0] <= CLOSE:
             break
     found = []
-    for _, _, forms in sorted(compared)[:MOST_ANSWERS]:
+    for _, place, forms in sorted(compared)[:MOST_ANSWERS]:
+        if place:
+            forms.append(Comparison(source, wrong, near[place - 1][0]))
         each = [d for form in forms for d in form.differences()]
         unique = {d.edits: d for d in sorted(each, key=lambda d: (d.size, d.line))}
         found.append([*unique.values()][:MOST_TRIED])

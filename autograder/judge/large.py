@@ -129,7 +129,7 @@ def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[Lar
     for i, case in enumerate(exercise.large_cases(generator, bounds)):
         arguments = case.make(generator)
         rows = max((a.shape[0] for a in arguments if isinstance(a, Large) and a.shape), default=0)
-        shape, computes = _output_shape(exercise, arguments, case), rows if exercise.computes else 0
+        shape, computes = _output_shape(exercise, arguments, case, by_element), rows if exercise.computes else 0
         made.append(LargeDrawn(case, arguments, seed + 97 * i, shape, by_element, computes))
     return made
 
@@ -143,12 +143,14 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 
 
-def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
+def _output_shape(
+    exercise: Exercise, arguments: tuple, case: Case, by_element: bool
+) -> tuple[int, ...] | None:
     if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
         return None
+    if exercise.random or by_element:  # a random reference takes the output; some arithmetic of "meta" costs a second
+        return torch.broadcast_shapes(*(a.shape for a in arguments if isinstance(a, Large)))
     tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
-    if exercise.random:  # the reference takes the output
-        return tuple(tensors[0].shape)
     return tuple(_picked(exercise.reference(*tensors), case.pick).shape)
 
 
