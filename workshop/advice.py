@@ -132,16 +132,31 @@ def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, st
             "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
             "give every load and store a mask that is true only for elements of the tensor: mask=offsets < n.",
         )
+    if len(fault.shape) > 1 and fault.stride[-1] > 1:
+        return (
+            f"The columns of {fault.argument} do not lie side by side: its strides are {tuple(fault.stride)}.",
+            "use both strides: element (i, j) lies at i * stride(0) + j * stride(1). Or launch with a copy that is "
+            "contiguous: tensor.contiguous().",
+        )
     if strided or fault.place == "gap":
         return (
             "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
-            "step from row to row by the stride of that tensor, x.stride(0), and mask the columns.",
+            f"step from row to row by the stride of {fault.argument}, which is {fault.stride[0]} here, and mask the "
+            "columns.",
         )
     if any(fault.program[1:]):
         return (
             "These lanes access memory outside of their tensor. The launch grid has several dimensions.",
             "check the order of the grid: tl.program_id(0) counts along its first number. Then check the numbers that "
             "are added to the pointer.",
+        )
+    if fault.index and fault.shape and fault.index[0] == fault.program[0] >= fault.shape[0] > 1:
+        rows, row = ("rows", "row") if len(fault.shape) > 1 else ("elements", "element")
+        return (
+            f"{fault.argument} has the {rows} 0 to {fault.shape[0] - 1}. This line takes {row} {fault.index[0]}, which "
+            "is the number of the program.",
+            f"let this line take the {row} that the task asks for, such as one whose number was loaded; or launch "
+            "fewer programs.",
         )
     return (
         "These lanes access memory outside of their tensor.",

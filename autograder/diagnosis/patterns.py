@@ -102,6 +102,16 @@ def not_finite(o: Observation) -> Finding | None:
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
+    largest = max((float(x.abs().max()) for x in o.values if isinstance(x, torch.Tensor) and x.numel()), default=0.0)
+    of_a_row = c.bound.row_sum is not None and largest < MOST_FOR_EXP  # exp is finite, whatever is subtracted
+    if only_infinite and of_a_row and not o.case.about & OVERFLOWING:
+        return Finding(
+            "nan",
+            happened,
+            f"A number is divided by 0. No input is larger than {largest:.3g}, so nothing overflows.",
+            "look at the sum that is divided by: its blocks must cover all elements, also where the last block is not "
+            "full.",
+        )
     if only_infinite or o.case.about & OVERFLOWING:
         return Finding(
             "overflow",
@@ -263,6 +273,7 @@ _ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
+MOST_FOR_EXP = 80  # exp of it is far from infinite in float32
 SMALL = 16  # a length up to it may stand for any factor
 
 

@@ -194,6 +194,9 @@ EXERCISES = (
                     lambda y, dy: y.double() * (dy.double() - (y.double() * dy.double()).mean(1, keepdim=True)),
                     "The mean of y * dy was subtracted, not the sum.",
                     "Do not divide: the weights y add up to 1 already."),
+            Mistake("wrong-value", lambda y, dy: dy.double() - y.double() * dy.double().sum(1, keepdim=True),
+                    "That is the gradient of the logarithm of softmax.",
+                    "Add up y * dy over the row, subtract this sum from dy, and multiply by y."),
         ),
     ),
     Exercise(

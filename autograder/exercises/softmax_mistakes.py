@@ -15,16 +15,20 @@ def _sum(x: torch.Tensor) -> torch.Tensor:
     return x.sum(1, keepdim=True)
 
 
-def _running(rescale, new_block_too=False):
-    """A sum that is kept from block to block; rescale(m, m_new) is the factor when the maximum grows."""
+def _running(rescale, new_block_too=False, largest=torch.maximum):
+    """A sum that is kept from block to block; rescale(m, m_new) is the factor when the maximum grows.
+
+    largest: the number that a block subtracts, of the maximum so far and that of the block.
+    """
 
     def compute(x, block):
         x = x.double()
         m, d = torch.full((len(x), 1), -torch.inf, dtype=torch.float64), torch.zeros(len(x), 1, dtype=torch.float64)
         for part in x.split(block, dim=1):
-            m_new = torch.maximum(m, part.amax(1, keepdim=True))
+            of_part = part.amax(1, keepdim=True)
+            m_new = torch.maximum(m, of_part)
             factor = torch.where(d > 0, rescale(m, m_new), 1.0)
-            d = d * factor + _sum(torch.exp(part - m_new)) * (factor if new_block_too else 1.0)
+            d = d * factor + _sum(torch.exp(part - largest(m, of_part))) * (factor if new_block_too else 1.0)
             m = m_new
         return torch.exp(x - m) / d
 
@@ -94,6 +98,9 @@ MISTAKES = (
     Mistake("missing-rescale", _running(lambda m, m_new: torch.exp(m - m_new), new_block_too=True),
             "The new block was rescaled together with the sum so far, but its exponentials already use the new "
             "maximum.", "Rescale the sum so far, then add the block: d * exp(m - m_new) + sum(exp(x - m_new))."),
+    Mistake("missing-rescale", _running(lambda m, m_new: torch.exp(m - m_new), largest=lambda m, of_part: of_part),
+            "Each block subtracts its own maximum before exp, and the sum so far uses another one.",
+            "Compute the new maximum first, m_new, and add up exp(x - m_new)."),
     Mistake("missing-rescale", _lanes_rescaled(0.0),
             "The sums of the lanes were added without rescaling, but each sum uses the maximum of its own lane.",
             "Rescale before you add: sum(lane_sum * exp(lane_max - row_max))."),

@@ -10,6 +10,7 @@ import ast
 import builtins
 import copy
 import inspect
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,11 +23,14 @@ ALIKE = 0.45  # statements that share less do not belong together
 ELSEWHERE = 0.75  # the same for those in different bodies
 SAME_TARGET, ALONE = 0.3, 0.3  # what else speaks for two statements: most bodies have one launch, one return, one loop
 MOST_AROUND = 2  # parts in which another one is looked for
+MOST_TERMS = 2  # of a sum or a product that differ
+INSIDE = 0.7  # what two parts share, if one of the two answers has something around its part
 UNLIKE = 20  # the most that one place adds to a distance
 OTHER_BLOCK = 25  # how far one size of a block is from another one, which is seldom a mistake
 SAME_NAME, SAME_PARAMETER = 2, 3  # votes
 ROUNDS = 3  # of alignment, at most: names that belong together align more
-LARGEST = 120  # parts of what a variable stands for in the normal form
+_VERSION = "·"  # between a variable and the number of its value
+LARGEST = 300  # parts of what a variable stands for in the normal form
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _BODIES = ("body", "orelse")
 _WITH_BODIES = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With)
@@ -41,7 +45,7 @@ class Difference:
     """edits: parts of the source, (begin, end) in bytes, and what the right answer has there.
 
     size: how much changes. what: "changed", "missing", "too much" or "moved". change: the same for the same change
-    somewhere else. below: the line below which a line that is moved belongs.
+    somewhere else. below: the line below which a line that is moved belongs. within: the line of its statement.
     """
 
     line: int
@@ -50,6 +54,7 @@ class Difference:
     what: str = "changed"
     change: str = ""
     below: int = 0
+    within: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,8 @@ class Comparison:
                 if isinstance(old, ast.expr) and not isinstance(new, _CLOSED):
                     text = self._closed(begin, end, text)
                 change, size = f"{ast.dump(old)} {ast.dump(new)}", _change(scope.folded(old, _first_line(old)), new)
-                yield Difference(_first_line(old), ((begin, end, text),), size, change=change)
+                place = _first_line(old), ((begin, end, text),)
+                yield Difference(*place, size, change=change, within=wrong.lineno)
 
     def _of_lines(self, scope: _Scope) -> Iterator[Difference]:
         """Statements that only one source has; one that stands somewhere else."""
@@ -198,7 +204,7 @@ class _Scope:
 
     def folded(self, node: ast.AST, line: int) -> ast.AST:
         """With the learner's variables, of those that have their value above a line, in the place of what they are."""
-        names = {value: name for value, (name, defined) in self.folds.items() if defined < line}
+        names = {value: name for value, (name, defined, end) in self.folds.items() if defined < line <= end}
         return _Folded(names).visit(_copied(node)) if names else node
 
     def written(self, node: ast.AST) -> str | None:
@@ -291,24 +297,42 @@ def _parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
     if isinstance(wrong, ast.Call) and isinstance(right, ast.Call) and _same_function(wrong, right):
         yield from _arguments_of(wrong, right)
         return
+    if _spread(wrong) and _spread(right) and ast.dump(wrong.value) == ast.dump(right.value):
+        yield wrong, right
+        return
     alike = type(wrong) is type(right) or {type(wrong), type(right)} == {ast.List, ast.Tuple}
     pairs = _children(wrong, right) if alike else None
     if pairs is None:
         yield wrong, right
         yield from _around(wrong, right)
         return
+    if isinstance(wrong, ast.BinOp) and sum(ast.dump(old) != ast.dump(new) for old, new in pairs) > 1:
+        yield wrong, right
     for old, new in pairs:
         yield from _parts(old, new)
 
 
 def _around(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """What stands around something that both have, such as a factor, is missing or too much."""
+    """What stands around something that both have, such as a factor, is missing or too much. Or it is in one of them
+    only, and the mistake is inside."""
     if isinstance(wrong, ast.expr) and isinstance(right, ast.expr):
         ours, theirs = ([n for n in ast.walk(each) if n is not each] for each in (right, wrong))
         for part in [n for n in ours if _same_kind(wrong, n)][:MOST_AROUND]:
             yield wrong, _copied_with(right, part, wrong)
         for part in [n for n in theirs if _same_kind(n, right)][:MOST_AROUND]:
             yield wrong, part
+        yield from _parts(*best) if (best := _inside_of(wrong, right)) else ()
+
+
+def _spread(node: ast.AST) -> bool:
+    """Whether this is a value along an axis of a larger block, such as x[:, None]."""
+    return isinstance(node, ast.Subscript) and any(isinstance(each, ast.Slice) for each in ast.walk(node.slice))
+
+
+def _share(a: ast.AST, b: ast.AST) -> float:
+    """How much of two nodes both have."""
+    here, there = (Counter(map(_label, ast.walk(each))) for each in (a, b))
+    return 2 * (here & there).total() / (here.total() + there.total())
 
 
 def _same_kind(a: ast.AST, b: ast.AST) -> bool:
@@ -406,16 +430,18 @@ def _children(wrong: ast.AST, right: ast.AST) -> list[tuple[ast.AST, ast.AST]] |
 
 
 def _summands(wrong: ast.BinOp, right: ast.BinOp) -> list[tuple[ast.AST, ast.AST]] | None:
-    """Of two sums or products: the one term that differs, in any order."""
+    """Of two sums or products: the few terms that differ, those that share most beside each other."""
     here, there = _terms(wrong, type(wrong.op)), _terms(right, type(wrong.op))
     for each in list(here):
         same = next((other for other in there if ast.dump(each) == ast.dump(other)), None)
         if same is not None:
             here.remove(each)
             there.remove(same)
-    if len(here) == len(there) < 2:
-        return [*zip(here, there)]
-    return None
+    if not 0 < len(here) == len(there) <= MOST_TERMS:
+        return None
+    if len(here) == 2 and _share(here[0], there[1]) + _share(here[1], there[0]) > sum(map(_share, here, there)):
+        there.reverse()
+    return [*zip(here, there)]
 
 
 def _terms(node: ast.expr, kind: type) -> list[ast.expr]:
@@ -428,6 +454,15 @@ def _comparable(here: object, there: object) -> bool:
     if isinstance(here, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
         return type(here) is type(there)
     return isinstance(here, ast.AST) and isinstance(there, ast.AST) or here == there
+
+
+def _inside_of(wrong: ast.AST, right: ast.AST) -> tuple[ast.AST, ast.AST] | None:
+    """The part of one that shares most with the other, if it shares much."""
+    ours, theirs = ([n for n in ast.walk(each) if n is not each] for each in (right, wrong))
+    pairs = [*((each, right) for each in theirs), *((wrong, each) for each in ours)]
+    pairs = [pair for pair in pairs if type(pair[0]) is type(pair[1]) in (ast.BinOp, ast.Call)]
+    best = max(pairs, key=lambda pair: _share(*pair), default=None)
+    return best if best and _share(*best) >= INSIDE else None
 
 
 # -- nodes -----------------------------------------------------------------------------------------------------
@@ -630,18 +665,20 @@ class _Renamed(ast.NodeTransformer):
 
 
 def normal(tree: ast.Module) -> ast.Module:
-    """The same program, with what a variable stands for in its places, if it gets one value.
+    """The same program, with what a variable stands for in its places, if it gets its values one after the other.
 
-    `used` of such a part is the variable that stood there. `folds` of a function says which variable stands for what.
+    `used` of such a part is the variable that stood there. `folds` of a function says which variable stands for what,
+    and between which lines.
     """
     tree = _Usual().visit(_copied(tree))
     for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:
-        stored = Counter(n.id for n in _inside(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        stored.update(n.arg for n in _parameters(function))
+        bodies = [getattr(n, name) for n in [function, *_inside(function)] for name in _BODIES
+                  if isinstance(getattr(n, name, None), list)]  # fmt: skip
+        ends = {name: line for body in bodies for name, line in _numbered(function, body)}
+        stored = _stores(function)
         values: dict[str, ast.expr] = {}
         function.folds = {}
-        for body in [getattr(n, name) for n in [function, *_inside(function)] for name in _BODIES
-                     if isinstance(getattr(n, name, None), list)]:  # fmt: skip
+        for body in bodies:
             for line in list(body):
                 name = getattr(line.targets[0], "id", "") if isinstance(line, ast.Assign) else ""
                 if stored[name] != 1 or _makes_a_tensor(line.value):
@@ -649,10 +686,49 @@ def normal(tree: ast.Module) -> ast.Module:
                 value = _Inlined(values).visit(line.value)
                 if _size(value) <= LARGEST:
                     values[name] = value
-                    function.folds.setdefault(ast.dump(value), (name, line.lineno))
+                    end = ends.get(name, math.inf)
+                    function.folds.setdefault(ast.dump(value), (name.partition(_VERSION)[0], line.lineno, end))
                     body.remove(line)
         function.body = [_Inlined(values).visit(line) for line in function.body]
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Name):
+            each.id = each.id.partition(_VERSION)[0]
     return tree
+
+
+def _numbered(function: ast.FunctionDef, body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """Gives each value of a variable a name of its own, if all are given in one body. Yields the name, and the line of
+    the next value."""
+    targets = [n.target if isinstance(n, ast.AugAssign) else n.targets[0] if isinstance(n, ast.Assign) else None
+               for n in body]  # fmt: skip
+    names = [getattr(each, "id", "") for each in targets]
+    for name, count in Counter(filter(None, names)).items():
+        lines = [i for i, each in enumerate(names) if each == name]
+        first = body[lines[0]]
+        uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+        early = {n for each in [*body[: lines[0]], getattr(first, "value", first)] for n in ast.walk(each)}
+        here = {n for each in body for n in ast.walk(each)}
+        if count < 2 or _stores(function)[name] != count or isinstance(first, ast.AugAssign):
+            continue
+        if any(n in early or n not in here for n in uses):
+            continue
+        for number, (i, after) in enumerate(zip(lines, [*lines[1:], len(body)])):
+            if isinstance(body[i], ast.AugAssign):
+                sum_ = ast.BinOp(ast.Name(body[i].target.id, ast.Load()), body[i].op, body[i].value)
+                body[i] = ast.copy_location(ast.Assign([body[i].target], ast.copy_location(sum_, body[i].value)), body[i])
+            body[i].targets[0].id = new = f"{name}{_VERSION}{number}"
+            for each in body[i + 1 : after + 1]:
+                for n in ast.walk(each):
+                    if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == name:
+                        n.id = new
+            if after < len(body):
+                yield new, body[after].lineno
+
+
+def _stores(function: ast.FunctionDef) -> Counter:
+    stored = Counter(n.id for n in _inside(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    stored.update(n.arg for n in _parameters(function))
+    return stored
 
 
 def _makes_a_tensor(value: ast.expr) -> bool:

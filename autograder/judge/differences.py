@@ -25,6 +25,7 @@ MOST_TRIED = 24  # differences of an answer
 FIRST = 6  # sources that are tried at once: mostly one of the smallest differences decides
 MOST_COMPARED = 4  # right answers, beside the solution
 MOST_ANSWERS = 2  # whose differences are undone
+MOST_OF_ONE = 4  # differences of one statement that are undone in pairs
 CLOSE = 16  # the distance of a right answer beside which no other one is looked for
 MOST_CONFIRMED = 3
 MOST_CHANGED = 40  # size of what is told: more is another answer
@@ -67,8 +68,12 @@ def blames_a_difference(
 
 def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
     """The differences alone, from one right answer after the other. Of the nearest, those that are the same change
-    everywhere, and then a few together."""
+    everywhere, those of one statement, and then a few together."""
     yield from ([(each,) for each in found] for found in answers)
+    for found in answers:
+        lines = dict.fromkeys(d.within for d in found if d.within)
+        statements = ([d for d in found if d.within == line][:MOST_OF_ONE] for line in lines)
+        yield [pair for parts in statements for pair in combinations(parts, 2)][:MOST_TRIED]
     for found in answers[:1]:
         same = [tuple(d for d in found if d.change == change) for change, n in Counter(d.change for d in found).items()
                 if n > 1]  # fmt: skip

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ..answer import is_starter
+from ..box.wire.answers import Trace
 from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
@@ -15,7 +17,7 @@ from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference
 from .trials import Drawn, Trials, traces_of, types
-from .unused import with_what_is_unused
+from .unused import with_a_stride_left_out, with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -116,7 +118,8 @@ class KernelJudgement:
         if any(self.findings) and len(wrong_blanks or ()) < 2:
             # All that a starter lacks would be told at once: that is the answer.
             untouched = self.exercise.starter and is_starter(self.source, self.exercise.starter, self.exercise.entry)
-            likely = with_what_is_unused(finding, self.trials.traces.values())
+            likely = with_a_stride_left_out(finding, self._launched())
+            likely = with_what_is_unused(finding, self.trials.traces.values()) if likely is finding else likely
             likely = with_wrong_steps(finding, self.observations) if likely is finding else likely
             told = finding if untouched else self._beside_a_right_one(finding)
             explains = likely is not finding and likely.means and likely.line in (None, told.line)
@@ -126,6 +129,12 @@ class KernelJudgement:
         if self.exercise.timing_cases:
             finding = about_the_grid(self.trials, finding)
         return finding if wrong_blanks is None else with_blanks(finding, self.exercise.blanks, wrong_blanks)
+
+    def _launched(self) -> Iterator[tuple[Observation, Finding | None, Trace]]:
+        """The cases in which kernels were launched."""
+        for i, (o, found) in enumerate(zip(self.observations, self.findings)):
+            if i in self.trials.traces:
+                yield o, found, self.trials.traces[i]
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
         if self.trials.on_gpu or not self.judge.seconds_left:

@@ -1,11 +1,17 @@
-"""What a kernel got or computed and nothing used, a likely cause of a wrong answer. See workshop.executor.facts."""
+"""What a kernel got or computed and nothing used, and strides that it did not get: likely causes of a wrong answer.
+
+See workshop.executor.facts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..box.wire.answers import Launch, Trace, Unused
+from ..box.wire.answers import Input, Launch, Trace, Unused
+from ..diagnosis import Observation
+from ..exercises.cases import Strided
+from ..text import listed
 from ..verdict import Finding, Slug
 
 # By kind: what happened and what to try. {0}: a name, {1}: the kernel, {2}: what is compared.
@@ -97,3 +103,45 @@ def _is_in(each: Unused, launch: Launch) -> bool:
         return any(other.kind == "step" for other in unused)
     given = {argument.label for argument in launch.given}
     return each in unused or each.kind == "parameter" and each.name not in given
+
+
+def with_a_stride_left_out(finding: Finding, cases: Iterable[tuple[Observation, Finding | None, Trace]]) -> Finding:
+    """The finding with the tensor whose strides no launch passes, if only cases fail where they would count.
+
+    cases: what was observed, what was found and what was launched.
+    """
+    if finding.sure or finding.slug.rank <= Slug.RUNTIME_ERROR.rank and finding.slug not in _OUTSIDE:
+        return finding
+    axes: dict[str, set[int]] = {}  # by the tensor, in cases that fail
+    right, own = set(), {}
+    for o, found, trace in cases:
+        for name, left in _left_out(o, trace):
+            if found is None:
+                right.add(name)
+            else:
+                axes.setdefault(name, set()).update(left)
+                own |= {name: o} if o.case.name == finding.case else {}
+    for name, o in own.items():
+        if name not in right:
+            stride = tuple(o.arguments[o.exercise.parameters.index(name)].stride)
+            wanted = listed(f"{name}.stride({axis})" for axis in sorted(axes[name]))
+            none = wanted.replace(" and ", " and no ")
+            means = f"{name} has the strides {stride} here, and the launch passes no {none}."
+            advice = f"pass {wanted} to the kernel, and use {'it' if len(axes[name]) == 1 else 'them'} to read {name}."
+            return replace(finding, means=means, advice=advice, second=None)
+    return finding
+
+
+def _left_out(o: Observation, trace: Trace) -> Iterator[tuple[str, list[int]]]:
+    """The tensors that a launch gets, and which of their strides nothing that it gets can be made of."""
+    arguments = [value for launch in trace.launches for value in launch.args.values()]
+    numbers = {value for value in arguments if type(value) is int}
+    passed = [value["t"] for value in arguments if isinstance(value, dict) and "t" in value]
+    given = [(name, a) for name, a in zip(o.exercise.parameters, o.arguments) if isinstance(a, Strided)]
+    for step in trace.steps:
+        if isinstance(step, Input) and step.index < len(given) and {*step.out} & {*passed}:
+            name, a = given[step.index]
+            each = enumerate(zip(a.values.shape, a.stride, Strided(a.values).stride))
+            steps = {axis: stride for axis, (size, stride, usual) in each if size > 1 and stride not in (0, 1, usual)}
+            if axes := [axis for axis, step in steps.items() if not any(n and n % step == 0 for n in numbers)]:
+                yield name, axes
