@@ -13,8 +13,9 @@ from mutants import mutants, solution
 from autograder import gallery
 from autograder.exercises import EXERCISES
 from autograder.judge import right_answers
-from autograder.judge.aligned import Difference, normal
+from autograder.judge.aligned import Difference
 from autograder.judge.differences import _right_trees, differences, undone
+from autograder.judge.normal_form import normal
 from workshop import hints
 
 

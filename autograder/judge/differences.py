@@ -17,7 +17,8 @@ from itertools import combinations
 
 from ..text import listed
 from ..verdict import Finding, Slug
-from .aligned import UNREADABLE, Comparison, Difference, normal
+from .aligned import UNREADABLE, Comparison, Difference
+from .normal_form import normal
 from .right_answers import right_answers
 
 LONGEST, MOST_STATEMENTS = 30_000, 300  # characters and statements of an answer that is compared

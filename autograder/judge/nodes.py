@@ -1,0 +1,185 @@
+"""Parts of Python's syntax trees, as the comparison of two answers needs them."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+import triton.language as tl
+
+BODIES = ("body", "orelse")
+WITH_BODIES = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With)
+NAMED = (ast.FunctionDef, ast.ClassDef)
+IMPORTS = (ast.Import, ast.ImportFrom)
+
+
+@lru_cache(4096)
+def own(node: ast.AST) -> list[ast.AST]:
+    """A statement's parts without the statements inside, in the order of the text."""
+    found = [node]
+    for name, value in ast.iter_fields(node):
+        if not (name in BODIES and isinstance(node, ast.stmt)):
+            for each in value if isinstance(value, list) else [value]:
+                found += own(each) if isinstance(each, ast.AST) else ()
+    return found
+
+
+def copied(node):
+    """A copy with copies of all parts. copy.deepcopy takes five times as long."""
+    if isinstance(node, list):
+        return [copied(each) for each in node]
+    if not isinstance(node, ast.AST):
+        return node
+    new = type(node)()
+    for name, value in vars(node).items():
+        setattr(new, name, copied(value) if name in node._fields else value)
+    return new
+
+
+def header(node: ast.AST) -> ast.AST:
+    """A statement without the statements inside."""
+    if isinstance(node, WITH_BODIES):
+        node = copy.copy(node)
+        for name in BODIES:
+            setattr(node, name, [])
+    return node
+
+
+def words(node: ast.AST, known: Callable[[str], str]) -> Counter:
+    """What a statement has: names, numbers, operations. Of a function, what is inside, too."""
+    named, other = read(node)
+    return Counter([*filter(None, map(known, named)), *other])
+
+
+@lru_cache(4096)
+def read(node: ast.AST) -> tuple[list[str], list[str]]:
+    """The names in a statement, and what else it has."""
+    parts = list(ast.walk(node)) if isinstance(node, NAMED) else own(node)
+    other = [getattr(n, "attr", None) or (repr(n.value) if isinstance(n, ast.Constant) else type(n).__name__)
+             for n in parts if not called(n) and not isinstance(n, (ast.expr_context, ast.arguments))]  # fmt: skip
+    return [*filter(None, map(called, parts))], other
+
+
+def kind(node: ast.stmt) -> type:
+    return ast.Assign if isinstance(node, (ast.AugAssign, ast.AnnAssign)) else type(node)
+
+
+def called(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else ""
+
+
+def body(node: ast.AST, name: str = "body") -> list[ast.stmt]:
+    """The statements inside, but for docstrings."""
+    return [n for n in getattr(node, name, []) if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+
+
+def stored(node: ast.AST) -> list[str]:
+    return [n.id for n in own(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def loaded(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def is_block(node: ast.AST) -> bool:
+    number = getattr(node, "value", None)
+    return type(number) is int and number >= 16 and number & (number - 1) == 0
+
+
+def size(node: ast.AST) -> int:
+    return sum(isinstance(each, ast.expr) for each in ast.walk(node))
+
+
+def first_line(node: ast.AST) -> int:
+    if not hasattr(node, "lineno"):
+        return min((n.lineno for n in own(node) if hasattr(n, "lineno")), default=1)
+    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
+
+
+def defined(node: ast.AST) -> set[str]:
+    """The names that a module, class or function gives a value, outside of the functions in it, or imports."""
+    parts = [*inside(node)]
+    found = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    found |= {n.arg for n in parts if isinstance(n, ast.arg)}
+    found |= {n.name for n in parts if isinstance(n, NAMED)}
+    imported = [each for n in parts if isinstance(n, IMPORTS) for each in n.names]
+    return found | {each.asname or each.name.partition(".")[0] for each in imported}
+
+
+def parameters(node: ast.AST) -> list[ast.arg]:
+    return [n for n in ast.walk(node.args) if isinstance(n, ast.arg)] if isinstance(node, ast.FunctionDef) else []
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a module, class or function, but not in the functions inside."""
+    for each in ast.iter_child_nodes(node):
+        yield each
+        yield from () if isinstance(each, NAMED) else inside(each)
+
+
+def launches(node: ast.AST) -> bool:
+    """Whether an expression is kernel[grid](...)."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)
+
+
+class Grids(ast.NodeTransformer):
+    """`ast.unparse` takes the parentheses of a grid away: kernel[n,](…)."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if launches(node) and isinstance(node.func.slice, ast.Tuple):
+            node.func.slice = ast.Name(ast.unparse(node.func.slice))
+        return node
+
+
+class Renamed(ast.NodeTransformer):
+    """keywords: of the names, those of parameters."""
+
+    def __init__(self, names: dict[str, str], keywords: dict[str, str]):
+        self.names, self.keywords = names, keywords
+
+    def visit_Name(self, node):
+        node.id = self.names.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node):
+        node.arg = self.names.get(node.arg, node.arg)
+        return self.generic_visit(node)
+
+    def visit_keyword(self, node):
+        node.arg = self.keywords.get(node.arg, node.arg)
+        return self.generic_visit(node)
+
+
+class Folded(ast.NodeTransformer):
+    """names: of variables, by what they stand for."""
+
+    def __init__(self, names: dict[str, str]):
+        self.names = names
+
+    def visit(self, node):
+        name = self.names.get(ast.dump(node)) if isinstance(node, ast.expr) else None
+        return ast.Name(name, ast.Load()) if name else self.generic_visit(node)
+
+
+def given(call: ast.Call) -> dict[str | int, ast.expr]:
+    """The arguments of a call, by the names of the parameters; by their numbers where nobody knows these."""
+    names = [*(parameters_of(call.func.attr) if isinstance(call.func, ast.Attribute) else ())]
+    found = {names[i] if i < len(names) else i: value for i, value in enumerate(call.args)}
+    return found | {each.arg: each.value for each in call.keywords if each.arg}
+
+
+@lru_cache
+def parameters_of(name: str) -> dict[str, bool]:
+    """Of a function of triton.language, and whether each must be given."""
+    function = getattr(tl, name, None)
+    try:
+        parameters = inspect.signature(getattr(function, "fn", function)).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    several = any(each.kind is each.VAR_POSITIONAL for each in parameters)
+    return {} if several else {each.name: each.default is each.empty for each in parameters}
