@@ -164,8 +164,8 @@ class _Scope:
     def __init__(self, wrong: ast.AST, right: ast.AST, outer: dict[str, str], known: set[str], keywords: dict):
         self.outer, self.names, self.keywords = outer, {}, keywords
         self.theirs, self.ours = nodes.defined(wrong), nodes.defined(right)  # names: the learner's, the right answer's
-        self.known = known | self.theirs
         self.folds = getattr(wrong, "folds", {})
+        self.known = known | self.theirs | {name for name, *_ in self.folds.values()}
         given = [[each.arg for each in nodes.parameters(node)] for node in (right, wrong)]
         self.given = [*zip(*given)] if len(given[0]) == len(given[1]) else []
         for _ in range(ROUNDS):
