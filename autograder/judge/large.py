@@ -124,12 +124,12 @@ class LargeDrawn:
 def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[LargeDrawn]:
     """The cases of an exercise at large sizes. bounds: numbers of the answer that some sizes exceed."""
     generator = torch.Generator().manual_seed(seed)
-    by_element = exercise.inputs is not None and exercise.inputs.any_rank
+    by_element = _by_element(exercise)
     made = []
     for i, case in enumerate(exercise.large_cases(generator, bounds)):
         arguments = case.make(generator)
         rows = max((a.shape[0] for a in arguments if isinstance(a, Large) and a.shape), default=0)
-        shape, computes = _output_shape(exercise, arguments, case, by_element), rows if exercise.computes else 0
+        shape, computes = _output_shape(exercise, arguments, case), rows if exercise.computes else 0
         made.append(LargeDrawn(case, arguments, seed + 97 * i, shape, by_element, computes))
     return made
 
@@ -143,12 +143,14 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 
 
-def _output_shape(
-    exercise: Exercise, arguments: tuple, case: Case, by_element: bool
-) -> tuple[int, ...] | None:
+def _by_element(exercise: Exercise) -> bool:
+    return exercise.inputs is not None and exercise.inputs.any_rank
+
+
+def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
     if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
         return None
-    if exercise.random or by_element:  # a random reference takes the output; some arithmetic of "meta" costs a second
+    if exercise.random or _by_element(exercise):  # a random reference takes the output; some arithmetic of "meta" costs a second
         return torch.broadcast_shapes(*(a.shape for a in arguments if isinstance(a, Large)))
     tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
     return tuple(_picked(exercise.reference(*tensors), case.pick).shape)
