@@ -128,7 +128,7 @@ def test_a_drawn_change_of_a_solution_is_found_and_undone(share, style):
     found = count = 0
     for exercise in EXERCISES:
         right = in_style(solution(exercise), style)
-        for mutant in mutants(exercise, 4, seed=20261125):
+        for mutant in mutants(exercise, 2, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
             found += any(same(text, right) for each in alone(exercise, wrong) if (text := undone(wrong, (each,))))

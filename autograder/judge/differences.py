@@ -24,7 +24,7 @@ from .right_answers import right_answers
 LONGEST, MOST_STATEMENTS = 30_000, 300  # characters and statements of an answer that is compared
 MOST_TRIED = 24  # differences of an answer
 FIRST = 6  # sources that are tried at once: mostly one of the smallest differences decides
-MOST_COMPARED = 4  # right answers, beside the solution
+MOST_COMPARED = 5  # right answers
 MOST_ANSWERS = 2  # whose differences are undone
 MOST_OF_ONE = 4  # differences of one statement that are undone in pairs
 CLOSE = 16  # the distance of a right answer beside which no other one is looked for
@@ -33,6 +33,7 @@ MOST_CHANGED = 40  # size of what is told: more is another answer
 NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
 FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
 MOST_CODE = 160  # characters of code in a message
+MOST_WRITTEN = 260  # characters of all that is to be written: more is another answer
 
 _MEANS = {  # of one difference
     "changed": "The mistake is in this line: with one change there, all cases are right.",
@@ -54,8 +55,8 @@ def blames_a_difference(
     """
     answers = differences(exercise, source)
     for sets in _sets(answers):
-        sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED]
-        sets = sorted(sets, key=lambda each: (sum(d.size for d in each), each[0].line != finding.line))
+        sets = [each for each in sets if sum(d.size for d in each) <= MOST_CHANGED and _written(each) <= MOST_WRITTEN]
+        sets = sorted(sets, key=lambda e: (sum(d.size for d in e), e[0].line != finding.line, _written(e)))
         made = {text: each for each in sets if (text := undone(source, each))}
         near = made if answers and len(answers[0]) <= NEAR else ()
         if text := next((text for text in near if _program(ast.parse(text)) in _known(exercise)), ""):
@@ -65,6 +66,11 @@ def blames_a_difference(
                 if whole(text):
                     return told(source, made[text], finding)
     return finding
+
+
+def _written(differences: Together) -> int:
+    """Characters of what would be told."""
+    return sum(len(text) for each in differences for _, _, text in each.edits)
 
 
 def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
@@ -170,9 +176,9 @@ def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]
     if not 0 < sum(isinstance(n, ast.stmt) for n in ast.walk(wrong)) <= MOST_STATEMENTS:
         return []
     bare, words, compared = normal(wrong), _words(wrong), []
-    near = sorted(right[1:], key=lambda answer: -(words & answer[2]).total())[:MOST_COMPARED]
-    for tree, form, _ in [*right[:1], *near]:
-        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside the solution: mostly enough
+    near = sorted(right, key=lambda answer: ((words - answer[2]) + (answer[2] - words)).total())[:MOST_COMPARED]
+    for tree, form, _ in near:
+        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside one: mostly enough
         if not forms or forms[0].distance > CLOSE:
             forms.append(Comparison(source, bare, form))
         compared.append((min(each.distance for each in forms), len(compared), forms))
@@ -181,7 +187,7 @@ def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]
     found = []
     for _, place, forms in sorted(compared)[:MOST_ANSWERS]:
         if place:
-            forms.append(Comparison(source, wrong, near[place - 1][0]))
+            forms.append(Comparison(source, wrong, near[place][0]))
         each = [d for form in forms for d in form.differences()]
         unique = {d.edits: d for d in sorted(each, key=lambda d: (d.size, d.line))}
         found.append([*unique.values()][:MOST_TRIED])

@@ -136,6 +136,7 @@ class JaxJudgement(Runs):
         super().__init__(judge, exercise, source, seed)
         generator = torch.Generator().manual_seed(seed)
         self.calls: list[JaxCall] = []
+        self.repaired = 0  # sources that were judged in the place of this one
         for number, case in enumerate(exercise.cases):
             drawn = case.make(generator)
             for call in exercise.calls(case):
@@ -190,8 +191,9 @@ class JaxJudgement(Runs):
 
     def _first(self, sources: list[str]) -> list[str]:
         """The first that is right, of the few that there is time for."""
-        right = (source for source in sources[:MOST_REPAIRED] if self.judge.seconds_left and self._is_right(source))
-        return [*islice(right, 1)]
+        few = sources[: max(MOST_REPAIRED - self.repaired, 0)]
+        self.repaired += len(few)
+        return [*islice((source for source in few if self.judge.seconds_left and self._is_right(source)), 1)]
 
     def _is_right(self, source: str) -> bool:
         return JaxJudgement(self.judge, self.exercise, source, self.seed)._judged()[0] is None
