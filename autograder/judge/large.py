@@ -150,7 +150,8 @@ def _by_element(exercise: Exercise) -> bool:
 def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
     if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
         return None
-    if exercise.random or _by_element(exercise):  # a random reference takes the output; some arithmetic of "meta" costs a second
+    # A random reference takes the output. Some arithmetic of "meta" imports torch._dynamo, which takes a second.
+    if exercise.random or _by_element(exercise):
         return torch.broadcast_shapes(*(a.shape for a in arguments if isinstance(a, Large)))
     tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
     return tuple(_picked(exercise.reference(*tensors), case.pick).shape)

@@ -32,8 +32,9 @@ def parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         yield wrong, right
         yield from _around(wrong, right)
         return
-    if isinstance(wrong, ast.BinOp) and sum(ast.dump(old) != ast.dump(new) for old, new in pairs) > 1:
+    if isinstance(wrong, (ast.BinOp, ast.Call)) and sum(ast.dump(old) != ast.dump(new) for old, new in pairs) > 1:
         yield wrong, right
+        yield from _around(wrong, right) if isinstance(wrong, ast.Call) else ()
     for old, new in pairs:
         yield from parts(old, new)
 
