@@ -102,7 +102,8 @@ def not_finite(o: Observation) -> Finding | None:
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
-    largest = max((float(x.abs().max()) for x in o.values if isinstance(x, torch.Tensor) and x.numel()), default=0.0)
+    numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
+    largest = max((float(x.abs().max()) for x in numbers), default=0.0)
     of_a_row = c.bound.row_sum is not None and largest < MOST_FOR_EXP  # exp is finite, whatever is subtracted
     if only_infinite and of_a_row and not o.case.about & OVERFLOWING:
         return Finding(
