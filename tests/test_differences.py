@@ -141,7 +141,8 @@ TOLD = [  # exercise, what stands there in the place of what, and what the messa
     ("split_decode_attention", {"acc_of_parts * rescale[:, None]": "acc_of_parts"}, ["rescale[:, None]"]),
     ("swizzle", {"min(num_m - first_m, group)": "group"}, ["write `height = min(num_m - first_m, group)`"]),
     ("leaky_dropout", {"1 / (1 - p)": "(1 - p)"}, ["1 / (1 - p)"]),
-    ("found_nan", {"tl.maximum(counts, 1.0)": "counts"}, ["tl.maximum(counts, 1.0)"]),  # one tensor is of bools
+    ("found_nan", {"sums / tl.maximum(counts, 1.0)": "tl.where(counts == 0, sums / counts, 0.0)"},
+     ["sums / tl.maximum(counts, 1.0)"]),  # one tensor is of bools
 ]
 
 
