@@ -1,11 +1,13 @@
 """Advice names what Triton has, and translates what torch and CUDA have."""
 
+import itertools
 import re
 
 import pytest
 import triton.language as tl
 
 from workshop import advice
+from workshop.executor.records import Fault
 
 
 def test_advice_names_functions_that_triton_has():
@@ -23,3 +25,19 @@ def test_what_torch_or_cuda_has_is_translated(name):
         ("Unsupported function referenced: <built-in method>", f"torch.{name}"),
     ):
         assert advice.refused(message, construct)[2] == f"write {advice.ELSEWHERE[name]}."
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (7, 5), (2, 7, 5)])
+def test_an_access_outside_of_a_tensor_of_any_rank_is_explained(shape):
+    """With rows that are apart, one behind the other, or transposed; wherever the access goes."""
+    contiguous = tuple(5 if i == len(shape) - 2 else 1 if i == len(shape) - 1 else 35 for i in range(len(shape)))
+    strides = {contiguous, tuple(2 * each for each in contiguous), contiguous[::-1]}
+    places = itertools.product(strides, [(), (16,), (4, 4)], ["past the end", "before the start", "gap"], [True, False])
+    for stride, block, place, strided in places:
+        if place == "gap" and len(shape) < 2:
+            continue
+        index = None if place == "before the start" else (7,) * len(shape)
+        lane = (0,) * len(block)
+        fault = Fault("load", "kernel", (7, 0, 0), block, lane, 1, 3, "…", "x_ptr", shape, stride, 7, index, place, 1)
+        happened, means, attempt = advice.outside(fault, strided=strided)
+        assert "x_ptr" in happened and means and attempt

@@ -138,10 +138,10 @@ def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, st
             "use both strides: element (i, j) lies at i * stride(0) + j * stride(1). Or launch with a copy that is "
             "contiguous: tensor.contiguous().",
         )
-    if strided or fault.place == "gap":
+    if (strided or fault.place == "gap") and len(fault.shape) > 1:
         return (
             "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
-            f"step from row to row by the stride of {fault.argument}, which is {fault.stride[0]} here, and mask the "
+            f"step from row to row by the stride of {fault.argument}, which is {fault.stride[-2]} here, and mask the "
             "columns.",
         )
     if any(fault.program[1:]):
