@@ -20,6 +20,8 @@ from ..verdict import Finding, Slug
 from .comparison import agrees
 from .observation import Observation, place_in_words
 
+MOST_FOR_EXP = 40  # of a row whose exponentials add up to a number, whatever is subtracted: exp(2 * 40) is finite
+
 
 def known_mistake(o: Observation) -> Finding | None:
     return as_mistake(o, o.mistake) if o.mistake else None
@@ -102,10 +104,7 @@ def not_finite(o: Observation) -> Finding | None:
         return None
     happened = f"{o.worst_in_words} {many(int(c.made_not_finite.sum()), 'element is', 'elements are')} NaN or infinite."
     only_infinite = c.made_infinite and not bool((c.bad & ~c.made_not_finite).any())
-    numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
-    largest = max((float(x.abs().max()) for x in numbers), default=0.0)
-    of_a_row = c.bound.row_sum is not None and largest < MOST_FOR_EXP  # exp is finite, whatever is subtracted
-    if only_infinite and of_a_row and not o.case.about & OVERFLOWING:
+    if only_infinite and c.bound.row_sum is not None and (largest := _largest(o)) < MOST_FOR_EXP:
         return Finding(
             "nan",
             happened,
@@ -129,6 +128,11 @@ def not_finite(o: Observation) -> Finding | None:
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )
+
+
+def _largest(o: Observation) -> float:
+    numbers = [x for x in o.values if isinstance(x, torch.Tensor) and x.is_floating_point() and x.numel()]
+    return max((float(x.abs().max()) for x in numbers), default=0.0)
 
 
 def tail(o: Observation) -> Finding | None:
@@ -274,7 +278,6 @@ _ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
-MOST_FOR_EXP = 80  # exp of it is far from infinite in float32
 SMALL = 16  # a length up to it may stand for any factor
 
 
