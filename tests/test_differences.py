@@ -100,11 +100,11 @@ def longer_sums(tree: ast.Module) -> None:
 
 STYLES = [  # and the share of drawn changes that are found in it, and undone with one edit
     (0.95, ()),
-    (0.9, (other_names,)),
-    (0.9, (other_order, longer_sums)),
-    (0.85, (fewer_variables,)),
-    (0.85, (more_variables,)),
-    (0.75, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
+    (0.95, (other_names,)),
+    (0.95, (other_order, longer_sums)),
+    (0.9, (fewer_variables,)),
+    (0.9, (more_variables,)),
+    (0.85, (fewer_variables, more_variables, longer_sums, other_order, other_names)),
 ]
 
 
@@ -115,23 +115,25 @@ def in_style(source: str, changes: tuple) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
+def unparsed(source: str) -> str:
+    return ast.unparse(ast.parse(source))
+
+
 def alone(exercise: str, source: str) -> list[Difference]:
     return [each for found in differences(exercise, source) for each in found]
 
 
-def same(a: str, b: str) -> bool:
-    return ast.dump(ast.parse(a)) == ast.dump(ast.parse(b))
-
-
-@pytest.mark.parametrize("share, style", STYLES)
-def test_a_drawn_change_of_a_solution_is_found_and_undone(share, style):
+@pytest.mark.parametrize("place", range(len(STYLES)))
+def test_a_drawn_change_of_a_solution_is_found_and_undone(place):
+    """Each style is tried with a third of the exercises, and each exercise with two styles."""
+    share, style = STYLES[place]
     found = count = 0
-    for exercise in EXERCISES:
+    for exercise in [*EXERCISES][place % 3 :: 3]:
         right = in_style(solution(exercise), style)
-        for mutant in mutants(exercise, 2, seed=20261125):
+        for mutant in mutants(exercise, 4, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
-            found += any(same(text, right) for each in alone(exercise, wrong) if (text := undone(wrong, (each,))))
+            found += right in [unparsed(undone(wrong, (each,))) for each in alone(exercise, wrong)]
     assert found > share * count, f"{found} of {count}"
 
 

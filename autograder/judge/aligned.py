@@ -15,7 +15,7 @@ from functools import cached_property
 from textwrap import dedent
 
 from . import nodes
-from .parts import OTHER_BLOCK, change, parts
+from .parts import change, extent, parts
 
 ALIKE = 0.45  # statements that share less do not belong together
 ELSEWHERE = 0.75  # the same for those in different bodies
@@ -75,7 +75,7 @@ class Comparison:
                                                            *(n.statement for n in scope.missing))]  # fmt: skip
         pairs = [(a, scope.renamed(nodes.header(b))) for scope in self.scopes for a, b in scope.pairs]
         apart = (part for a, b in pairs for part in parts(nodes.header(a), b) if not isinstance(a, nodes.IMPORTS))
-        sizes = {self._span(old): min(change(old, new) % OTHER_BLOCK, UNLIKE) for old, new in apart}  # each place once
+        sizes = {self._span(old): min(extent(old, new), UNLIKE) for old, new in apart}  # each place once
         return sum(nodes.size(each) for each in left) + sum(sizes.values())
 
     def _in_pairs(self, scope: _Scope) -> Iterator[Difference]:
@@ -106,7 +106,7 @@ class Comparison:
         for wrong, body in scope.too_much:
             begin, end = self._lines(wrong)
             for each, right in missing:
-                if type(right) is type(wrong) and ast.dump(right) == ast.dump(wrong):
+                if nodes.same(right, wrong):
                     edits = (begin, end, ""), self._below(each, dedent(self.source[begin:end].decode()))
                     yield Difference(wrong.lineno, edits, 2, "moved", below=each.line)
             if not isinstance(wrong, (*nodes.NAMED, *nodes.IMPORTS)):
@@ -116,7 +116,8 @@ class Comparison:
             ends = isinstance(right, ast.Return) and isinstance(each.body[-1], ast.Return)
             again = isinstance(right, ast.Expr) and nodes.launches(right.value)
             again = again and ast.dump(right.value.func.value) in self.launched
-            wanted = not ends and not again and not isinstance(right, (*nodes.NAMED, *nodes.IMPORTS))
+            whole = isinstance(right, (*nodes.NAMED, *nodes.IMPORTS, ast.For, ast.While))
+            wanted = not ends and not again and not whole
             if wanted and (text := scope.written(scope.folded(right, each.line + 1))):
                 yield Difference(each.line, (self._below(each, text),), 1 + min(nodes.size(right), 6), "missing")
 
@@ -124,9 +125,9 @@ class Comparison:
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node stands, in bytes; (0, 0) if it has no text."""
-        nodes = [node] if hasattr(node, "lineno") else [n for n in ast.walk(node) if hasattr(n, "lineno")]
-        begin = min((self.starts[n.lineno - 1] + n.col_offset for n in nodes), default=0)
-        return begin, max((self.starts[n.end_lineno - 1] + n.end_col_offset for n in nodes), default=0)
+        placed = [node] if hasattr(node, "lineno") else [n for n in ast.walk(node) if hasattr(n, "lineno")]
+        begin = min((self.starts[n.lineno - 1] + n.col_offset for n in placed), default=0)
+        return begin, max((self.starts[n.end_lineno - 1] + n.end_col_offset for n in placed), default=0)
 
     def _lines(self, node: ast.stmt) -> tuple[int, int]:
         return self.starts[nodes.first_line(node) - 1], self.starts[min(node.end_lineno, len(self.starts) - 1)]
@@ -250,7 +251,7 @@ class _Scope:
         ours = [(each, nodes.words(each.statement, self._our_name)) for each in self.missing]
         rest = [(self._alike(a[0], b.statement, x, y), a, b) for a, x in theirs for b, y in ours]
         for _, left, each in sorted((pair for pair in rest if pair[0] >= ELSEWHERE), key=lambda pair: -pair[0]):
-            moved = ast.dump(left[0]) == ast.dump(self.renamed(each.statement))
+            moved = nodes.same(left[0], self.renamed(each.statement))
             if left in self.too_much and each in self.missing and not moved:
                 self.pairs.append((left[0], each.statement))
                 self.too_much.remove(left)
@@ -277,9 +278,8 @@ class _Scope:
 
 def _as_written(right: ast.AST, wrong: ast.AST) -> ast.AST:
     """x += y as x = x + y, or the other way, if the learner writes it so."""
-    if isinstance(wrong, ast.Assign) and isinstance(right, ast.AugAssign) and isinstance(right.target, ast.Name):
-        sum_ = ast.BinOp(ast.Name(right.target.id, ast.Load()), right.op, right.value)
-        return ast.copy_location(ast.Assign([right.target], sum_), right)
+    if isinstance(wrong, ast.Assign):
+        return nodes.assigned(right)
     if isinstance(wrong, ast.AugAssign) and isinstance(right, ast.Assign) and isinstance(right.value, ast.BinOp):
         (target, *others), sum_ = right.targets, right.value
         if not others and getattr(sum_.left, "id", "") == getattr(target, "id", None):

@@ -176,13 +176,14 @@ def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]
     if not 0 < sum(isinstance(n, ast.stmt) for n in ast.walk(wrong)) <= MOST_STATEMENTS:
         return []
     bare, words, compared = normal(wrong), _words(wrong), []
-    near = sorted(right, key=lambda answer: ((words - answer[2]) + (answer[2] - words)).total())[:MOST_COMPARED]
+    apart = sorted(right, key=lambda answer: ((words - answer[2]) + (answer[2] - words)).total())
+    near = [*right[:1], *(answer for answer in apart if answer is not right[0])][:MOST_COMPARED]
     for tree, form, _ in near:
-        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside one: mostly enough
+        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside the solution: mostly enough
         if not forms or forms[0].distance > CLOSE:
             forms.append(Comparison(source, bare, form))
         compared.append((min(each.distance for each in forms), len(compared), forms))
-        if compared[-1][0] <= CLOSE:
+        if len(compared) > 1 and min(compared)[0] <= CLOSE:
             break
     found = []
     for _, place, forms in sorted(compared)[:MOST_ANSWERS]:

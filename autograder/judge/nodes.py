@@ -28,6 +28,17 @@ def own(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def same(a: object, b: object) -> bool:
+    """Whether two nodes are the same code, wherever it stands. Comparing what `ast.dump` writes takes much longer."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, ast.AST):
+        return all(same(getattr(a, name, None), getattr(b, name, None)) for name in a._fields)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
 def copied(node):
     """A copy with copies of all parts. copy.deepcopy takes five times as long."""
     if isinstance(node, list):
@@ -62,6 +73,14 @@ def read(node: ast.AST) -> tuple[list[str], list[str]]:
     other = [getattr(n, "attr", None) or (repr(n.value) if isinstance(n, ast.Constant) else type(n).__name__)
              for n in parts if not called(n) and not isinstance(n, (ast.expr_context, ast.arguments))]  # fmt: skip
     return [*filter(None, map(called, parts))], other
+
+
+def assigned(node: ast.stmt) -> ast.stmt:
+    """x += y as x = x + y."""
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name):
+        return node
+    value = ast.BinOp(ast.Name(node.target.id, ast.Load()), node.op, node.value)
+    return ast.copy_location(ast.Assign([node.target], ast.copy_location(value, node.value)), node)
 
 
 def kind(node: ast.stmt) -> type:

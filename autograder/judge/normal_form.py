@@ -26,7 +26,8 @@ def normal(tree: ast.Module) -> ast.Module:
     for function in [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]:
         bodies = [getattr(n, name) for n in [function, *nodes.inside(function)] for name in nodes.BODIES
                   if isinstance(getattr(n, name, None), list)]  # fmt: skip
-        ends = {name: line for body in bodies for name, line in _numbered(function, body)}
+        before = _stores(function)
+        ends = {name: line for body in bodies for name, line in _numbered(function, body, before)}
         stored = _stores(function)
         values: dict[str, ast.expr] = {}
         function.folds = {}
@@ -49,14 +50,14 @@ def normal(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _numbered(function: ast.FunctionDef, body: list[ast.stmt]) -> Iterator[tuple[str, int]]:
+def _numbered(function: ast.FunctionDef, body: list[ast.stmt], stored: Counter) -> Iterator[tuple[str, int]]:
     """Gives each value of a variable a name of its own, if all are given in one body, one after the other. Yields the
     name, and the line of the next value."""
     for name, count in Counter(filter(None, map(_target, body))).items():
         places = [i for i, each in enumerate(body) if _target(each) == name]
-        if count < 2 or _stores(function)[name] != count or not _only_below(function, body, places[0], name):
+        if count < 2 or stored[name] != count or not _only_below(function, body, places[0], name):
             continue
-        body[:] = [_assigned(each) if _target(each) == name else each for each in body]
+        body[:] = [nodes.assigned(each) if _target(each) == name else each for each in body]
         for number, (place, after) in enumerate(zip(places, [*places[1:], len(body)])):
             new = f"{name}{_VERSION}{number}"
             body[place].targets[0].id = new
@@ -80,14 +81,6 @@ def _only_below(function: ast.FunctionDef, body: list[ast.stmt], place: int, nam
     below = {n for each in body[place + 1 :] for n in ast.walk(each)}
     uses = (n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name)
     return all(n in below or n is body[place].targets[0] for n in uses)
-
-
-def _assigned(line: ast.stmt) -> ast.stmt:
-    """x += y as x = x + y."""
-    if not isinstance(line, ast.AugAssign):
-        return line
-    value = ast.BinOp(ast.Name(line.target.id, ast.Load()), line.op, line.value)
-    return ast.copy_location(ast.Assign([line.target], ast.copy_location(value, line.value)), line)
 
 
 def _stores(function: ast.FunctionDef) -> Counter:

@@ -6,24 +6,25 @@ import ast
 import copy
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from . import nodes
 
 MOST_AROUND = 2  # parts in which another one is looked for
 MOST_TERMS = 2  # of a sum or a product that differ
 INSIDE = 0.7  # what two parts share, if one of the two answers has something around its part
-OTHER_BLOCK = 25  # how far one size of a block is from another one, which is seldom a mistake
+OTHER_BLOCK = 25  # how far one size of a block is from another one
 
 
 def parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    if ast.dump(wrong) == ast.dump(right):
+    if nodes.same(wrong, right):
         return
     if used := getattr(wrong, "used", None):  # another variable may be meant, where this one is used
         yield used, right
     if isinstance(wrong, ast.Call) and isinstance(right, ast.Call) and _same_function(wrong, right):
         yield from _arguments_of(wrong, right)
         return
-    if _spread(wrong) and _spread(right) and ast.dump(wrong.value) == ast.dump(right.value):
+    if _spread(wrong) and _spread(right) and nodes.same(wrong.value, right.value):
         yield wrong, right
         return
     alike = type(wrong) is type(right) or {type(wrong), type(right)} == {ast.List, ast.Tuple}
@@ -32,7 +33,7 @@ def parts(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         yield wrong, right
         yield from _around(wrong, right)
         return
-    if isinstance(wrong, (ast.BinOp, ast.Call)) and sum(ast.dump(old) != ast.dump(new) for old, new in pairs) > 1:
+    if isinstance(wrong, (ast.BinOp, ast.Call)) and sum(not nodes.same(*pair) for pair in pairs) > 1:
         yield wrong, right
         yield from _around(wrong, right) if isinstance(wrong, ast.Call) else ()
     for old, new in pairs:
@@ -48,7 +49,10 @@ def _around(wrong: ast.AST, right: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]
             yield wrong, _copied_with(right, part, wrong)
         for part in [n for n in theirs if _same_kind(n, right)][:MOST_AROUND]:
             yield wrong, part
-        yield from parts(*best) if (best := _inside_of(wrong, right)) else ()
+        pairs = [*((each, right) for each in theirs), *((wrong, each) for each in ours)]
+        pairs = [pair for pair in pairs if type(pair[0]) is type(pair[1]) in (ast.BinOp, ast.Call)]
+        best = max(pairs, key=lambda pair: _share(*pair), default=None)
+        yield from parts(*best) if best and _share(*best) >= INSIDE else ()
 
 
 def _spread(node: ast.AST) -> bool:
@@ -56,16 +60,21 @@ def _spread(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and any(isinstance(each, ast.Slice) for each in ast.walk(node.slice))
 
 
+@lru_cache(4096)
+def _bag(node: ast.AST) -> Counter:
+    return Counter(map(_label, ast.walk(node)))
+
+
 def _share(a: ast.AST, b: ast.AST) -> float:
     """How much of two nodes both have."""
-    here, there = (Counter(map(_label, ast.walk(each))) for each in (a, b))
+    here, there = _bag(a), _bag(b)
     return 2 * (here & there).total() / (here.total() + there.total())
 
 
 def _same_kind(a: ast.AST, b: ast.AST) -> bool:
     if isinstance(a, ast.Call) and isinstance(b, ast.Call):
         return _same_function(a, b)
-    return type(a) is type(b) and isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and ast.dump(a) == ast.dump(b)
+    return isinstance(a, (ast.Name, ast.Attribute, ast.Subscript)) and nodes.same(a, b)
 
 
 def _copied_with(node, old: ast.AST, new: ast.AST):
@@ -81,9 +90,13 @@ def _copied_with(node, old: ast.AST, new: ast.AST):
 
 
 def change(old: ast.AST, new: ast.AST) -> int:
-    """How many parts only one of the two has."""
-    here, there = (Counter(map(_label, ast.walk(each))) for each in (old, new))
-    return 1 + ((here - there) + (there - here)).total() + OTHER_BLOCK * (nodes.is_block(old) and nodes.is_block(new))
+    """How many parts only one of the two has. Another size of a block is seldom a mistake."""
+    return extent(old, new) + OTHER_BLOCK * (nodes.is_block(old) and nodes.is_block(new))
+
+
+def extent(old: ast.AST, new: ast.AST) -> int:
+    here, there = _bag(old), _bag(new)
+    return 1 + ((here - there) + (there - here)).total()
 
 
 def _label(node: ast.AST) -> str:
@@ -92,7 +105,7 @@ def _label(node: ast.AST) -> str:
 
 
 def _same_function(wrong: ast.Call, right: ast.Call) -> bool:
-    return ast.dump(wrong.func) == ast.dump(right.func) and not nodes.launches(wrong)
+    return nodes.same(wrong.func, right.func) and not nodes.launches(wrong)
 
 
 def _arguments_of(wrong: ast.Call, right: ast.Call) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -141,7 +154,7 @@ def _summands(wrong: ast.BinOp, right: ast.BinOp) -> list[tuple[ast.AST, ast.AST
     """Of two sums or products: the few terms that differ, those that share most beside each other."""
     here, there = _terms(wrong, type(wrong.op)), _terms(right, type(wrong.op))
     for each in list(here):
-        same = next((other for other in there if ast.dump(each) == ast.dump(other)), None)
+        same = next((other for other in there if nodes.same(each, other)), None)
         if same is not None:
             here.remove(each)
             there.remove(same)
@@ -162,12 +175,3 @@ def _comparable(here: object, there: object) -> bool:
     if isinstance(here, (ast.operator, ast.unaryop, ast.cmpop, ast.boolop)):
         return type(here) is type(there)
     return isinstance(here, ast.AST) and isinstance(there, ast.AST) or here == there
-
-
-def _inside_of(wrong: ast.AST, right: ast.AST) -> tuple[ast.AST, ast.AST] | None:
-    """The part of one that shares most with the other, if it shares much."""
-    ours, theirs = ([n for n in ast.walk(each) if n is not each] for each in (right, wrong))
-    pairs = [*((each, right) for each in theirs), *((wrong, each) for each in ours)]
-    pairs = [pair for pair in pairs if type(pair[0]) is type(pair[1]) in (ast.BinOp, ast.Call)]
-    best = max(pairs, key=lambda pair: _share(*pair), default=None)
-    return best if best and _share(*best) >= INSIDE else None

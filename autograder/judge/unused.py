@@ -49,7 +49,7 @@ _COMPARED = {"0": "columns", "1": "rows"}
 
 def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
     """The finding with the likely cause. One that is sure keeps its advice."""
-    if finding.slug.rank <= Slug.RUNTIME_ERROR.rank or finding.slug.of_right_numbers:
+    if not _is_of_kernels(finding):
         return finding
     kernels = list(_kernels(traces))
     kinds = ["mask", "parameter", "step", "loop", "line"] if finding.slug in _OUTSIDE else [*_TOLD][:4]
@@ -59,6 +59,11 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
                 if each.kind == wanted and (wanted != "mask" or each.line == finding.line):
                     return _told(finding, kernel, each.kind, each.line, each.name)
     return finding
+
+
+def _is_of_kernels(finding: Finding) -> bool:
+    """Whether kernels ran, and did something wrong."""
+    return finding.slug.rank > Slug.RUNTIME_ERROR.rank and not finding.slug.of_right_numbers
 
 
 def _told(finding: Finding, kernel: str, kind: str, line: int, name: str) -> Finding:
@@ -110,7 +115,7 @@ def with_a_stride_left_out(finding: Finding, cases: Iterable[tuple[Observation, 
 
     cases: what was observed, what was found and what was launched.
     """
-    if finding.sure or finding.slug.rank <= Slug.RUNTIME_ERROR.rank and finding.slug not in _OUTSIDE:
+    if finding.sure or not _is_of_kernels(finding):
         return finding
     axes: dict[str, set[int]] = {}  # by the tensor, in cases that fail
     right, own = set(), {}
