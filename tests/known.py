@@ -2,16 +2,19 @@
 
 import functools
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import torch
 from said import SAID
 
+from autograder.exercises import find
 from autograder.exercises.cases import Strided
 from autograder.gallery import Known, answers_in
 from autograder.tensors import each_place
 
 LANDING = "landing"  # GALLERY=landing: what is judged before a change lands (.ci/run)
+RIGHT_ANSWERS = 4  # of an exercise, then
 
 
 def source_of(exercise: str, name: str) -> str:
@@ -29,18 +32,22 @@ def part(gallery: str | None) -> set[str]:
     """What a run with this GALLERY judges, as `called` names it. Any other word stands for everything.
 
     None: wrong answers only, so that each slug and each exercise is there. test_promises.py judges right ones.
-    LANDING: every right answer. Of an exercise's wrong ones, one of each slug and those of `said`.
+    LANDING: of each exercise four right answers, of each lesson one wrong answer of each slug, and those of `said`.
     Answers of `said` come first; then it is as if by chance, by a checksum of their names.
     """
     everything = {called(known): known for known in answers_in(Path(__file__).parent)}
-    names = [name for name, known in everything.items() if known.slug]
-    names.sort(key=lambda name: (name not in SAID, zlib.crc32(name.encode())))
-    if gallery == LANDING:
-        one_of_each = {(everything[name].exercise, everything[name].slug): name for name in reversed(names)}
-        return everything.keys() - names | SAID.keys() | set(one_of_each.values())
-    if gallery:
+    if gallery not in (None, LANDING):
         return set(everything)
+    names = sorted(everything, key=lambda name: (name not in SAID, zlib.crc32(name.encode())))
+    if gallery == LANDING:
+        chosen, count = SAID.keys() | part(None), Counter()
+        for name, known in ((name, everything[name]) for name in names):
+            kind = (find(known.exercise).notebook, known.slug) if known.slug else known.exercise
+            count[kind] += 1
+            chosen |= {name} if count[kind] <= (1 if known.slug else RIGHT_ANSWERS) else set()
+        return chosen
     chosen, seen = set(), set()
+    names = [name for name in names if everything[name].slug]
     for new in (2, 1):  # answers with a new slug of a new exercise, then those with one of both
         for name in names:
             about = {everything[name].slug, everything[name].exercise}
