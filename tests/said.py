@@ -95,4 +95,9 @@ SAID = {
     "wrong/split_decode_attention/wrong-value__parts_added_as_they_are": ["!results are right", "!changed places"],
     "wrong/naive_softmax/nan__no_guard_for_masked_blocks": ["!results are right", "!changed places"],
     "wrong/vector_add/race__blocks_overlap_by_half": ["!results are right", "!changed places"],
+    # what a mistake computes
+    "wrong/int8_decode_attention/wrong-value__scale_in_the_sum": ["The sum of the weights is multiplied by v_scale"],
+    "wrong/leaky_dropout_grad/wrong-value__slope_by_the_sign_of_dy": ["sign of dy"],
+    "wrong/paged_decode_attention/wrong-value__heads_outermost": ["(heads, page, d)"],
+    "wrong/softmax_backward/wrong-value__the_sum_so_far": ["in a second loop"],
 }

@@ -55,6 +55,12 @@ def softmax_backward(y: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
     return y * (dy - (y * dy).sum(1, keepdim=True))
 
 
+def _sums_so_far(y: torch.Tensor, dy: torch.Tensor, block: int) -> torch.Tensor:
+    """For each element: the sum of y * dy over its row, up to the end of its block."""
+    ends = (torch.arange(y.shape[1]) // block + 1) * block - 1
+    return (y.double() * dy.double()).cumsum(1)[:, ends.clamp(max=y.shape[1] - 1)]
+
+
 def cross_entropy(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The mean loss over the rows whose target is not -100, float64. torch gives NaN if no row counts."""
     return torch.nn.functional.cross_entropy(logits.double(), targets, ignore_index=IGNORED)
@@ -197,6 +203,9 @@ EXERCISES = (
             Mistake("wrong-value", lambda y, dy: dy.double() - y.double() * dy.double().sum(1, keepdim=True),
                     "That is the gradient of the logarithm of softmax.",
                     "Add up y * dy over the row, subtract this sum from dy, and multiply by y."),
+            Mistake("wrong-value", lambda y, dy, block: y.double() * (dy.double() - _sums_so_far(y, dy, block)),
+                    "Each block subtracts the sum of the blocks up to it, and not that of the row.",
+                    "Add up y * dy in one loop over the row. Compute and store dx in a second loop."),
         ),
     ),
     Exercise(

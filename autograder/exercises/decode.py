@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import wraps
 
 import torch
 
@@ -23,7 +25,7 @@ from .design import (
     fixed,
     odd,
 )
-from .spec import Bound, Exercise, Mistake
+from .spec import Bound, Exercise, Mistake, changed, wrong_values
 from .tiles import COLUMNS, LARGE_ONES, NEAR_1, ROWS
 
 # What a kernel computes in float32, stored in the dtype of q. Weights may be rounded to the dtype of v before they meet
@@ -151,9 +153,13 @@ def _weighted(p: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     return (p.double()[:, None] * v.double()).sum(0)
 
 
+def _scaled(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    """Values from int8: each is int8 × the scale of its row."""
+    return rows.double() * scale.double()[..., None]
+
+
 def int8_decode_attention(q, k, k_scale, v, v_scale) -> torch.Tensor:
-    """The same from int8: value = int8 × the scale of its row."""
-    return decode_attention(q, k.double() * k_scale.double()[..., None], v.double() * v_scale.double()[..., None])
+    return decode_attention(q, _scaled(k, k_scale), _scaled(v, v_scale))
 
 
 def _pages(sizes, kind, dtype, generator):
@@ -260,6 +266,51 @@ def _without_rescale(q, k, v, block: int, of_sum: bool, of_acc: bool) -> torch.T
     return acc / s[:, None]
 
 
+def _from_int8(mistake: Mistake) -> Mistake:
+    @wraps(mistake.compute)  # its parameters say whether it depends on a block
+    def compute(q, k, k_scale, v, v_scale, **block):
+        return mistake.compute(q, _scaled(k, k_scale), _scaled(v, v_scale), **block)
+
+    return replace(mistake, compute=compute)
+
+
+INT8_MISTAKES = (
+    *map(_from_int8, ATTENTION_MISTAKES),
+    Mistake("not-scaled", changed(int8_decode_attention, k_scale=torch.ones_like),
+            "The scale of k is missing: the scores are those of int8 numbers.", "Multiply each score by its k_scale."),
+    Mistake("not-scaled", changed(int8_decode_attention, v_scale=torch.ones_like),
+            "The scale of v is missing: the int8 numbers were added.",
+            "Multiply each weight by its v_scale, for the vector only."),
+    *wrong_values(
+        (lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, v_scale, v, k_scale),
+         "The two scales changed places.", "Scale k by k_scale and v by v_scale."),
+        (lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, k_scale, v, v_scale)
+         / (decode_scores(q, _scaled(k, k_scale)).softmax(-1) * v_scale.double()).sum(-1, keepdim=True),
+         "The sum of the weights is multiplied by v_scale, too: v_scale cancels out of the mean.",
+         "Add the weights as they are. Multiply them by v_scale only where they meet v."),
+    ),
+)  # fmt: skip
+PAGED_MISTAKES = wrong_values(
+    (lambda q, k, v, table, lengths: paged_decode_attention(q, _heads_outside(k), _heads_outside(v), table, lengths),
+     "A page is read as (heads, page, d). It is (page, heads, d).",
+     "The numbers of token i and head h begin at ((page_number * page + i) * heads + h) * d."),
+    (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, _in_order(table), lengths),
+     "The pages were read in their order in memory.", "Load the number of each page from block_table[request, i]."),
+    (lambda q, k, v, table, lengths: paged_decode_attention(q, k, v, table[:1].expand_as(table), lengths),
+     "All requests read the pages of the first one.", "Begin at block_table + request * most."),
+)
+
+
+def _heads_outside(pages: torch.Tensor) -> torch.Tensor:
+    """The same memory, read as (pages, heads, page, d)."""
+    count, page, heads, d = pages.shape
+    return pages.reshape(count, heads, page, d).transpose(1, 2)
+
+
+def _in_order(table: torch.Tensor) -> torch.Tensor:
+    return torch.arange(table.shape[1], dtype=table.dtype).expand_as(table)
+
+
 def _programs_for(q, k, v, multiprocessors: int = PROPERTIES["multiprocessor_count"]) -> int:
     """One for each multiprocessor, if the cache is long. A program may have 64 tokens."""
     return min(multiprocessors, len(k) * k.shape[1] // 64) if k.shape[1] >= LONG else 0
@@ -312,6 +363,7 @@ EXERCISES = (
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
         inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised, values=(PLAIN,)),
         reference=int8_decode_attention,
+        mistakes=INT8_MISTAKES,
         bounds=BOUNDS,
         reads_per_element=2,
     ),
@@ -320,6 +372,7 @@ EXERCISES = (
         "pages (p, page, h, d), block_table (b, most) and lengths (b,) in int32",
         inputs=PAGED,
         reference=paged_decode_attention,
+        mistakes=PAGED_MISTAKES,
         bounds=BOUNDS,
     ),
 )  # fmt: skip

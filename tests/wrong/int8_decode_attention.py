@@ -38,7 +38,7 @@ EDITS = (
          "k_scale_ptr + rows"},
     ),
     Edit(
-        "wrong-value", "acc_not_rescaled",
+        "missing-rescale", "acc_not_rescaled",
         {"acc = acc * rescale + ":
          "acc = acc + "},
     ),

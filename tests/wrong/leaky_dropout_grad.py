@@ -143,4 +143,9 @@ EDITS = (
         {"return leaky_dropout(x, p, seed), (x, p, seed)": "return leaky_dropout(x, seed, p), (x, p, seed)"},
         of="as_in_the_lesson",
     ),
+    Edit(
+        "wrong-value", "slope_by_the_sign_of_dy",
+        {"slope = tl.where(x >= 0": "slope = tl.where(dy >= 0"},
+        of="as_in_the_lesson",
+    ),
 )

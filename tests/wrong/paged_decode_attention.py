@@ -35,7 +35,7 @@ EDITS = (
          "acc = acc + "},
     ),
     Edit(
-        "wrong-value", "no_root",
+        "not-scaled", "no_root",
         {"to(tl.float32) * scale":
          "to(tl.float32)"},
     ),

@@ -66,4 +66,15 @@ EDITS = (
         {"row = tl.program_id(0).to(tl.int64)":
          "row = tl.program_id(0).to(tl.int16)"},
     ),
+    Edit(
+        "wrong-value", "the_sum_so_far",
+        {"    for start in range(0, n_cols, BLOCK):\n"
+         "        cols = start + tl.arange(0, BLOCK)\n"
+         "        mask = cols < n_cols\n"
+         "        y = tl.load(y_row + cols, mask=mask, other=0.0).to(tl.float32)\n"
+         "        dy = tl.load(dy_row + cols, mask=mask, other=0.0).to(tl.float32)\n"
+         "        tl.store":
+         "        tl.store"},
+        of="two_loops_reduced_in_each_round",
+    ),
 )
