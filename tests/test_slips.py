@@ -2,6 +2,7 @@
 
 import ast
 import json
+import random
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -12,7 +13,10 @@ from test_vote import ANSWERS, SHAPES, seen
 
 from autograder.box.wire import ProtocolError, parse
 from autograder.diagnosis import diagnose, overall
-from autograder.exercises import find
+from autograder.exercises import EXERCISES, find
+from autograder.judge import kernels
+from autograder.judge.differences import undone
+from autograder.judge.slips import slips
 from autograder.judge.trials import Trials, traces_of
 
 SEED = 1
@@ -214,3 +218,30 @@ def test_the_key_of_an_autotuner_needs_no_use(judge):
     source = solution("rms_norm").replace("tl.sum(squares, axis=0) / n + eps", "tl.sum(squares, axis=0) / n")
     finding = judge.judge("rms_norm", source, SEED).finding
     assert finding and "bucket" not in finding.means
+
+
+# -- slips that are undone without a right answer --------------------------------------------------------------
+
+
+def test_most_slips_of_a_right_answer_are_undone_by_another_slip():
+    undone_by_another = count = 0
+    for exercise in (each.name for each in EXERCISES.values() if each.kind == "kernel"):
+        right = solution(exercise)
+        made = slips(right)
+        for slip in random.Random(exercise).sample(made, min(3, len(made))):
+            wrong = undone(right, slip)
+            count += 1
+            undone_by_another += right in (ast.unparse(ast.parse(undone(wrong, each) or "0")) for each in slips(wrong))
+    assert undone_by_another > 0.75 * count
+
+
+@pytest.mark.parametrize("exercise, right, wrong", [
+    ("transpose", "tl.cdiv(m, COLUMNS)", "m // COLUMNS"),
+    ("found_race", "tl.full((BLOCK,), -float('inf'), tl.float32)", "tl.zeros((BLOCK,), tl.float32)"),
+    ("naive_softmax", "lane_sum += tl.exp(block - row_max)", "lane_sum = tl.exp(block - row_max)"),
+])  # fmt: skip
+def test_a_slip_is_named_where_no_right_answer_resembles_the_answer(judge, monkeypatch, exercise, right, wrong):
+    monkeypatch.setattr(kernels, "blames_a_difference", lambda exercise, source, finding, *_: finding)
+    assert right in solution(exercise)
+    message = judge.judge(exercise, solution(exercise).replace(right, wrong), SEED).message
+    assert f"{right}`" in message, message

@@ -62,6 +62,7 @@ class Judge:
             early = None
         self.box = early or Box(self.backend, confine)
         self.seconds_left = math.inf  # for the rest of the answer's jobs
+        self.explains = True  # looks for what to write in the place of a mistake
         self.launchers: tuple[tuple[str, ...], ...] = ()  # of the answer's kernels, see box.wire.requests.Start
         self.proven: set[str] = set()
         self.say: Callable[[str], None] = lambda words: None  # told how far a judgement is
@@ -101,11 +102,11 @@ class Judge:
         for kind in [exercise.kind] + ["compiler"] * exercise.compiles:
             if kind not in self.proven:
                 self.say("trying known answers, to see that the judge works here")
-                say, self.say = self.say, lambda words: None
+                say, self.say, self.explains = self.say, lambda words: None, False
                 try:
                     proof.prove(self, kind)
                 finally:
-                    self.say = say
+                    self.say, self.explains = say, True
                 self.proven.add(kind)
 
     def verdict_on(self, exercise: Exercise, source: str, seed: int | None = None) -> Verdict:

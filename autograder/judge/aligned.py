@@ -23,8 +23,6 @@ SAME_TARGET, ALONE = 0.3, 0.3  # what else speaks for two statements: most bodie
 UNLIKE = 20  # the most that one place adds to a distance
 SAME_NAME, SAME_PARAMETER = 2, 3  # votes
 ROUNDS = 3  # of alignment, at most: names that belong together align more
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-_CLOSED = (ast.Constant, ast.Name, ast.Call, ast.Attribute)  # need no parentheses
 _BUILTINS = set(dir(builtins))
 
 
@@ -58,10 +56,7 @@ class Comparison:
     """A wrong source beside a right one."""
 
     def __init__(self, source: str, wrong: ast.Module, right: ast.Module):
-        self.source = source.encode()
-        self.starts = [0]  # of lines
-        for line in self.source.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
+        self.places = nodes.Places(source)
         self.launched = {ast.dump(each.func.value) for each in ast.walk(wrong) if nodes.launches(each)}
         self.scopes = [*_Scope(wrong, _in_order(wrong, right), {}, set(), {}).all()]
 
@@ -75,7 +70,7 @@ class Comparison:
                                                            *(n.statement for n in scope.missing))]  # fmt: skip
         pairs = [(a, scope.renamed(nodes.header(b))) for scope in self.scopes for a, b in scope.pairs]
         apart = (part for a, b in pairs for part in parts(nodes.header(a), b) if not isinstance(a, nodes.IMPORTS))
-        sizes = {self._span(old): min(extent(old, new), UNLIKE) for old, new in apart}  # each place once
+        sizes = {self.places.span(old): min(extent(old, new), UNLIKE) for old, new in apart}  # each place once
         return sum(nodes.size(each) for each in left) + sum(sizes.values())
 
     def _in_pairs(self, scope: _Scope) -> Iterator[Difference]:
@@ -85,17 +80,16 @@ class Comparison:
             if len(pairs) > 1 and not isinstance(wrong, nodes.WITH_BODIES):
                 pairs.append((wrong, right))
             if isinstance(wrong, ast.FunctionDef) and len(wrong.decorator_list) != len(right.decorator_list):
-                begin, end = self._lines(wrong)[0], self.starts[wrong.lineno - 1]
+                begin, end = self.places.lines(wrong)[0], self.places.starts[wrong.lineno - 1]
                 text = "".join(f"{' ' * wrong.col_offset}@{ast.unparse(each)}\n" for each in right.decorator_list)
                 yield Difference(wrong.lineno, ((begin, end, text),), 3)
             for old, new in pairs:
                 new = scope.folded(new, nodes.first_line(old))
                 text = None if isinstance(old, nodes.WITH_BODIES) else scope.written(new)
-                begin, end = self._span(old)
+                begin, end = self.places.span(old)
                 if text is None or begin == end:
                     continue
-                if isinstance(old, ast.expr) and not isinstance(new, _CLOSED):
-                    text = self._closed(begin, end, text)
+                text = self.places.closed(old, new, text)
                 line, same = nodes.first_line(old), f"{ast.dump(old)} {ast.dump(new)}"
                 size = change(scope.folded(old, line), new)
                 yield Difference(line, ((begin, end, text),), size, change=same, within=wrong.lineno)
@@ -104,10 +98,10 @@ class Comparison:
         """Statements that only one source has; one that stands somewhere else."""
         missing = [(each, scope.renamed(each.statement)) for each in scope.missing]
         for wrong, body in scope.too_much:
-            begin, end = self._lines(wrong)
+            begin, end = self.places.lines(wrong)
             for each, right in missing:
                 if nodes.same(right, wrong):
-                    edits = (begin, end, ""), self._below(each, dedent(self.source[begin:end].decode()))
+                    edits = (begin, end, ""), self._below(each, dedent(self.places.source[begin:end].decode()))
                     yield Difference(wrong.lineno, edits, 2, "moved", below=each.line)
             if not isinstance(wrong, (*nodes.NAMED, *nodes.IMPORTS)):
                 rest = " " * wrong.col_offset + "pass\n" if len(body) == 1 else ""
@@ -121,34 +115,12 @@ class Comparison:
             if wanted and (text := scope.written(scope.folded(right, each.line + 1))):
                 yield Difference(each.line, (self._below(each, text),), 1 + min(nodes.size(right), 6), "missing")
 
-    # -- places in the source
-
-    def _span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node stands, in bytes; (0, 0) if it has no text."""
-        placed = [node] if hasattr(node, "lineno") else [n for n in ast.walk(node) if hasattr(n, "lineno")]
-        begin = min((self.starts[n.lineno - 1] + n.col_offset for n in placed), default=0)
-        return begin, max((self.starts[n.end_lineno - 1] + n.end_col_offset for n in placed), default=0)
-
-    def _lines(self, node: ast.stmt) -> tuple[int, int]:
-        return self.starts[nodes.first_line(node) - 1], self.starts[min(node.end_lineno, len(self.starts) - 1)]
-
     def _below(self, missing: _Missing, code: str) -> tuple[int, int, str]:
         """The edit that adds a statement where it is missing."""
-        place, indent = self.starts[min(missing.line, len(self.starts) - 1)], " " * missing.body[0].col_offset
+        starts, indent = self.places.starts, " " * missing.body[0].col_offset
+        place = starts[min(missing.line, len(starts) - 1)]
         text = "".join(f"{indent}{line}\n" for line in code.splitlines())
-        return place, place, "\n" * (place > 0 and not self.source[:place].endswith(b"\n")) + text
-
-    def _closed(self, begin: int, end: int, text: str) -> str:
-        """In parentheses, if they change how the source around is read."""
-        before, behind = self.source[:begin].rstrip(b" ")[-1:], self.source[end:].lstrip(b" ")[:1]
-        if before in (b"(", b"[", b",", b"=") and behind in (b")", b"]", b",", b"\n"):
-            return text
-        made = [self.source[:begin] + each.encode() + self.source[end:] for each in (text, f"({text})")]
-        try:
-            bare, closed = (ast.dump(ast.parse(each)) for each in made)
-        except UNREADABLE:
-            return f"({text})"
-        return text if bare == closed else f"({text})"
+        return place, place, "\n" * (place > 0 and not self.places.source[:place].endswith(b"\n")) + text
 
 
 # -- what belongs together -----------------------------------------------------------------------------------

@@ -13,13 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import combinations
+from itertools import combinations, islice
 
 from ..text import listed
 from ..verdict import Finding, Slug
-from .aligned import UNREADABLE, Comparison, Difference
+from . import nodes
+from .aligned import Comparison, Difference
+from .nodes import UNREADABLE
 from .normal_form import normal
 from .right_answers import right_answers
+from .slips import slips
 
 LONGEST, MOST_STATEMENTS = 30_000, 300  # characters and statements of an answer that is compared
 MOST_TRIED = 24  # differences of an answer
@@ -29,6 +32,7 @@ MOST_ANSWERS = 2  # whose differences are undone
 MOST_OF_ONE = 4  # differences of one statement that are undone in pairs
 CLOSE = 16  # the distance of a right answer beside which no other one is looked for
 MOST_CONFIRMED = 3
+SLIPS_AT_ONCE = 40
 MOST_CHANGED = 40  # size of what is told: more is another answer
 NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
 FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
@@ -36,7 +40,7 @@ MOST_CODE = 160  # characters of code in a message
 MOST_WRITTEN = 260  # characters of all that is to be written: more is another answer
 
 _MEANS = {  # of one difference
-    "changed": "The mistake is in this line: with one change there, all cases are right.",
+    "changed": "With one change in this line, all cases are right.",
     "missing": "Below this line, something is missing: with it, all cases are right.",
     "too much": "Without this line, all cases are right.",
     "moved": "This line stands in the wrong place: in another one, all cases are right.",
@@ -68,6 +72,17 @@ def blames_a_difference(
     return finding
 
 
+def blames_a_slip(
+    source: str, finding: Finding, quick: Callable[[list[str]], list[str]], whole: Callable[[str], bool]
+) -> Finding:
+    """As `blames_a_difference`, where no difference from a right answer decides: the first of some usual slips."""
+    made = {text: slip for slip in slips(source) if (text := undone(source, slip))}
+    texts = [*made]
+    likely = (text for i in range(0, len(texts), SLIPS_AT_ONCE) for text in quick(texts[i : i + SLIPS_AT_ONCE]))
+    right = next(filter(whole, islice(likely, MOST_CONFIRMED)), "")
+    return told(source, made[right], finding) if right else finding
+
+
 def _written(differences: Together) -> int:
     """Characters of what would be told."""
     return sum(len(text) for each in differences for _, _, text in each.edits)
@@ -89,7 +104,7 @@ def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
 
 
 def undone(source: str, differences: Together) -> str:
-    """The source without these differences; "" if they are about the same place, or if it is no Python then."""
+    """The source without these differences; "" if they are about the same place, or if it makes no sense then."""
     edits = sorted(edit for each in differences for edit in each.edits)
     if any(end > begin for (_, end, _), (begin, _, _) in zip(edits, edits[1:])):
         return ""
@@ -97,10 +112,14 @@ def undone(source: str, differences: Together) -> str:
     for begin, end, text in reversed(edits):
         code = code[:begin] + text.encode() + code[end:]
     try:
-        ast.parse(code)
+        return "" if any(map(_idle, ast.walk(ast.parse(code)))) else code.decode()
     except UNREADABLE:
         return ""
-    return code.decode()
+
+
+def _idle(node: ast.AST) -> bool:
+    """min(a, a): what is left of a call where another name was meant."""
+    return isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords and nodes.same(*node.args)
 
 
 # -- in words ------------------------------------------------------------------------------------------------
@@ -117,7 +136,7 @@ def told(source: str, differences: Together, finding: Finding) -> Finding:
     if known:
         return replace(finding, line=line, repair=repair, second=None, sure=True)
     lines = listed(dict.fromkeys(str(each.line) for each in (first, *others)))
-    means = f"The mistake is in the lines {lines}: with a change in each, all cases are right."
+    means = f"With a change in each of the lines {lines}, all cases are right."
     means = means if others else _MEANS[first.what]
     means = f"{means} {finding.means}" if finding.slug == Slug.NAN else means  # where NaN comes from is worth a word
     return replace(finding, line=line, code="", means=means, advice="", repair=repair, second=None, sure=True)

@@ -15,7 +15,7 @@ from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
-from .differences import OF_ONE_LINE, blames_a_difference
+from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .trials import Drawn, Trials, traces_of, types
 from .unused import with_a_stride_left_out, with_what_is_unused
 
@@ -137,16 +137,17 @@ class KernelJudgement:
                 yield o, found, self.trials.traces[i]
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
-        if self.trials.on_gpu or not self.judge.seconds_left:
+        if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left:
             return finding
         soon = self._soon_known()
-        return blames_a_difference(
-            self.exercise.name,
-            self.source,
-            finding,
-            lambda sources: self.trials.right_sources(sources, soon),
-            self._is_right,
-        )
+
+        def quick(sources: list[str]) -> list[str]:
+            return self.trials.right_sources(sources, soon)
+
+        told = blames_a_difference(self.exercise.name, self.source, finding, quick, self._is_right)
+        if told is not finding or finding.by_numbers or finding.slug.of_right_numbers:
+            return told
+        return blames_a_slip(self.source, finding, quick, self._is_right)
 
     def _soon_known(self) -> Drawn:
         """A case that is quickly run, and that fails if any does."""

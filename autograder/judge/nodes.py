@@ -15,6 +15,8 @@ BODIES = ("body", "orelse")
 WITH_BODIES = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.If, ast.With)
 NAMED = (ast.FunctionDef, ast.ClassDef)
 IMPORTS = (ast.Import, ast.ImportFrom)
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_CLOSED = (ast.Constant, ast.Name, ast.Call, ast.Attribute)  # need no parentheses
 
 
 @lru_cache(4096)
@@ -202,3 +204,37 @@ def parameters_of(name: str) -> dict[str, bool]:
         return {}
     several = any(each.kind is each.VAR_POSITIONAL for each in parameters)
     return {} if several else {each.name: each.default is each.empty for each in parameters}
+
+
+class Places:
+    """Where the nodes of a source stand, in bytes."""
+
+    def __init__(self, source: str):
+        self.source = source.encode()
+        self.starts = [0]  # of lines
+        for line in self.source.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """(0, 0) if the node has no text."""
+        placed = [node] if hasattr(node, "lineno") else [n for n in ast.walk(node) if hasattr(n, "lineno")]
+        begin = min((self.starts[n.lineno - 1] + n.col_offset for n in placed), default=0)
+        return begin, max((self.starts[n.end_lineno - 1] + n.end_col_offset for n in placed), default=0)
+
+    def lines(self, node: ast.stmt) -> tuple[int, int]:
+        """The whole lines of a statement, with its decorators."""
+        return self.starts[first_line(node) - 1], self.starts[min(node.end_lineno, len(self.starts) - 1)]
+
+    def closed(self, old: ast.AST, new: ast.AST, text: str) -> str:
+        """The text of a new node, in parentheses if they change how the source around the old one is read."""
+        begin, end = self.span(old)
+        before, behind = self.source[:begin].rstrip(b" ")[-1:], self.source[end:].lstrip(b" ")[:1]
+        enclosed = before in (b"(", b"[", b",", b"=") and behind in (b")", b"]", b",", b"\n")
+        if enclosed or isinstance(new, _CLOSED) or not isinstance(old, ast.expr):
+            return text
+        made = [self.source[:begin] + each.encode() + self.source[end:] for each in (text, f"({text})")]
+        try:
+            bare, closed = (ast.dump(ast.parse(each)) for each in made)
+        except UNREADABLE:
+            return f"({text})"
+        return text if bare == closed else f"({text})"
