@@ -121,7 +121,7 @@ class Copies:
         self._owner(tensor).fill_(NOTHING)
 
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
-        """`made` is what one of trace.FILL or trace.MOVE made of these arguments."""
+        """`made` is what one of answers.FILL, MOVE or ARITHMETIC made of these arguments."""
         self._copied |= {tensor.untyped_storage().data_ptr() for tensor in tensors_in(args)}
         if operation in ("cat", "stack"):
             owners = getattr(torch, operation)([self._owner(tensor) for tensor in args[0]], *args[1:])

@@ -145,7 +145,7 @@ class Replay:
             self._computed(op, [*tensors_in(args), made])
         if op in ALLOCATE:
             made = self.fresh(made)
-        if op in FILL | MOVE:
+        if op in FILL | MOVE | ARITHMETIC:
             self.moved(op, args, made)
         return made
 
