@@ -287,13 +287,13 @@ def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int
         _hide_formulas()
     read = ("/dev/urandom",) if kind == JAX else ()
     if settings.backend == "interpreter":
-        limits = _limits(settings, _address_space(settings, kind))
-        lockdown.confine("strict", read=_readable(settings, read), limits=limits, keep=keep)
+        space = _address_space(settings, kind)
+        lockdown.confine("strict", read=_readable(settings, read), keep=keep, **_limits(settings, space))
         return
     if keep is not None:
         _confine_beside_driver(settings, scratch, keep, read)
     if kind in STRICT:
-        lockdown.confine("strict", read=_readable(settings), limits=_limits(settings), keep=None)
+        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits(settings))
 
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
@@ -301,13 +301,13 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
     read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
-    lockdown.confine("base", read=readable, write=write, limits=_limits(settings), keep=keep, local_sockets=True)
+    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits(settings))
     torch.zeros(1, device="cuda")
 
 
-def _limits(settings: Settings, address_space: int | None = None) -> lockdown.Limits:
-    """Address space is not limited beside a GPU's driver, which reserves much more than it uses."""
-    return lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=address_space)
+def _limits(settings: Settings, address_space: int | None = None) -> dict[str, int | None]:
+    """Address space is not limited beside a GPU's driver."""
+    return {"cpu_seconds": math.ceil(settings.seconds) + 5, "address_space": address_space}
 
 
 def _address_space(settings: Settings, kind: str) -> int:
