@@ -76,8 +76,8 @@ def _trace(function, case: JaxCase, launches: Launches) -> Trace:
                 result = result.clone()
         return recorder.finish(result)
     except HostArithmetic as error:
-        if error.operation.startswith(OURS):
-            raise Unsupported(error.operation) from None
+        if str(error).startswith(OURS):
+            raise Unsupported(str(error)) from None
         raise
     finally:
         launches.recorder = None

@@ -292,7 +292,7 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
-    launcher = launcher_of(job)(programs, tensors)
+    launcher = (_Executor if job.interpreted else _Card)(programs, tensors)
     launcher.limited = not tensors  # then all numbers of the result could be constants
 
     def fresh(tensor: torch.Tensor) -> torch.Tensor:
@@ -334,10 +334,6 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     described = result_record(result, [each.buffer for each in inputs])
     write_result(case.slot, job.output, output)
     return Report(result=described, evidence=evidence)
-
-
-def launcher_of(job: Job) -> type[_Launcher]:
-    return _Executor if job.interpreted else _Card
 
 
 class _Launcher:
@@ -429,7 +425,7 @@ def on_card(program: Program, launch: BoundLaunch):
     types = {label: kind for label, _, kind in launch.arguments}
     if len(types) < len(launch.arguments):
         raise NotReplayable("two arguments of one name")
-    compiled = rebuild.compiled(program, types, {}, launch.options)[launch.grid]
+    compiled = rebuild.compiled(program, types, launch.options)[launch.grid]
     values = [value for _, value, _ in launch.arguments]
     return lambda: compiled(*values)
 
