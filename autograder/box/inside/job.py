@@ -285,13 +285,8 @@ def of_executor(kind: type, found, **more):
     return kind(**{name: value for name, value in (known | cut | more).items() if value is not None})
 
 
-def race_records(launches) -> list[Race]:
-    """The races of launches, up to a limit."""
-    return [race for launch in launches for race in _races(launch)][:MAX_RACES]
-
-
-def _races(launch) -> list[Race]:
-    """Summarises a launch's races: one record for each argument and kind, between programs and within one."""
+def race_records(launch) -> list[Race]:
+    """A launch's races, up to a limit: one record for each argument and kind, between programs and within one."""
     found: dict[tuple, Race] = {}
     for race in launch.races:
         key = race.argument, race.kind, race.first == race.second
@@ -299,7 +294,7 @@ def _races(launch) -> list[Race]:
             found[key] = _race(launch, race)
         elif race.same_value is False:
             found[key] = replace(found[key], same_value=False)
-    return list(found.values())
+    return list(found.values())[:MAX_RACES]
 
 
 def _race(launch, race) -> Race:

@@ -375,7 +375,7 @@ class _Executor(_Launcher):
 
     def __call__(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
-        self.races += race_records([seen])
+        self.races += race_records(seen)
         self.steps += steps_records(seen)
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
