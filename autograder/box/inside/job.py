@@ -152,7 +152,9 @@ def _is_here_unloaded(error: BaseException) -> bool:
 def describe(error: BaseException) -> Trouble:
     """An exception as data: its class, its message, and the learner's line that raised it."""
     if isinstance(error, CompilationError):
-        return _refused(error)
+        found, lacking = refusal(error), _lacking_in_triton(innermost(error))
+        kind, construct = "not-in-triton" if lacking else "compile", (lacking or found.construct)[:80]
+        return trouble(error, kind, found.message, found.line, construct, error, instead=found.meant)
     root = _root(error)
     named = isinstance(root, (Refused, Stopped, Unsupported))
     kind = root.kind if named else "fault" if isinstance(root, Fault) else _KINDS.get(type(root), "exception")
@@ -165,35 +167,22 @@ def describe(error: BaseException) -> Trouble:
         kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
+    fault = of_executor(wire.Fault, root) if kind == "fault" else None
+    return trouble(root, kind, _message(root), line, construct, error, fault=fault)
+
+
+def trouble(root: BaseException, kind: str, message: str, line: int | None, construct: str, error=None, **more):
+    """The record, with texts that are cut. root: whose class is named. error: that knows a kernel."""
     return Trouble(
         kind=kind,
         type=type(root).__name__[:80],
-        message=_message(root)[:2000],
+        message=message[:2000],
         line=line,
-        code=_code(line),
+        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
         construct=construct[:400],
         kernel=str(getattr(error, "kernel", ""))[:100],
-        fault=of_executor(wire.Fault, root) if kind == "fault" else None,
+        **more,
     )
-
-
-def _refused(error: CompilationError) -> Trouble:
-    """What Triton's front end refuses."""
-    found, lacking = refusal(error), _lacking_in_triton(innermost(error))
-    return Trouble(
-        kind="not-in-triton" if lacking else "compile",
-        type=type(error).__name__[:80],
-        message=found.message[:2000],
-        line=found.line,
-        code=_code(found.line),
-        construct=(lacking or found.construct)[:80],
-        instead=found.meant,
-        kernel=str(getattr(error, "kernel", ""))[:100],
-    )
-
-
-def _code(line: int | None) -> str:
-    return linecache.getline(ANSWER, line).strip()[:200] if line else ""
 
 
 def _root(error: BaseException) -> BaseException:
