@@ -181,7 +181,6 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
         batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
         for _ in machine.start(given, batch):
             pass
-    launch.spans, launch.loaded = memory.spans, memory.loaded
     return launch
 
 

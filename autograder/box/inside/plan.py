@@ -109,7 +109,7 @@ class _Function:
         return Report(index, has_value=True)
 
     def _decoys(self, case: PlanCase) -> list:
-        made, _ = decoys(case.arguments, self.world.memory)
+        made = decoys(case.arguments, self.world.memory)
         return [self.world.placed(each) if isinstance(each, torch.Tensor) else each for each in made]
 
     def _load(self) -> None:

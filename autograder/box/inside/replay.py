@@ -460,7 +460,7 @@ def _launches(job: Job, case, programs: Known) -> list:
     def launch(given):
         launches.append(on_card(programs[given.program], given))
 
-    tensors = decoys(case.arguments, job.device)[1]
+    tensors = tensors_in(decoys(case.arguments, job.device))
     Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
     return launches
 
