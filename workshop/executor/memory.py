@@ -274,12 +274,10 @@ class Memory:
 
     def _fail(self, access: Access, argument, offset, bad, programs, lanes):
         first = int(bad.nonzero()[0])
-        program, lane, place = int(programs[first]), int(lanes[first]), []
-        for step, size in zip(row_major(access.shape), access.shape):
-            place.append(lane // step % size)
+        program, lane = int(programs[first]), tuple(map(int, np.unravel_index(int(lanes[first]), access.shape)))
         about = argument.locate(int(offset[first])) if argument else {}
         about |= {"steps": access.steps, "masked": access.mask is not None}
-        raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
+        raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, lane,
                     int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 
     # --- words for what was found -----------------------------------------------------------------------

@@ -14,7 +14,6 @@ jax-plan    trace a function of JAX arrays
 from __future__ import annotations
 
 import contextlib
-import math
 import mmap
 import os
 import shutil
@@ -53,6 +52,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (answer, lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
+CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 WARM_UP = """
 import triton
@@ -287,13 +287,13 @@ def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int
         _hide_formulas()
     read = ("/dev/urandom",) if kind == JAX else ()
     if settings.backend == "interpreter":
-        space = _address_space(settings, kind)
-        lockdown.confine("strict", read=_readable(settings, read), keep=keep, **_limits(settings, space))
+        limits = _limits(_address_space(settings, kind))
+        lockdown.confine("strict", read=_readable(settings, read), keep=keep, **limits)
         return
     if keep is not None:
         _confine_beside_driver(settings, scratch, keep, read)
     if kind in STRICT:
-        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits(settings))
+        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits())
 
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
@@ -301,13 +301,13 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
     read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
-    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits(settings))
+    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits())
     torch.zeros(1, device="cuda")
 
 
-def _limits(settings: Settings, address_space: int | None = None) -> dict[str, int | None]:
+def _limits(address_space: int | None = None) -> dict[str, int | None]:
     """Address space is not limited beside a GPU's driver."""
-    return {"cpu_seconds": math.ceil(settings.seconds) + 5, "address_space": address_space}
+    return {"cpu_seconds": CPU_SECONDS, "address_space": address_space}
 
 
 def _address_space(settings: Settings, kind: str) -> int:
