@@ -274,11 +274,3 @@ def check_globals(kernel) -> None:
             raise RuntimeError(
                 f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
             )
-
-
-def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> Launch:
-    """What `kernel[grid](*args, **kwargs)` does, for a function under @triton.jit."""
-    bound, options = bind(kernel, args, kwargs)
-    special = specialise(kernel, bound)
-    program = lowered(kernel, special, options)
-    return execute(program, special.arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
