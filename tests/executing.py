@@ -4,7 +4,7 @@ import contextlib
 import linecache
 import types
 
-from workshop.executor.launch import launch
+from workshop.executor.launch import bind, execute, grid_of, lowered, specialise
 from workshop.executor.memory import Watch
 
 HEADER = "import triton\nimport triton.language as tl\n\n@triton.jit\n"
@@ -45,6 +45,14 @@ def watch(**how):
         _memory = None
 
 
+def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch):
+    """What `kernel[grid](*args, **kwargs)` does, for a function under @triton.jit."""
+    bound, options = bind(kernel, args, kwargs)
+    special = specialise(kernel, bound)
+    program = lowered(kernel, special, options)
+    return execute(program, special.arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)
+
+
 class Kernel:
     """A jit function that the executor runs."""
 
@@ -54,7 +62,7 @@ class Kernel:
     def __getitem__(self, grid):
         def run(*args, **kwargs):
             if _memory is None:
-                return launch(self.jit, grid, args, kwargs)
+                return launch(self.jit, grid, args, kwargs, Watch())
             _memory.launches.append(launch(self.jit, grid, args, kwargs, _memory.watch))
 
         return run

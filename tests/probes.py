@@ -243,12 +243,11 @@ def main(stage: str, user: str = "", left_out: str = "") -> None:
         scene = Scene(folder)
 
         def prepare(end: int) -> None:
-            limits = lockdown.Limits(cpu_seconds=1)
             if stage == "strict":
-                lockdown.confine("strict", limits=limits, keep=[end])
+                lockdown.confine("strict", cpu_seconds=1, keep=[end])
             elif stage == "base":
                 lockdown.confine(
-                    "base", read=lockdown.runtime_paths(), write=[scene.inside], limits=limits, keep=[end]
+                    "base", read=lockdown.runtime_paths(), write=[scene.inside], cpu_seconds=1, keep=[end]
                 )
 
         results = {n: in_child(prepare, a) for n, a in attempts(lockdown, scene).items() if n != left_out}

@@ -15,7 +15,7 @@ COMPARE = "compare the message with the line: which value is not what you expect
 
 _TOLD = tomllib.loads(Path(__file__).with_name("advice.toml").read_text(encoding="utf-8"))
 ADVICE = [(one["pattern"], one.get("means", ""), one["try"]) for one in _TOLD["messages"]]
-STOPPED = _TOLD["stopped"]
+STOPPED, OUTSIDE = _TOLD["stopped"], _TOLD["outside"]
 ELSEWHERE = {name: written for names, written in _TOLD["elsewhere"].items() for name in names.split()}
 
 # The compiler's message is the name of its own object, or goes on with what a learner cannot use.
@@ -116,52 +116,34 @@ def about_steps(access) -> tuple[str, str]:
 def _why_outside(fault, one: bool, ragged: bool, strided: bool) -> tuple[str, str]:
     if (told := about_steps(fault))[0]:
         return told
-    if one:  # the kernel has no blocks, so lanes, masks and strides are not its words
-        return (
-            "A pointer plus a number is a place in memory. This place belongs to no element of the tensor.",
-            "check the number that is added to the pointer, for the first program and for the last one.",
-        )
-    if fault.masked and fault.place == "past the end" and any(fault.lane):
-        return (
-            "The mask of this line is true for these lanes: it compares with another length than that of "
-            f"{fault.argument}, or it compares other offsets than those that the line adds to the pointer.",
-            f"compare the offsets of this line with the length that {fault.argument} has along this axis.",
-        )
-    if ragged and fault.place == "past the end" and any(fault.lane):
-        return (
-            "The last block reaches past the end of the tensor. On a GPU these lanes access other data.",
-            "give every load and store a mask that is true only for elements of the tensor: mask=offsets < n.",
-        )
-    if len(fault.shape) > 1 and fault.stride[-1] > 1:
-        return (
-            f"The columns of {fault.argument} do not lie side by side: its strides are {tuple(fault.stride)}.",
-            "use both strides: element (i, j) lies at i * stride(0) + j * stride(1). Or launch with a copy that is "
-            "contiguous: tensor.contiguous().",
-        )
-    if (strided or fault.place == "gap") and len(fault.shape) > 1:
-        return (
-            "The row stride is larger than the row length. The memory between two rows is not part of the tensor.",
-            f"step from row to row by the stride of {fault.argument}, which is {fault.stride[-2]} here, and mask the "
-            "columns.",
-        )
-    if any(fault.program[1:]):
-        return (
-            "These lanes access memory outside of their tensor. The launch grid has several dimensions.",
-            "check the order of the grid: tl.program_id(0) counts along its first number. Then check the numbers that "
-            "are added to the pointer.",
-        )
-    if fault.index and fault.shape and fault.index[0] == fault.program[0] >= fault.shape[0] > 1:
-        rows, row = ("rows", "row") if len(fault.shape) > 1 else ("elements", "element")
-        return (
-            f"{fault.argument} has the {rows} 0 to {fault.shape[0] - 1}. This line takes {row} {fault.index[0]}, which "
-            "is the number of the program.",
-            f"let this line take the {row} that the task asks for, such as one whose number was loaded; or launch "
-            "fewer programs.",
-        )
-    return (
-        "These lanes access memory outside of their tensor.",
-        "check the numbers that are added to the pointer, and that the mask compares them with the right length.",
-    )
+    told = OUTSIDE[_mistake(fault, one, ragged, strided)]
+    plural = "rows" if len(fault.shape) > 1 else "elements"
+    words = {
+        "argument": fault.argument,
+        "strides": tuple(fault.stride),
+        "row_stride": fault.stride[-2] if len(fault.stride) > 1 else 0,
+        "rows": plural,
+        "row": plural.removesuffix("s"),
+        "last": fault.shape[0] - 1 if fault.shape else 0,
+        "index": fault.index[0] if fault.index else 0,
+    }
+    return told["means"].format(**words), told["try"].format(**words)
+
+
+def _mistake(fault, one: bool, ragged: bool, strided: bool) -> str:
+    """Its name in the table. one: the kernel has no blocks, so lanes, masks and strides are not its words."""
+    end, axes = fault.place == "past the end" and any(fault.lane), len(fault.shape)
+    of_its_program = fault.index and axes and fault.index[0] == fault.program[0] >= fault.shape[0] > 1
+    return next(name for name, fits in (
+        ("no-block", one),
+        ("other-mask", fault.masked and end),
+        ("no-mask", ragged and end),
+        ("columns-apart", axes > 1 and fault.stride[-1] > 1),
+        ("rows-apart", axes > 1 and (strided or fault.place == "gap")),
+        ("order-of-the-grid", any(fault.program[1:])),
+        ("row-of-its-program", of_its_program),
+        ("unknown", True),
+    ) if fits)  # fmt: skip
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ On a GPU `compare` measures. Without one it counts the bytes that each kernel as
 were recorded on a named GPU. It never shows a time from a CPU.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from html import escape
@@ -47,13 +47,11 @@ def compare(
     sizes = list(sizes)
     if device().interpreting:
         return count(providers, make_inputs(min(sizes)), bytes_moved, check, recorded, title)
-    bar = _ProgressBar(len(sizes))
     rows = []
-    for size in sizes:
+    for size in _with_progress(sizes, x_label):
         inputs = make_inputs(size)
         with turn(this_card()):  # for each size, so that people who share a card go on side by side
             rows += _measure_size(size, providers, inputs, bytes_moved(*inputs), check, repeats)
-        bar.advance(f"{x_label} = {size:,}")
     return Results(rows, about_here(), title, x_label)
 
 
@@ -157,16 +155,14 @@ def _poison(output, inputs: tuple) -> None:
         output.fill_(float("nan") if output.is_floating_point() else -1)
 
 
-class _ProgressBar:
-    """A bar in a notebook, a line per size elsewhere."""
-
-    def __init__(self, steps: int):
-        self.steps, self.done, self.shown = steps, 0, live({"text/html": "measuring"})
-
-    def advance(self, what: str) -> None:
-        self.done += 1
-        if self.shown:
-            bar = f"<progress max='{self.steps}' value='{self.done}' aria-label='measured'></progress> {escape(what)}"
-            self.shown.update({"text/html": bar if self.done < self.steps else ""}, raw=True)
+def _with_progress(sizes: list[int], x_label: str) -> Iterator[int]:
+    """The sizes, with a bar in a notebook that grows, and with a line for each one elsewhere."""
+    steps, shown = len(sizes), live({"text/html": "measuring"})
+    for done, size in enumerate(sizes, 1):
+        yield size
+        what = f"{x_label} = {size:,}"
+        if shown:
+            bar = f"<progress max='{steps}' value='{done}' aria-label='measured'></progress> {escape(what)}"
+            shown.update({"text/html": bar if done < steps else ""}, raw=True)
         else:
-            print(f"measured {what} ({self.done} of {self.steps})")
+            print(f"measured {what} ({done} of {steps})")

@@ -72,7 +72,8 @@ def compiled(kernel, args: tuple, kwargs: dict, target: str):
     except PermissionError:  # of a machine that lets nobody compile, such as the judge's box
         raise
     except Exception as error:
-        known = as_read_here(error, kernel, special.signature | typed, special.constants, options, _backend(target))
+        backend = "hip" if target.startswith("gfx") else "cuda"
+        known = as_read_here(error, kernel, special.signature | typed, special.constants, options, backend)
         told = short.of_a_kernel(known, kernel, f"does not compile for {target}")
         failed = CompileFailed(name, target, told.happened, told.line)
         short.fold(failed, told)
@@ -120,10 +121,6 @@ def _skip_missing_linker() -> None:
     except Exception:
         kind.make_hsaco = staticmethod(lambda source, metadata, options: b"")
         kind.hash = lambda self: f"{self.target}, not linked"  # the usual one runs the linker
-
-
-def _backend(target: str) -> str:
-    return "hip" if target.startswith("gfx") else "cuda"
 
 
 def parse_target(name: str) -> GPUTarget:

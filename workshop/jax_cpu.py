@@ -8,7 +8,6 @@ kernel never writes come back as NaN.
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import prod
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +15,8 @@ import numpy as np
 import torch
 from jax import tree_util
 from triton import cdiv
+
+from workshop.executor.values import row_major as strides_from_shape
 
 __all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
 
@@ -26,11 +27,6 @@ ARRAY = None  # in the place of an array among the arguments of a launch
 def next_power_of_2(x: int) -> int:
     """The smallest power of two that is at least x."""
     return 1 << max(x - 1, 0).bit_length()
-
-
-def strides_from_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Elements from one index to the next along each axis of a contiguous array."""
-    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def triton_call(

@@ -35,8 +35,9 @@ def main(arguments):
             print(f"The course is open at\n\n    {address}\n\nCtrl-C here ends it.", flush=True)
         status = child.wait()
     except KeyboardInterrupt:  # Jupyter has heard it, too, and ends its kernels
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # once more: it is ending already
         print("\nEnding …", flush=True)
-        _ended(child)
+        child.wait()
         return 0
     if status:
         print("\n".join(LOG.read_text(errors="replace").splitlines()[-15:]), file=sys.stderr)
@@ -51,14 +52,6 @@ def _address(child):
             return found[0]
         time.sleep(0.1)
     return ""
-
-
-def _ended(child):
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:  # once more: it is ending already
-            continue
 
 
 if __name__ == "__main__":

@@ -126,4 +126,4 @@ class Compiled:
     def __getitem__(self, grid):
         names = set(self._kernel.arg_names)
         options = {name: value for name, value in self._kwargs.items() if name not in names}
-        return lambda *args, **kwargs: run(self._kernel, *args, grid=grid, warmup=False, **options, **kwargs)
+        return lambda *args, **kwargs: self._kernel.run(*args, grid=grid, warmup=False, **{**options, **kwargs})

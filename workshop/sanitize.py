@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 from triton.runtime.jit import KernelInterface
 
 from workshop import launching
+from workshop.advice import program_in_words
 from workshop.executor.records import Fault, Launch, Race, Undefined
 from workshop.short import own_lines
 from workshop.traffic import Recording
@@ -146,11 +147,6 @@ class _Watched(Recording):
         return undefined[:1] + races[:1]
 
 
-def _place(program: tuple[int, int, int]) -> str:
-    """A program's place in its grid; one number where the grid has one dimension."""
-    return str(program if any(program[1:]) else program[0])
-
-
 def _of_an_error(error: Exception) -> Problem:
     told = error.told
     kind = "out of bounds" if isinstance(error, Fault) else "error"
@@ -159,7 +155,7 @@ def _of_an_error(error: Exception) -> Problem:
 
 def _of_a_race(race: Race) -> Problem:
     element = f"{race.argument}{list(race.index)}"
-    first, second = (None if at is None else _place(at) for at in (race.first, race.second))
+    first, second = (None if at is None else program_in_words(at) for at in (race.first, race.second))
     if race.first == race.second:
         who = f"two lanes of program {first} touch" if first else "several programs touch"
     else:
@@ -172,10 +168,10 @@ def _of_a_race(race: Race) -> Problem:
 
 def _of_undefined(each: Undefined) -> Problem:
     if each.kind == "read":
-        what = f"program {_place(each.program)} reads an element of {each.argument} that nothing has written."
+        what = f"program {program_in_words(each.program)} reads an element of {each.argument} that nothing has written."
         return Problem("undefined", what, each.line, each.code, "write it first, or begin with torch.zeros.")
     where = f"the value that it stores to {each.argument}" if each.kind == "store" else "a condition"
-    what = f"in program {_place(each.program)}, {where} depends on lanes that a mask has switched off."
+    what = f"in program {program_in_words(each.program)}, {where} depends on lanes that a mask has switched off."
     return Problem("undefined", what, each.line, each.code, "say what such a lane holds: tl.load(…, mask=…, other=…).")
 
 

@@ -25,14 +25,10 @@ def turn(card: str, say: Callable[[str], None] = print, longest: float = LONGEST
     card: any name that is the same for everybody who shares the card. longest: seconds to wait.
     """
     lock = _open(card)
-    if lock is None:
-        yield False
-        return
-    try:
-        taken = _wait(lock, say, longest)
-        yield taken
-    finally:
-        os.close(lock)  # gives the lock back, too
+    with contextlib.ExitStack() as after:
+        if lock is not None:
+            after.callback(os.close, lock)  # gives the lock back, too
+        yield lock is not None and _wait(lock, say, longest)
 
 
 def _wait(lock: int, say: Callable[[str], None], longest: float) -> bool:

@@ -136,7 +136,6 @@ class Box:
             confine=self.confine,
             scratch=self.scratch,
             memory=self.memory,
-            seconds=60,
             read=tuple(_readable_paths()),
             devices=tuple(lockdown.gpu_paths()[1]),
         )

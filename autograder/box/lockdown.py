@@ -31,12 +31,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-from autograder.box import syscalls
 
 STAGES = ("base", "strict")
 _under_landlock = False
@@ -46,28 +44,13 @@ class Unconfined(RuntimeError):
     """This process could not be confined. The message says what is missing."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Upper bounds for one confined process, in seconds, bytes and counts. None leaves the limit as it is.
-
-    ``address_space`` must be None if a GPU driver is loaded, because a driver reserves much more than it uses.
-    ``processes`` (threads included) counts all processes of a user, so it is applied only with a private uid.
-    """
-
-    cpu_seconds: int | None = 60
-    address_space: int | None = 4 << 30
-    file_size: int | None = 64 << 20
-    open_files: int | None = 128
-    processes: int | None = 256
-    stack: int | None = 64 << 20
-
-
 def confine(
     stage: str,
     *,
     read: Iterable[str] = (),
     write: Iterable[str] = (),
-    limits: Limits | None = None,
+    cpu_seconds: int = 60,
+    address_space: int | None = 4 << 30,
     keep: Iterable[int] | None = (),
     local_sockets: bool = False,
 ) -> None:
@@ -78,7 +61,9 @@ def confine(
         read: files and directories that stay readable. Needs Landlock.
         write: directories and devices that stay writable; "base" only. Root gives the directories to the new
             user.
-        limits: resource limits.
+        cpu_seconds: of the process.
+        address_space: in bytes. None leaves it as it is, for a process with a GPU driver, which reserves much more
+            than it uses.
         keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
             listed. None is for a second stage after the first one: all descriptors stay open, and the paths of the
             first stage stay allowed.
@@ -109,7 +94,7 @@ def confine(
         ruleset = _landlock_ruleset(abi, read, write) if abi and not inherited else None
         _clean_environment()
         private = _become_nobody(write)
-        _set_limits(limits or Limits(), private)
+        _set_limits(cpu_seconds, address_space, private)
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         _prctl(PR_SET_DUMPABLE, 0)
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -133,10 +118,26 @@ if sys.platform == "linux":
     _libc.syscall.restype = ctypes.c_long
 
 
+def _rows(table: str) -> dict[str, tuple[int | None, ...]]:
+    rows = (cell.split() for line in table.strip().splitlines() for cell in line.split("|"))
+    return {name: tuple(None if n == "-" else int(n) for n in numbers) for name, *numbers in rows}
+
+
+def _names(*groups: str) -> frozenset[str]:
+    return frozenset(" ".join(groups).split())
+
+
+_TOLD = tomllib.loads(Path(__file__).with_name("syscalls.toml").read_text(encoding="utf-8"))
+NUMBERS = _rows(_TOLD["numbers"])  # name -> (number on x86_64, number on aarch64), None where there is none
+NEWEST = max(number for numbers in NUMBERS.values() for number in numbers if number is not None)
+DENIED, ALLOWED = _names(*_TOLD["denied"].values()), _names(*_TOLD["allowed"].values())
+HIDDEN = _names(_TOLD["hidden"])
+
+
 def _number(name: str) -> int | None:
     if _MACHINE not in _MACHINES:
         raise Unconfined(f"the box knows Linux on x86_64 and aarch64, not {_MACHINE}")
-    return syscalls.NUMBERS[name][_MACHINES[_MACHINE][0]]
+    return NUMBERS[name][_MACHINES[_MACHINE][0]]
 
 
 def _call(name: str, *arguments: int | bytes | None) -> int:
@@ -232,15 +233,15 @@ def _give_to(uid: int, write: Sequence[str]) -> None:
             os.chown(path, uid, uid)
 
 
-def _set_limits(limits: Limits, private: bool) -> None:
+def _set_limits(cpu_seconds: int, address_space: int | None, private: bool) -> None:
     wanted = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: limits.cpu_seconds,
-        resource.RLIMIT_AS: limits.address_space,
-        resource.RLIMIT_FSIZE: limits.file_size,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_NPROC: limits.processes if private else None,
-        resource.RLIMIT_STACK: limits.stack,
+        resource.RLIMIT_CPU: cpu_seconds,
+        resource.RLIMIT_AS: address_space,
+        resource.RLIMIT_FSIZE: 64 << 20,
+        resource.RLIMIT_NOFILE: 128,
+        resource.RLIMIT_NPROC: 256 if private else None,  # of a user, threads included
+        resource.RLIMIT_STACK: 64 << 20,
     }
     for which, value in wanted.items():
         if value is not None:
@@ -375,11 +376,11 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
     Refused calls give EPERM. A call that is newer than the table gives ENOSYS, as on an older kernel: programs can
     work without it.
     """
-    rules = {**dict.fromkeys(syscalls.HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
-    for name in syscalls.NUMBERS:
+    rules = {**dict.fromkeys(HIDDEN, ABSENT), **_argument_rules(stage, opens, local_sockets)}
+    for name in NUMBERS:
         if name not in rules and stage == "strict":
-            rules[name] = ALLOW if name in syscalls.ALLOWED else DENY
-        elif name not in rules and name in syscalls.DENIED:
+            rules[name] = ALLOW if name in ALLOWED else DENY
+        elif name not in rules and name in DENIED:
             rules[name] = DENY
     program = _load(4) + _unless(_EQUAL, _MACHINES[_MACHINE][1], KILL) + _load(0)
     if _MACHINE == "x86_64":
@@ -389,7 +390,7 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
         if number is not None:
             program += _when(_EQUAL, number, body)
     if stage == "base":
-        return program + _when(_AT_LEAST, syscalls.NEWEST + 1, ABSENT) + ALLOW
+        return program + _when(_AT_LEAST, NEWEST + 1, ABSENT) + ALLOW
     return program + ABSENT
 
 

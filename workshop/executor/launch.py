@@ -181,7 +181,6 @@ def execute(program: Program, arguments: list[tuple[str, object, str]], grid: tu
         batch = torch.arange(first, min(first + size, numbers.numel()), dtype=torch.int32)
         for _ in machine.start(given, batch):
             pass
-    launch.spans, launch.loaded = memory.spans, memory.loaded
     return launch
 
 
@@ -275,11 +274,3 @@ def check_globals(kernel) -> None:
             raise RuntimeError(
                 f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
             )
-
-
-def launch(kernel, grid, args: tuple, kwargs: dict, watch: Watch = NOTHING) -> Launch:
-    """What `kernel[grid](*args, **kwargs)` does, for a function under @triton.jit."""
-    bound, options = bind(kernel, args, kwargs)
-    special = specialise(kernel, bound)
-    program = lowered(kernel, special, options)
-    return execute(program, special.arguments, grid_of(grid, bound), watch, name=kernel.fn.__name__)

@@ -16,7 +16,7 @@ import torch
 
 from .formats import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
-from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, Spans, distinct, each_once, evenly, outside, runs
+from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
 
 MAX_RACES = 32  # described one by one, for each launch; all are counted
@@ -56,9 +56,6 @@ class Memory:
         self.batch = torch.arange(programs.numel(), dtype=torch.int32)  # of those that run now, numbers in `programs`
         self.windows: list[Argument] = []
         self.storages: dict[int, Storage] = {each.start: each for each in pages}
-        # By argument, what was stored and what was loaded, where only addresses are wanted.
-        self.spans: dict[str, list[Spans]] = {}
-        self.loaded: dict[str, list[Spans]] = {}
         self.accesses = 0  # all programs of a batch together are one
         self.weight = 1  # what an access counts, where many rounds of a loop run at once
         self.changes = 0  # how often memory was written
@@ -95,14 +92,15 @@ class Memory:
     def noted(self) -> tuple:
         """What was counted, where only addresses are wanted: for `forget`."""
         counts = [(about, dict(vars(about))) for about in (self, self.launch, *self.windows)]
-        return counts, [{name: len(spans) for name, spans in each.items()} for each in (self.spans, self.loaded)]
+        found = self.launch.spans, self.launch.loaded
+        return counts, [{name: len(spans) for name, spans in each.items()} for each in found]
 
     def forget(self, noted: tuple) -> None:
         """Counts nothing of what came after `noted`."""
         counts, spans = noted
         for about, before in counts:
             vars(about).update(before)
-        for found, before in zip((self.spans, self.loaded), spans):
+        for found, before in zip((self.launch.spans, self.launch.loaded), spans):
             for name, each in found.items():
                 del each[before.get(name, 0) :]
 
@@ -132,7 +130,7 @@ class Memory:
                 about.bytes_loaded += size * (kind != "store")
                 about.bytes_stored += size * (kind != "load")
             if self.only_addresses:
-                spans = self.loaded if kind == "load" else self.spans
+                spans = launch.loaded if kind == "load" else launch.spans
                 spans.setdefault(region.argument.name, []).append(region.spans())
             if (key := (access.where, region.argument.name)) not in launch.steps:
                 launch.steps[key] = access.shape, access.steps
@@ -276,12 +274,10 @@ class Memory:
 
     def _fail(self, access: Access, argument, offset, bad, programs, lanes):
         first = int(bad.nonzero()[0])
-        program, lane, place = int(programs[first]), int(lanes[first]), []
-        for step, size in zip(row_major(access.shape), access.shape):
-            place.append(lane // step % size)
+        program, lane = int(programs[first]), tuple(map(int, np.unravel_index(int(lanes[first]), access.shape)))
         about = argument.locate(int(offset[first])) if argument else {}
         about |= {"steps": access.steps, "masked": access.mask is not None}
-        raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, tuple(place),
+        raise Fault(access.kind, self.launch.kernel, self.program_at(program), access.shape, lane,
                     int((programs[bad] == program).sum()), *self.text(access.where), **about)  # fmt: skip
 
     # --- words for what was found -----------------------------------------------------------------------

@@ -25,18 +25,13 @@ PTX_VERSION = 84  # of the target's assembler, which would be asked for it where
 _SIMPLE = {type: method for method, type in TYPES.items()}
 
 
-def module(program: Program, context):
-    """The program as a module of libtriton's. context: of libtriton's, with the dialects loaded."""
-    return _Replay(program, context).module
-
-
 def compile_program(program: Program, target: GPUTarget, options: dict | None = None, stop: str | None = None):
     """What the compiler makes of the program for a target that need not be here, and the metadata. No file is written.
 
     stop: the last stage, such as "ttir", "ttgir", "llir" or "ptx". None: all; those after "llir" start other programs.
     Raises what the compiler raises.
     """
-    return stages(_Source(program, {}, {}), target, options, stop)
+    return stages(_Source(program, {}), target, options, stop)
 
 
 def stages(source: ASTSource, target: GPUTarget, options: dict | None, stop: str | None):
@@ -58,22 +53,22 @@ def stages(source: ASTSource, target: GPUTarget, options: dict | None, stop: str
     return made, metadata
 
 
-def compiled(program: Program, signature: dict, constants: dict, options: dict | None = None):
+def compiled(program: Program, signature: dict, options: dict | None = None):
     """The program as a kernel of this machine's GPU: `compiled(...)[grid](*args)` launches it, with all arguments.
 
-    signature: the types of the parameters by name, and constants: by path, as for `front_end.lower`. Triton's own
-    cache of compiled kernels keeps it. Returns a triton.compiler.CompiledKernel.
+    signature: the types of the parameters by name. Triton's own cache of compiled kernels keeps it. Returns a
+    triton.compiler.CompiledKernel.
     """
-    return triton.compile(_Source(program, signature, constants), options=options)
+    return triton.compile(_Source(program, signature), options=options)
 
 
 class _Source(ASTSource):
-    """What triton.compile takes for a function under @triton.jit."""
+    """What triton.compile takes for a function under @triton.jit: a module of libtriton's is made of the program."""
 
-    def __init__(self, program: Program, signature: dict, constants: dict):
+    def __init__(self, program: Program, signature: dict):
         name = program.kernel.name
         function = SimpleNamespace(__name__=name, arg_names=list(signature), launch_metadata=None)
-        super().__init__(function, signature, constants)
+        super().__init__(function, signature, {})
         self.program = program
 
     def hash(self) -> str:
@@ -82,7 +77,7 @@ class _Source(ASTSource):
 
     def make_ir(self, *given, context=None):
         """given: what this Triton's compiler passes; the context comes last."""
-        return module(self.program, context or given[-1])
+        return _Replay(self.program, context or given[-1]).module
 
 
 class _Replay:

@@ -181,12 +181,10 @@ class Pages(Storage):
     """
 
     def __init__(self, tensor: torch.Tensor, content: Callable | None = None):
+        super().__init__(tensor)
+        self.content = content
         dtype = torch.int8 if tensor.dtype == torch.bool else tensor.dtype  # as a kernel reads and writes it
-        self.memory, self.content = tensor.untyped_storage(), content
-        self.start, self.unit = self.memory.data_ptr(), dtype.itemsize
-        self.written, self.read, self.passes = False, False, {}
-        extent = self.memory.nbytes() // self.unit
-        self.table = torch.full(((extent >> PAGE) + 1,), -1, dtype=torch.int32)
+        self.table = torch.full(((super().units >> PAGE) + 1,), -1, dtype=torch.int32)
         self.pages = torch.empty(0, dtype=torch.int64)  # their numbers
         self.pool = torch.empty(0, dtype=dtype)
         self.defined = torch.empty(0, dtype=torch.bool) if content is None else None

@@ -8,14 +8,13 @@ Runs in a child of the zygote. The learner's Python does not run there.
 
 from __future__ import annotations
 
-import linecache
 import re
 
 from workshop.executor import front_end, rebuild
 
 from ..wire import Report, Trouble
 from ..wire.requests import CompileCase
-from .job import ANSWER, Job, load
+from .job import ANSWER, Job, load, trouble
 from .replay import Known
 
 LAST_STAGE = "llir"  # later stages need other programs, or only translate
@@ -63,12 +62,4 @@ def _works(target: str) -> bool:
 def _refusal(error: Exception, target: str) -> Trouble:
     message = str(error).strip() or type(error).__name__
     found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
-    line = int(found[1]) if found else None
-    return Trouble(
-        kind="compile",
-        type=type(error).__name__[:80],
-        message=message[:2000],
-        line=line,
-        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
-        construct=target,
-    )
+    return trouble(error, "compile", message, int(found[1]) if found else None, target)

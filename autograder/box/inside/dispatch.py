@@ -14,7 +14,6 @@ jax-plan    trace a function of JAX arrays
 from __future__ import annotations
 
 import contextlib
-import math
 import mmap
 import os
 import shutil
@@ -24,7 +23,6 @@ import tempfile
 import traceback
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
 from unittest import mock
@@ -54,6 +52,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (answer, lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
+CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 WARM_UP = """
 import triton
@@ -81,39 +80,10 @@ def of_a_vendor(x_ptr):
 FORMULAS = "workshop.occupancy", "workshop.matmul"  # they compute what an exercise asks for
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What a job of one kind may access when it is confined.
-
-    strict_on_gpu: use the strict stage on a GPU too, after the driver has started.
-    formulas: the job may call the functions of FORMULAS.
-    read: files that the job may read in addition to those that Python and a compiler need.
-    thread_bytes: bytes of address space that the job may reserve for each core of the machine.
-    """
-
-    strict_on_gpu: bool = False
-    formulas: bool = True
-    read: tuple[str, ...] = ()
-    thread_bytes: int = 0
-
-
-POLICIES = {
-    # The learner's Python runs. Everything that it needs is already loaded, on a GPU too.
-    # A host function may size its launch with the formulas.
-    "plan": Policy(strict_on_gpu=True),
-    # Kernels run. On a GPU they are compiled first: the compiler starts processes and writes files.
-    "replay": Policy(),
-    "large": Policy(),
-    "compile": Policy(),
-    "tune": Policy(),
-    # The learner's Python runs. It must not call the formulas: an exercise may ask for their results.
-    "value": Policy(strict_on_gpu=True, formulas=False),
-    # The learner's Python and JAX run. XLA starts threads, and needs the system's random numbers to start.
-    "jax-plan": Policy(read=("/dev/urandom",), thread_bytes=THREAD_BYTES),
-}
-
-# A spare can run these: it is confined before it knows the kind of its job.
-EARLY = {kind for kind, policy in POLICIES.items() if not policy.read and not policy.thread_bytes}
+# The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
+# driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
+STRICT = {"plan", "value"}
+JAX = "jax-plan"  # XLA starts threads, and needs the system's random numbers to start
 
 # -- the zygote ------------------------------------------------------------------------------------------
 
@@ -225,7 +195,7 @@ def launchers_of(settings: Settings) -> str:
 
 def further_modules(kind: str, operators: bool) -> str:
     """What a job needs that others do not; "" if nothing."""
-    return "operators" if operators else "jax" if kind == "jax-plan" else ""
+    return "operators" if operators else "jax" if kind == JAX else ""
 
 
 def load_further(modules: str, settings: Settings) -> None:
@@ -280,7 +250,7 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
     compiles = settings.backend != "interpreter"
     scratch = early or (tempfile.mkdtemp(dir=settings.scratch) if compiles else None)
     if settings.confine:
-        _confine(settings, POLICIES[request.kind], scratch, keep=None if early else (job, status))
+        _confine(settings, request.kind, scratch, keep=None if early else (job, status))
     elif not early:
         silence()
     if scratch:
@@ -294,7 +264,7 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
 
 
 def _runner(kind: str):
-    if kind == "jax-plan":  # `prepare_for` has imported it: only some jobs need JAX
+    if kind == JAX:  # `load_further` has imported it
         return sys.modules[f"{__package__}.jax_plan"].run
     return {"plan": plan.run, "replay": replay.run, "large": large.run, "compile": compiler.run, "tune": replay.tune,
             "value": plan.call}[kind]  # fmt: skip
@@ -308,20 +278,22 @@ def report_failure(status: int, error: BaseException) -> None:
 # -- confinement -----------------------------------------------------------------------------------------
 
 
-def _confine(settings: Settings, policy: Policy, scratch: str | None, keep: tuple[int, ...] | None) -> None:
+def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int, ...] | None) -> None:
     """Confines the process: the strict stage if nothing has to be compiled; on a GPU, after its driver has started.
 
     `keep` is None for a spare, which is confined beside its driver already.
     """
-    if not policy.formulas:
+    if kind == "value":  # an exercise may ask for their results; a host function may size its launch with them
         _hide_formulas()
+    read = ("/dev/urandom",) if kind == JAX else ()
     if settings.backend == "interpreter":
-        lockdown.confine("strict", read=_readable(settings, policy.read), limits=_limits(settings, policy), keep=keep)
+        limits = _limits(_address_space(settings, kind))
+        lockdown.confine("strict", read=_readable(settings, read), keep=keep, **limits)
         return
     if keep is not None:
-        _confine_beside_driver(settings, scratch, keep, policy.read)
-    if policy.strict_on_gpu:
-        lockdown.confine("strict", read=_readable(settings), limits=_limits(settings), keep=None)
+        _confine_beside_driver(settings, scratch, keep, read)
+    if kind in STRICT:
+        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits())
 
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
@@ -329,20 +301,19 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
     read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
-    lockdown.confine("base", read=readable, write=write, limits=_limits(settings), keep=keep, local_sockets=True)
+    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits())
     torch.zeros(1, device="cuda")
 
 
-def _limits(settings: Settings, policy: Policy | None = None) -> lockdown.Limits:
-    """Without a policy, address space is not limited: a driver reserves much more than it uses.
+def _limits(address_space: int | None = None) -> dict[str, int | None]:
+    """Address space is not limited beside a GPU's driver."""
+    return {"cpu_seconds": CPU_SECONDS, "address_space": address_space}
 
-    What is mapped already does not count. A torch for GPUs maps some gigabytes, also where a job does not use the GPU.
-    """
-    reserved = None
-    if policy:
-        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-        reserved = mapped + settings.memory + policy.thread_bytes * (os.cpu_count() or 1)
-    return lockdown.Limits(cpu_seconds=math.ceil(settings.seconds) + 5, address_space=reserved)
+
+def _address_space(settings: Settings, kind: str) -> int:
+    """What is mapped already does not count. A torch for GPUs maps some gigabytes, also where no job uses the GPU."""
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    return mapped + settings.memory + (THREAD_BYTES * (os.cpu_count() or 1) if kind == JAX else 0)
 
 
 def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:

@@ -152,7 +152,9 @@ def _is_here_unloaded(error: BaseException) -> bool:
 def describe(error: BaseException) -> Trouble:
     """An exception as data: its class, its message, and the learner's line that raised it."""
     if isinstance(error, CompilationError):
-        return _refused(error)
+        found, lacking = refusal(error), _lacking_in_triton(innermost(error))
+        kind, construct = "not-in-triton" if lacking else "compile", (lacking or found.construct)[:80]
+        return trouble(error, kind, found.message, found.line, construct, error, instead=found.meant)
     root = _root(error)
     named = isinstance(root, (Refused, Stopped, Unsupported))
     kind = root.kind if named else "fault" if isinstance(root, Fault) else _KINDS.get(type(root), "exception")
@@ -165,35 +167,22 @@ def describe(error: BaseException) -> Trouble:
         kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
+    fault = of_executor(wire.Fault, root) if kind == "fault" else None
+    return trouble(root, kind, _message(root), line, construct, error, fault=fault)
+
+
+def trouble(root: BaseException, kind: str, message: str, line: int | None, construct: str, error=None, **more):
+    """The record, with texts that are cut. root: whose class is named. error: that knows a kernel."""
     return Trouble(
         kind=kind,
         type=type(root).__name__[:80],
-        message=_message(root)[:2000],
+        message=message[:2000],
         line=line,
-        code=_code(line),
+        code=linecache.getline(ANSWER, line).strip()[:200] if line else "",
         construct=construct[:400],
         kernel=str(getattr(error, "kernel", ""))[:100],
-        fault=of_executor(wire.Fault, root) if kind == "fault" else None,
+        **more,
     )
-
-
-def _refused(error: CompilationError) -> Trouble:
-    """What Triton's front end refuses."""
-    found, lacking = refusal(error), _lacking_in_triton(innermost(error))
-    return Trouble(
-        kind="not-in-triton" if lacking else "compile",
-        type=type(error).__name__[:80],
-        message=found.message[:2000],
-        line=found.line,
-        code=_code(found.line),
-        construct=(lacking or found.construct)[:80],
-        instead=found.meant,
-        kernel=str(getattr(error, "kernel", ""))[:100],
-    )
-
-
-def _code(line: int | None) -> str:
-    return linecache.getline(ANSWER, line).strip()[:200] if line else ""
 
 
 def _root(error: BaseException) -> BaseException:
@@ -285,13 +274,8 @@ def of_executor(kind: type, found, **more):
     return kind(**{name: value for name, value in (known | cut | more).items() if value is not None})
 
 
-def race_records(launches) -> list[Race]:
-    """The races of launches, up to a limit."""
-    return [race for launch in launches for race in _races(launch)][:MAX_RACES]
-
-
-def _races(launch) -> list[Race]:
-    """Summarises a launch's races: one record for each argument and kind, between programs and within one."""
+def race_records(launch) -> list[Race]:
+    """A launch's races, up to a limit: one record for each argument and kind, between programs and within one."""
     found: dict[tuple, Race] = {}
     for race in launch.races:
         key = race.argument, race.kind, race.first == race.second
@@ -299,7 +283,7 @@ def _races(launch) -> list[Race]:
             found[key] = _race(launch, race)
         elif race.same_value is False:
             found[key] = replace(found[key], same_value=False)
-    return list(found.values())
+    return list(found.values())[:MAX_RACES]
 
 
 def _race(launch, race) -> Race:

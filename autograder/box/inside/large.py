@@ -21,10 +21,11 @@ from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
 from ..wire import Report
+from ..wire.answers import ARITHMETIC
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
 from .job import Job
-from .recorder import NotReplayable
+from .recorder import NotReplayable, tensors_in
 from .replay import BoundLaunch, Known, Replay
 
 MOST_LOOKS, MOST_STEPS = 3000, 600  # accesses of all programs, and of those that compute: what is more takes too long
@@ -44,18 +45,6 @@ def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
         return _Large(job, case, programs).run()
     except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
         return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
-
-
-class _Steps(Replay):
-    """calculated(tensors) is told of what torch computes, the last one, and from what."""
-
-    def __init__(self, *how, calculated, **more):
-        super().__init__(*how, **more)
-        self.calculated = calculated
-
-    def _computed(self, op: str, tensors: list[torch.Tensor]):
-        super()._computed(op, tensors)
-        self.calculated(tensors)
 
 
 class Overlap(Exception):
@@ -82,8 +71,8 @@ class _Large:
 
     def run(self) -> dict:
         inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        told = {"computes": self.case.computes, "calculated": self._calculated}
-        steps = _Steps(inputs, self.job.device, self._fresh, self.launches.append, self._moved, vast=True, **told)
+        how = {"computes": self.case.computes, "vast": True}
+        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved, **how)
         result = steps.run(self.case.trace)
         value = {"elements": result.numel()}
         try:
@@ -136,9 +125,15 @@ class _Large:
         return tensor
 
     def _moved(self, operation: str, args: list, made: torch.Tensor) -> None:
-        """What torch writes: one number everywhere, a few constants, or a copy of a tensor."""
+        """What torch writes: one number everywhere, a few constants, a copy of a tensor, or what it computes."""
         if operation == "constant":
             self._add(made, lambda at: made.flatten()[at.clamp(max=made.numel() - 1)])  # whole pages are asked for
+            return
+        if operation in ARITHMETIC:  # nobody knows its numbers
+            self.copies.add(_start(made))
+            self.sources |= set(map(_start, tensors_in(args)))
+            self.computed = True
+            self._add(made, None)
             return
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
             raise NotReplayable("torch writes a part of a large tensor")
@@ -153,14 +148,6 @@ class _Large:
         if type(value) not in (bool, int, float):
             raise NotReplayable(f"torch.{operation} on a large tensor")
         self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
-
-    def _calculated(self, tensors: list[torch.Tensor]) -> None:
-        """What torch computes, the last one, from others: nobody knows its numbers."""
-        *read, made = tensors
-        self.copies.add(_start(made))
-        self.sources |= set(map(_start, read))
-        self.computed = True
-        self._add(made, None)
 
     def _copied(self, source: torch.Tensor, made: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         """Elements of a copy, from those that were copied."""

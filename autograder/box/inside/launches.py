@@ -46,8 +46,6 @@ class BadOption(Refused, ValueError):
 
 
 COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
-# Made-up resources of a kernel, because nothing is compiled: enough for host code that computes a launch.
-UNCOMPILED = SimpleNamespace(n_regs=32, n_spills=0, shared=64)
 
 
 class UnknownOption(Refused, TypeError):
@@ -104,7 +102,7 @@ class Launches:
             if launches.executes:
                 return launching.run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
             if warmup:
-                return Compiled(launches, kernel, kwargs)
+                return Uncompiled(kernel, args, kwargs)
             launches.record(kernel, grid, args, kwargs)
             return None
 
@@ -186,25 +184,17 @@ def _again(tuner: Autotuner, candidates: list) -> Again | None:
     return Again(tuple(map(str, tuner.restore_value)), tuple(map(str, tuner.reset_to_zero)))
 
 
-class Compiled:
-    """The result of `kernel.warmup(...)`: resources, and a way to launch."""
+class Uncompiled(launching.Compiled):
+    """The result of `kernel.warmup(...)`. Its resources are made up: enough for host code that computes a launch."""
 
-    def __init__(self, launches: Launches, kernel, kwargs):
-        self._launches, self._kernel = launches, kernel
-        self._options = {k: v for k, v in kwargs.items() if k in OPTIONS and k not in kernel.arg_names}
-        self.n_regs, self.n_spills = UNCOMPILED.n_regs, UNCOMPILED.n_spills
-        self.metadata = SimpleNamespace(
-            shared=UNCOMPILED.shared, num_warps=kwargs.get("num_warps", 4), name=kernel.fn.__name__
-        )
+    n_regs, n_spills = 32, 0
 
-    def _init_handles(self):
-        pass
+    @property
+    def metadata(self):
+        return SimpleNamespace(shared=64, num_warps=self._kwargs.get("num_warps", 4), name=self._kernel.fn.__name__)
 
-    def __getitem__(self, grid):
-        def launch(*args, **kwargs):
-            self._launches.record(self._kernel, grid, args, {**self._options, **kwargs})
-
-        return launch
+    def __getattr__(self, name: str):  # nothing is compiled here
+        raise AttributeError(name)
 
 
 def _plain(constants: dict) -> dict:

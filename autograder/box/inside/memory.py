@@ -22,29 +22,26 @@ NOTHING = -1
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
-def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> tuple[list, list[torch.Tensor]]:
-    """The arguments of a call, and the tensors among them: random, with the right shapes, strides and dtypes.
+def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
+    """The arguments of a call: numbers, and random tensors with the right shapes, strides and dtypes.
 
     The learner's Python gets nothing else.
     """
-    made, tensors = [], []
+    made = []
     for argument in arguments:
         if isinstance(argument, Scalar):
             made.append(argument.scalar)
             continue
         if argument.same is not None:
             made.append(made[argument.same])
-            tensors.append(made[-1])
             continue
         size = span(argument.shape, argument.stride)
         base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
         few = min(size, FEW)  # the rest holds anything: to fill millions takes long, and nothing looks at them
         start = next(_starts) % FEW
         base[:few] = _numbers[start : start + few]
-        tensor = torch.as_strided(base, argument.shape, argument.stride)
-        made.append(tensor)
-        tensors.append(tensor)
-    return made, tensors
+        made.append(torch.as_strided(base, argument.shape, argument.stride))
+    return made
 
 
 class Guarded:
@@ -121,7 +118,7 @@ class Copies:
         self._owner(tensor).fill_(NOTHING)
 
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
-        """`made` is what one of trace.FILL or trace.MOVE made of these arguments."""
+        """`made` is what one of answers.FILL, MOVE or ARITHMETIC made of these arguments."""
         self._copied |= {tensor.untyped_storage().data_ptr() for tensor in tensors_in(args)}
         if operation in ("cat", "stack"):
             owners = getattr(torch, operation)([self._owner(tensor) for tensor in args[0]], *args[1:])

@@ -109,7 +109,7 @@ class _Function:
         return Report(index, has_value=True)
 
     def _decoys(self, case: PlanCase) -> list:
-        made, _ = decoys(case.arguments, self.world.memory)
+        made = decoys(case.arguments, self.world.memory)
         return [self.world.placed(each) if isinstance(each, torch.Tensor) else each for each in made]
 
     def _load(self) -> None:
@@ -121,12 +121,10 @@ class _Function:
             self.failure = error
             raise
 
-    def _recorder(self, inputs: list, case: PlanCase) -> Recorder:
-        return Recorder(inputs, self.world.device, self.earlier, case.computes, self.world.inside)
-
     def _call(self, case: PlanCase, arguments: list, launches: Launches) -> Trace:
         inputs = [argument for argument in arguments if isinstance(argument, torch.Tensor)]
-        recorder, result = self._recorder(inputs, case), None
+        recorder = Recorder(inputs, self.world.device, self.earlier, case.computes, self.world.inside)
+        result = None
         try:
             with recorder, self.world.calls(), set_wrap_triton_enabled(False):
                 launches.recorder = recorder

@@ -48,13 +48,9 @@ MUCH = 32 << 20  # bytes: for so much the system gives new pages, which take no 
 
 
 class HostArithmetic(Refused):
-    """The host function computed part of the result with torch. `operation` is its name."""
+    """The host function computed part of the result with torch. Its text is the operation's name."""
 
     kind = "host-arithmetic"
-
-    def __init__(self, operation: str):
-        super().__init__(operation)
-        self.operation = operation
 
 
 class WrongDevice(Refused):

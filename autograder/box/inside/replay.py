@@ -145,7 +145,7 @@ class Replay:
             self._computed(op, [*tensors_in(args), made])
         if op in ALLOCATE:
             made = self.fresh(made)
-        if op in FILL | MOVE:
+        if op in FILL | MOVE | ARITHMETIC:
             self.moved(op, args, made)
         return made
 
@@ -292,7 +292,7 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
-    launcher = launcher_of(job)(programs, tensors)
+    launcher = (_Executor if job.interpreted else _Card)(programs, tensors)
     launcher.limited = not tensors  # then all numbers of the result could be constants
 
     def fresh(tensor: torch.Tensor) -> torch.Tensor:
@@ -336,10 +336,6 @@ def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     return Report(result=described, evidence=evidence)
 
 
-def launcher_of(job: Job) -> type[_Launcher]:
-    return _Executor if job.interpreted else _Card
-
-
 class _Launcher:
     """Launches programs as a trace says, and collects what is seen."""
 
@@ -379,7 +375,7 @@ class _Executor(_Launcher):
 
     def __call__(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
-        self.races += race_records([seen])
+        self.races += race_records(seen)
         self.steps += steps_records(seen)
         self.copies.count(seen)
         self.accesses = hash((self.accesses, seen.accesses))
@@ -429,7 +425,7 @@ def on_card(program: Program, launch: BoundLaunch):
     types = {label: kind for label, _, kind in launch.arguments}
     if len(types) < len(launch.arguments):
         raise NotReplayable("two arguments of one name")
-    compiled = rebuild.compiled(program, types, {}, launch.options)[launch.grid]
+    compiled = rebuild.compiled(program, types, launch.options)[launch.grid]
     values = [value for _, value, _ in launch.arguments]
     return lambda: compiled(*values)
 
@@ -464,7 +460,7 @@ def _launches(job: Job, case, programs: Known) -> list:
     def launch(given):
         launches.append(on_card(programs[given.program], given))
 
-    tensors = decoys(case.arguments, job.device)[1]
+    tensors = tensors_in(decoys(case.arguments, job.device))
     Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
     return launches
 

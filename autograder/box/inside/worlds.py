@@ -13,7 +13,6 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from unittest import mock
 
@@ -31,6 +30,7 @@ from workshop.device import KNOWN_DEVICES, Device, DeviceFacts
 from ...tensors import storage_of
 from ..wire.requests import Shown
 from .job import Refused
+from .recorder import tensors_in
 
 CARDS = {
     "cuda": ("NVIDIA H100", "NVIDIA A100"),
@@ -63,7 +63,8 @@ class World(contextlib.ExitStack):
         if self.shown is None:
             return self
         if self.is_card:
-            self.enter_context(_switch(None))
+            self.enter_context(mock.patch.dict(os.environ))
+            os.environ.pop(SWITCH, None)
         self.callback(_SHOWN.clear)
         self.callback(driver.set_active, driver.active)
         driver.set_active(_Driver(self.shown, self.device))
@@ -75,7 +76,8 @@ class World(contextlib.ExitStack):
 
     def calls(self) -> contextlib.AbstractContextManager:
         """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
-        return _switch("1") if self.shown and self.shown.interpret else contextlib.nullcontext()
+        set_here = self.shown and self.shown.interpret
+        return mock.patch.dict(os.environ, {SWITCH: "1"}) if set_here else contextlib.nullcontext()
 
     def inside(self) -> contextlib.AbstractContextManager:
         """Around the function of a registered operator, which torch calls outside of all modes."""
@@ -114,8 +116,8 @@ class _OnCard(TorchFunctionMode):
         if wanted is not None:
             kwargs = {**kwargs, "device": "cpu"}
         result = function(*args, **kwargs)
-        if made := _tensors(result):
-            given = _tensors((args, list(kwargs.values())))
+        if made := tensors_in(result):
+            given = tensors_in((args, kwargs))
             card, known = any(map(_is_on_card, given)) if wanted is None else wanted, set(map(id, given))
             for tensor in made:
                 if id(tensor) not in known or wanted is not None:
@@ -161,12 +163,6 @@ def _is_on_card(tensor: torch.Tensor) -> bool:
     return storage_of(tensor) in _SHOWN
 
 
-def _tensors(value) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return [t for v in value for t in _tensors(v)] if isinstance(value, (list, tuple)) else []
-
-
 # -- what else is asked ----------------------------------------------------------------------------------
 
 
@@ -196,9 +192,8 @@ def _patches(shown: Shown, where: torch.device) -> list:
     made = [mock.patch.object(torch.cuda, name, value) for name, value in of_torch.items()]
     made.append(mock.patch.object(torch.version, "hip", "7.0" if hip else None))
     made.append(mock.patch.object(torch.version, "cuda", None if hip else "13.0"))
-    if hasattr(torch, "accelerator"):
-        made.append(mock.patch.object(torch.accelerator, "is_available", lambda: True))
-        made.append(mock.patch.object(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda")))
+    made.append(mock.patch.object(torch.accelerator, "is_available", lambda: True))
+    made.append(mock.patch.object(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda")))
     described = Device(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
                        torch=torch.__version__, triton=triton.__version__, interpreting=False)  # fmt: skip
     made.append(mock.patch.object(backend, "interpreting", lambda: False))
@@ -250,20 +245,6 @@ class _Driver(stand_in.StandInDriver):
 
     def get_device_interface(self):
         return torch.cuda if self.where.type == "cuda" else torch.cpu
-
-
-@contextlib.contextmanager
-def _switch(value: str | None) -> Iterator[None]:
-    """TRITON_INTERPRET has this value; None: it is not set."""
-    before = os.environ.pop(SWITCH, None)
-    if value is not None:
-        os.environ[SWITCH] = value
-    try:
-        yield
-    finally:
-        os.environ.pop(SWITCH, None)
-        if before is not None:
-            os.environ[SWITCH] = before
 
 
 def _nothing(*_, **__):

@@ -122,7 +122,7 @@ class Zygote:
 
     def _started(self, start: Start, descriptors: list[int]) -> int:
         """The process id of a child that runs a job: a spare, or a new one."""
-        if self.spares and start.kind in self.dispatch.EARLY and (spare := self.spares.give(descriptors)):
+        if self.spares and (spare := self.spares.give(descriptors)):
             return spare.pid
         pid = os.fork()
         if pid == 0:

@@ -36,13 +36,7 @@ def _defaults(kind: type) -> list[tuple[str, Any]]:
 
 def from_json(kind: type, text: str | bytes):
     """The record of this kind that `to_json` wrote."""
-    return record(kind, json.loads(text))
-
-
-def record(kind: Any, value: Any):
-    """Converts a JSON value to the annotated `kind`. A value of another kind, such as a trace, is not changed."""
-    reads = reader(kind)
-    return value if reads is None else reads(value)
+    return reader(kind)(json.loads(text))
 
 
 @functools.cache

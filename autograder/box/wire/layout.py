@@ -46,14 +46,10 @@ class Packer:
         return slot
 
 
-def read_bytes(spec: TensorSpec, tensors: memoryview) -> bytearray:
-    """A copy of a tensor's bytes."""
-    return bytearray(tensors[spec.offset : spec.offset + spec.bytes])
-
-
 def read_tensor(spec: TensorSpec, tensors: memoryview) -> torch.Tensor:
     """A contiguous tensor from the job's memory."""
-    return from_bytes(read_bytes(spec, tensors), DTYPES[spec.dtype], spec.shape)
+    copied = bytearray(tensors[spec.offset : spec.offset + spec.bytes])
+    return from_bytes(copied, DTYPES[spec.dtype], spec.shape)
 
 
 def write_result(slot: Slot, output, raw: bytes) -> None:

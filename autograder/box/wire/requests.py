@@ -330,7 +330,6 @@ class Settings:
     confine: bool
     scratch: str
     memory: int
-    seconds: float
     read: tuple[str, ...]
     devices: tuple[str, ...]
 
