@@ -43,10 +43,10 @@ def points(verdict) -> str:
     return f"{verdict.score:g} of {verdict.points:g} point{'s' * (verdict.points != 1)}"
 
 
-def cases_in_words(cases) -> str:
-    """All in one word where they are alike; otherwise how many failed, and the first of them."""
+def cases_in_words(cases, passed: bool) -> str:
+    """All in one word where they are alike; otherwise how many failed, and the first of them. passed: the answer."""
     if len(cases) > 1 and all(case.passed for case in cases):
-        return f"all {len(cases)} pass"
+        return f"all {len(cases)} pass" + ("" if passed else "; the mistake shows elsewhere")
     if not any(case.ran for case in cases):
         return f"{len(cases)} not run"
     failed = [case.name for case in cases if not case.passed]

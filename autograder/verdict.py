@@ -287,7 +287,7 @@ class Verdict:
         if self.drawn:
             lines.append(f"  {self.drawn.case}: {self.drawn.words}")
         if self.cases:
-            lines.append(f"  cases:  {panel.cases_in_words(self.cases)}")
+            lines.append(f"  cases:  {panel.cases_in_words(self.cases, self.passed)}")
         if self.note:
             lines.append(f"  {self.note}")
         return "\n".join(lines)

@@ -113,7 +113,8 @@ def not_contiguous(o: Observation) -> Finding | None:
     return Finding(
         "not-contiguous",
         "The output is not contiguous.",
-        "The output is a view of another tensor. The exercise asks for a new contiguous tensor.",
+        "The exercise asks for a new contiguous tensor. A view such as x.T is not contiguous, and empty_like keeps the "
+        "order of its strides.",
         "allocate the output with torch.empty(x.shape, dtype=x.dtype, device=x.device), and store to it.",
     )
 
@@ -157,8 +158,8 @@ def accumulated(o: Observation) -> Finding | None:
         f"{o.worst_in_words} The kernel reads what it wrote in an earlier run.",
         "To measure a configuration, autotune runs the kernel many times on the same tensors. A kernel that adds to "
         "its output adds each time.",
-        "store the result without reading the output. Or tell autotune what to put back before each run: "
-        'restore_value=["output_ptr"] or reset_to_zero=["output_ptr"].',
+        "store the result without reading the output. Or tell autotune to put back what was there before each run: "
+        'restore_value=["output_ptr"], with the name that your kernel has for it.',
     )
 
 

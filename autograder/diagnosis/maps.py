@@ -28,7 +28,9 @@ def error_map(o: Observation) -> ErrorMap | None:
     c = o.comparison
     if c is None or not c.bad.any() or not (c.flat or c.bad.ndim in (1, 2)) or o.result is None:
         return None
-    if o.result.shape != tuple(c.expected.shape):
+    if o.result.shape != tuple(c.expected.shape) or f"torch.{o.result.dtype}" != str(c.got.dtype):
+        return None  # its bytes are not those of the elements
+    if o.exercise.contiguous and not o.result.contiguous:
         return None
     states = torch.zeros(c.bad.shape, dtype=torch.int8)
     states[c.bad] = WRONG

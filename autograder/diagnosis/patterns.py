@@ -54,7 +54,7 @@ def unwritten(o: Observation) -> Finding | None:
     if block := c.only_tail(o.constants if o.block else o.blocks):
         return Finding(
             "tail-wrong",
-            f"{count} All of them are in the last, ragged block (block size {block}).",
+            f"{count} All of them lie behind the last multiple of {block}.",
             "The grid or the loop ends before the last block, which is not full.",
             "round up: triton.cdiv(n, BLOCK_SIZE) programs, or range(0, n, BLOCK_SIZE).",
             second="unwritten-output",
@@ -123,8 +123,8 @@ def not_finite(o: Observation) -> Finding | None:
     return Finding(
         "nan",
         happened,
-        "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf. Infinity comes from a division by 0. The "
-        "maximum of a lane or a block that saw no element is still -inf.",
+        "-inf - (-inf) is NaN, and so are 0 * inf, 0 / 0 and inf / inf. Infinity comes from a division by 0, or from "
+        "exp of a large number. The maximum of a lane or a block that saw no element is still -inf.",
         "check what masked-off lanes hold, the initial value of every running maximum and sum, and that the loop gives "
         "each of them its new value.",
     )
@@ -144,7 +144,7 @@ def tail(o: Observation) -> Finding | None:
         return None
     return Finding(
         "tail-wrong",
-        f"{o.worst_in_words} All wrong elements are in the last, ragged block (block size {block}).",
+        f"{o.worst_in_words} All wrong elements lie behind the last multiple of {block}.",
         "The last block is shorter than the others, but its mask or its offsets do not allow for that.",
         "compare the offsets with the length: mask = offsets < n.",
     )
@@ -274,7 +274,7 @@ def _copied(o: Observation) -> str:
 
 _FIRST = "walk over all blocks, in a loop: for start in range(0, n, BLOCK_SIZE)."
 _LAST = "let each step of the loop keep what the steps before it found, such as total += …, and store behind the loop."
-_ENDS = "let the loop reach the end: range(0, n, BLOCK_SIZE) with a mask, or tl.cdiv(n, BLOCK_SIZE) steps."
+_ENDS = "let the blocks reach the end: round their number, or their length, up, as tl.cdiv does, and mask the last one."
 _BEGINS = "begin at 0: range(0, n, BLOCK_SIZE)."
 
 
@@ -404,7 +404,7 @@ def _elsewhere(tensors: dict, rows: int) -> Iterator[Other]:
         yield Other({i: as_if_by_rows(x) for i, (_, x) in matrices.items()}, means, advice, Slug.STRIDE_IGNORED)
     for i, (name, x) in tensors.items():
         if x.ndim == 1 and len(x) > 1 and rows > 1:
-            means = f"Each row has one number of {name}: {name}[row] was read, not {name}[column]."
+            means = f"Each row got one number of {name}: {name}[row] was read, not {name}[column]."
             advice = f"load {name} for the columns, and spread it over the rows: [None, :]."
             yield Other({i: x[torch.arange(rows) % len(x)][:, None]}, means, advice)
 

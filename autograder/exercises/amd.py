@@ -206,8 +206,8 @@ OCCUPANCY_MISTAKES = wrong_values(
      "The registers of a wave are rounded down. A wave gets at least as many as it uses.",
      "Round up: (vgprs + 7) // 8 * 8."),
     (_on(vgpr_granule=16),
-     "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 is not "
-     "rounded.", "Round vgprs up to the next multiple of 8."),
+     "The step is 8 registers on these three architectures. Some guides say 16, but that is too large: 72 stays "
+     "72.", "Round vgprs up to the next multiple of 8."),
     *(
         (compute, "The result is not rounded down at the end: 10 waves on 4 execution units are 2 for each, and 2 are "
          "left.", "Divide workgroups * num_warps by 4 with //.")

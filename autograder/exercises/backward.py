@@ -164,10 +164,10 @@ LOSS_MISTAKES = (
             "The gradient is that of the sum, not of the mean.", "Divide by the number of rows that count."),
     Mistake("not-scaled",
             _with_gradient(lambda p, hot, counted, scale: (p - hot) * counted * scale * counted.sum() / len(p)),
-            "The gradient was divided by all rows.", "Divide by the number of rows that count."),
+            "The gradient was divided by the number of all rows.", "Divide by the number of rows that count."),
     Mistake("wrong-value", _loss(torch.sum), "The loss is the sum.",
             "Divide by the number of rows whose target is not -100."),
-    Mistake("wrong-value", _loss(torch.mean), "The loss was divided by all rows.",
+    Mistake("wrong-value", _loss(torch.mean), "The loss was divided by the number of all rows.",
             "Divide by the number of rows whose target is not -100."),
 )  # fmt: skip
 

@@ -286,7 +286,7 @@ INT8_MISTAKES = (
          "The two scales changed places.", "Scale k by k_scale and v by v_scale."),
         (lambda q, k, k_scale, v, v_scale: int8_decode_attention(q, k, k_scale, v, v_scale)
          / (decode_scores(q, _scaled(k, k_scale)).softmax(-1) * v_scale.double()).sum(-1, keepdim=True),
-         "The sum of the weights is multiplied by v_scale, too: v_scale cancels out of the mean.",
+         "The sum of the weights is multiplied by v_scale, too: it stands in both parts of the division.",
          "Add the weights as they are. Multiply them by v_scale only where they meet v."),
     ),
 )  # fmt: skip

@@ -149,7 +149,7 @@ GRADIENT_MISTAKES = (
     _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * x * scale,
               "x and dy have changed places.", "Pass them in the order of the kernel's parameters."),
     _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * torch.where(dy >= 0, 1.0, SLOPE) * dy * scale,
-              "The slope follows the sign of dy. It is 0.01 where x is negative.",
+              "The slope follows the sign of dy. It must be 0.01 where x is negative.",
               "Load x, too, and multiply dy by tl.where(x >= 0, 1.0, 0.01)."),
     _backward("wrong-value", lambda kept, x, slope, dy, scale, dx: kept * slope * scale,
               "The incoming gradient is ignored.", "Multiply by the gradient that the backward function receives."),

@@ -184,7 +184,7 @@ def _patterns(masks: Masks) -> Finding | None:
         if found := repeated_window(mask) if masks.p == masks.dropped == 0.5 else None:
             first, second = found
             apart = f"{abs(second - first):,} elements apart"
-            return _same_mask(f"From element {second} on, the mask is that from element {first} on: {apart}", masks)
+            return _same_mask(f"From element {second} on, the mask repeats that from {first} on: {apart}", masks)
         if distance := repeats(waves, len(mask), masks.dropped):
             rows = "Different rows have the same mask" if distance == masks.columns else None
             near = "Neighbours are kept or dropped together" if distance == 1 else None
@@ -239,7 +239,7 @@ def far_windows(at: torch.Tensor, kept: torch.Tensor, starts: tuple[int, ...]) -
             continue
         if (other := seen.setdefault(window.numpy().tobytes(), start)) != start:
             apart = f"{abs(start - other):,} elements apart"
-            happened = f"From element {start:,} on, the mask is that from element {other:,} on: {apart}."
+            happened = f"From element {start:,} on, the mask repeats that from element {other:,} on: {apart}."
             return Finding("same-mask", happened, *_ONE_NUMBER)
     return None
 

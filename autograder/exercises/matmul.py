@@ -177,7 +177,7 @@ SWIZZLE_MISTAKES = (
     Mistake("wrong-value", lambda *at: swizzle(*at)[::-1],
             "Row and column changed places.", "Return pid_m, the row of tiles, first."),
     Mistake("wrong-value", changed(swizzle, num_m=1 << 30),
-            "The last group is taken as high as the others: tiles below the matrix are computed, and others never.",
+            "The last group is taken as high as the others: it has tiles below the matrix.",
             "The last group has min(num_m - first_m, group) rows."),
     Mistake("wrong-value", lambda *at: (swizzle(*at)[0] % at[-1], swizzle(*at)[1]),
             "Each group begins at row 0 again.", "Add the first row of the group."),

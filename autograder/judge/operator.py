@@ -42,7 +42,7 @@ TOLD = {
     ),
     "test_faketensor": (
         "wrong-schema",
-        "torch.library.opcheck: on tensors without numbers the operator gives something else than on real ones.",
+        "torch.library.opcheck: the operator promises another result than it gives.",
         "torch.compile asks for shapes, strides and dtypes before anything runs. For a triton_op the function itself "
         "answers, for a custom_op the one given to register_fake.",
         "return a tensor of the same shape, strides and dtype in both. In a triton_op, launch "
