@@ -76,7 +76,10 @@ def blames_a_slip(
     source: str, finding: Finding, quick: Callable[[list[str]], list[str]], whole: Callable[[str], bool]
 ) -> Finding:
     """As `blames_a_difference`, where no difference from a right answer decides: the first of some usual slips."""
-    made = {text: slip for slip in slips(source) if (text := undone(source, slip))}
+    try:
+        made = {text: slip for slip in slips(source[:LONGEST]) if (text := undone(source, slip))}
+    except UNREADABLE:
+        return finding
     texts = [*made]
     likely = (text for i in range(0, len(texts), SLIPS_AT_ONCE) for text in quick(texts[i : i + SLIPS_AT_ONCE]))
     right = next(filter(whole, islice(likely, MOST_CONFIRMED)), "")

@@ -114,7 +114,7 @@ def _operators(function: ast.FunctionDef) -> Iterator[Change]:
     for node in _expressions(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             yield node, ast.Call(ast.Attribute(ast.Name(module), "cdiv"), [node.left, node.right], [])
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in _OPERATORS:
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
             yield node, ast.Compare(node.left, [_OPERATORS[type(node.ops[0])]()], node.comparators)
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and variables.kind(node) in ("value", "mask"):
             yield node, ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
@@ -137,7 +137,7 @@ def _numbers(function: ast.FunctionDef) -> Iterator[Change]:
                 yield each.value, ast.Constant(0.0) if "inf" in ast.unparse(each.value) else MINUS_INFINITY
             if each.arg == "axis" and isinstance(each.value, ast.Constant) and each.value.value in (0, 1):
                 yield each.value, ast.Constant(1 - each.value.value)
-        if called == "zeros":
+        if called == "zeros" and node.args:
             full = ast.Attribute(ast.Name("tl"), "full")
             yield node, ast.Call(full, [node.args[0], MINUS_INFINITY, *node.args[1:]], node.keywords)
         if isinstance(node, ast.Subscript) and (axes := _AXES.get(ast.unparse(node.slice))):
@@ -153,7 +153,7 @@ def _calls(function: ast.FunctionDef) -> Iterator[Change]:
         called = _called(node)
         if called in _FUNCTIONS:
             yield node, ast.Call(ast.Attribute(node.func.value, _FUNCTIONS[called]), node.args, node.keywords)
-        if called in ("exp", "log", "trans", "sqrt", "abs"):
+        if called in ("exp", "log", "trans", "sqrt", "abs") and node.args:
             yield node, node.args[0]
         if called == "store":
             for each in (*node.args[1:], *(each.value for each in node.keywords if each.arg == "mask")):
