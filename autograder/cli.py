@@ -15,6 +15,7 @@ import io
 import json
 import os
 import signal
+import symtable
 import sys
 import types
 from collections.abc import Callable
@@ -203,7 +204,6 @@ COMMANDS = {
         _option("--json", type=Path, help="write the results to this file"),
         _option("--page", type=Path, help="write the verdicts, as the learner sees them, to this page"),
         _option("--workers", type=int, help="judges side by side (default: one per core, at most 8)"),
-        _option("--jobs", type=int, dest="workers", help="the same"),
         TRUST,
     )),
     "prove": Command("judge known answers: can this installation judge?", options=(TRUST,)),
@@ -318,36 +318,24 @@ def _read_answer(path: Path, exercise) -> str:
 def _require_entry(path: Path, source: str, exercise):
     """CallError where the function is missing or cannot take the arguments. Syntax errors are a verdict."""
     try:
-        tree = ast.parse(source)
+        tree, names = ast.parse(source), symtable.symtable(source, path.name, "exec").get_symbols()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    function = _defined(tree, exercise.entry)
-    if function is None:
+    if not any(name.get_name() == exercise.entry and (name.is_assigned() or name.is_imported()) for name in names):
         found = ", ".join(sorted({n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}))
         what = f"defines {found}, but not {exercise.entry}" if found else "defines no function"
         raise CallError(f"{path.name} {what}; expected {exercise.signature}")
     inside = exercise.signature.partition("(")[2].partition(")")[0]
     wanted = len([name for name in inside.split(",") if name.strip()])
-    if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
+    if functions and not _takes(functions[-1].args, wanted):
         takes = "…"
         with contextlib.suppress(RecursionError):
-            takes = ast.unparse(function.args)[:80]
+            takes = ast.unparse(functions[-1].args)[:80]
         raise CallError(
             f"{path.name}: {exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}; "
             f"expected {exercise.signature}"
         )
-
-
-def _defined(tree: ast.Module, name: str) -> ast.AST | None:
-    """The last definition of `name` anywhere at module level: a function, a class, an assignment, an import."""
-    found = None
-    for node in tree.body:
-        for inner in ast.walk(node) if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [node]:
-            names = getattr(inner, "name", None), getattr(inner, "asname", None)
-            stored = isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == name
-            if name in names or stored:
-                found = inner
-    return found
 
 
 def _takes(arguments: ast.arguments, count: int) -> bool:
