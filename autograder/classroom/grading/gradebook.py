@@ -101,7 +101,7 @@ def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, rec
         return
     notebook = row.notebook or ungraded(course, row)
     try:
-        _save_grades(course, gradebook, lateness, row, notebook)
+        save_grades(course, gradebook, lateness, row, notebook)
         graded = course.notebook("autograded", *row.names)
         _copy_extras(course, row, graded.parent)
         notebook["metadata"].setdefault(NAME, {}).update(record)
@@ -111,7 +111,8 @@ def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, rec
         row.fail(error)
 
 
-def _save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, notebook: dict) -> None:
+def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, notebook: dict) -> None:
+    """Write a notebook's verdicts to the database, and what being late costs."""
     try:
         gradebook.find_student(row.student)
     except MissingEntry:
@@ -122,7 +123,7 @@ def _save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: 
         by_hand = any(grade.manual_score is not None for grade in submitted.grades)
         same = _same_answers(course, row, notebook) if by_hand else ()
         for grade in submitted.grades:
-            write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
+            _write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
         for comment in submitted.comments:
             comment.auto_comment = None
     gradebook.db.flush()
@@ -138,7 +139,7 @@ def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
     return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
 
 
-def write_grade(grade: Grade, cell: dict, same_answer: bool = False) -> None:
+def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
     """Put the verdict in a check cell into its row of the database. A person's grade stays.
 
     It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
