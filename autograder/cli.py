@@ -354,17 +354,11 @@ def _selftest(options) -> int:
     folder = options.answers
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
-    answered = {known.exercise for known in gallery.answers_in(folder, options.exercise)}
-    for name in set(options.exercise or ()) - answered:
+    known = gallery.answers_in(folder, options.exercise)
+    for name in set(options.exercise or ()) - {each.exercise for each in known}:
         raise CallError(f"{folder} has no answers to {name!r}")
-    results = selftest.run(
-        folder,
-        exercises=options.exercise,
-        repeat=options.repeat,
-        workers=options.workers,
-        confine=options.confine,
-        seed=1 if options.page and options.seed is None else options.seed,
-    )
+    seed = 1 if options.page and options.seed is None else options.seed
+    results = selftest.run(known, options.repeat, options.workers, options.confine, seed)
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")

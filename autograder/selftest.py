@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-
-from . import gallery
 from .exercises import EXERCISES
+from .gallery import Known
 from .judge import Judge
 from .judge.jax import JaxMissing
 from .judge.pool import JudgePool, SturdyJudge
@@ -25,10 +22,9 @@ from .versions import stack
 
 @dataclass
 class Answer:
-    """A known answer and what the judge said. `expected` is the slug of a wrong answer, None for a right one."""
+    """A known answer and what the judge said."""
 
-    known: gallery.Known
-    expected: str | None
+    known: Known
     verdicts: list[Verdict] = field(default_factory=list)
     skipped: str = ""  # why it could not be judged here
 
@@ -38,7 +34,7 @@ class Answer:
 
     @property
     def is_right(self) -> bool:
-        return self.expected is None
+        return self.known.expected is None
 
     @property
     def misjudged(self) -> bool:
@@ -48,7 +44,7 @@ class Answer:
     @property
     def named(self) -> bool:
         """Whether every repetition gave the expected diagnosis."""
-        return all(v.diagnosis == self.expected for v in self.verdicts)
+        return all(v.diagnosis == self.known.expected for v in self.verdicts)
 
     @property
     def got(self) -> str:
@@ -56,30 +52,18 @@ class Answer:
         return ", ".join(slugs)
 
 
-def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
-    """The answers of a gallery. One that needs another version of Triton must get the slug not-in-this-triton."""
-    version = ".".join(stack()["triton"].split(".")[:2])
-    return [
-        Answer(known, known.slug if fits.contains(version) else "not-in-this-triton")
-        for known in gallery.answers_in(folder, exercises)
-        for fits in [SpecifierSet(known.needs.removeprefix("triton"))]  # "triton<3.9", or "" for all versions
-    ]
-
-
 def run(
-    folder: Path,
-    exercises: Iterable[str] | None = None,
+    gallery: Iterable[Known],
     repeat: int = 1,
     workers: int | None = None,
     confine: bool = True,
     seed: int | None = None,
-    chosen: Callable[[Answer], bool] = lambda answer: True,
 ) -> list[Answer]:
-    """Judges every answer, or those that are chosen, `repeat` times. Each worker has its own judge and its own box.
+    """Judges every answer `repeat` times. Each worker has its own judge and its own box.
 
     With a seed, the inputs are the same in every run, so the page of verdicts is the same too.
     """
-    answers = [answer for answer in answers_in(folder, exercises) if chosen(answer)]
+    answers = [Answer(known) for known in gallery]
     workers = workers or min(os.cpu_count() or 1, 8)
 
     def judge_one(judge: SturdyJudge, answer: Answer) -> None:
@@ -108,7 +92,8 @@ def table(answers: list[Answer]) -> str:
     for answer in _worst_first(answers):
         if answer.misjudged or not answer.named:
             word = "MISJUDGED" if answer.misjudged else "misnamed"
-            lines.append(f"{word}  {answer.known.label}: expected {answer.expected or 'passed'}, got {answer.got}")
+            expected = answer.known.expected or "passed"
+            lines.append(f"{word}  {answer.known.label}: expected {expected}, got {answer.got}")
     lines += [f"not judged: {reason}" for reason in dict.fromkeys(a.skipped for a in answers if a.skipped)]
     if judged := [a for a in answers if a.verdicts]:
         lines.append(f"judged on: {judged[0].verdicts[0].backend}")
@@ -128,7 +113,7 @@ def to_json(answers: list[Answer]) -> dict:
             {
                 "file": a.known.label,
                 "exercise": a.exercise,
-                "expected": a.expected or "passed",
+                "expected": a.known.expected or "passed",
                 "got": a.got,
                 "misjudged": a.misjudged,
                 "named": a.named,
