@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from markupsafe import Markup
+
 from . import panel
 
 
@@ -294,4 +296,4 @@ class Verdict:
 
     def to_html(self, after: str = "") -> str:
         """A self-contained panel; all text is escaped. `after` is HTML that is added to it."""
-        return panel.html(self, after)
+        return panel.part("verdict", v=self, after=Markup(after))
