@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .classroom import interrupt
-from .text import many, visible, visible_json
+from .text import many, visible
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 UNREAD = 141  # as a shell says that SIGPIPE ended a command
@@ -271,8 +271,7 @@ def _check(options) -> int:
         source = _read_answer(options.file, exercise)
         with Judge(options.confine, early=early) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)
-    said = visible_json(verdict.to_json())
-    print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
+    print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())
     return PASSED if verdict.passed else NOT_PASSED
 
 

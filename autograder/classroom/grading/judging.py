@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 
 from ...answer import from_notebook
-from ...text import visible, visible_json
+from ...text import visible
 from ...verdict import GRADER_ERROR, Finding, Verdict
 from ..course import Course, word
 from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
@@ -220,8 +220,8 @@ def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
 
     The points are the last output, in the form that nbgrader reads as partial credit.
     """
-    cell["metadata"]["verdict"] = visible_json(verdict.to_json())
-    panel = {"text/plain": visible(verdict.to_text()), "text/html": visible(verdict.to_html(), MAX_PANEL)}
+    cell["metadata"]["verdict"] = verdict.to_json()
+    panel = {"text/plain": verdict.to_text(), "text/html": visible(verdict.to_html(), MAX_PANEL)}
     points = {"text/plain": repr(float(earned))}
     cell["outputs"] = [
         {"output_type": "display_data", "metadata": {}, "data": panel},
