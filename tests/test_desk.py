@@ -244,14 +244,12 @@ def test_grades_are_there_to_download(tmp_path, monkeypatch):
 
     desk = awaited(press())
     filled, plain = desk.runs
-    assert [path.name for path in plain.files] == ["grades.csv"]
+    assert plain.files == ["grades.csv"] and filled.files == ["exports/moodle.csv"]
     assert (tmp_path / "course/exports/from-moodle.csv").read_bytes() == b"Identifier,Grade\n"
-    said = desk.file(filled.id, "moodle.csv").read_text()
+    said = (tmp_path / "course/exports/moodle.csv").read_text()
     assert "--for moodle" in said and "--column=00_setup=Grade --scale" in said
-    for run_id, name in ((filled.id, "grades.csv"), (plain.id, "../gradebook.db"), ("0", "grades.csv")):
-        assert desk.file(run_id, name) is None
     page = desk_view.live(state(runs=desk.runs), "/user/instructor/")
-    assert f'href="/user/instructor/room/files/{filled.id}/moodle.csv" download' in page
+    assert 'href="/user/instructor/files/exports/moodle.csv?download=1" download' in page
     assert "Grades for Moodle: done, but something waits for you" in words(page) and "not written: bob" in page
 
 
@@ -263,6 +261,7 @@ def server(tmp_path):
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("DATA", "RUNTIME", "CONFIG")}
     role = {"ROOM": str(tmp_path), "JUPYTER_CONFIG_PATH": str(ROOT / "docker/hub/instructor"), "JUPYTER_TOKEN": token}
     command = [sys.executable, "-m", "jupyter", "server", "--no-browser", f"--ServerApp.port={port}", "--allow-root"]
+    command += [f"--ServerApp.root_dir={tmp_path / 'course'}"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=tmp_path, env=os.environ | places | role, stdout=log, stderr=log)
     session = requests.Session()
@@ -293,11 +292,10 @@ def test_what_the_buttons_send_is_answered(server, tmp_path):
     while "data-busy" in (live := session.get(f"{page}/live").text) and time.monotonic() < end:
         time.sleep(0.3)
     assert "failed, exit status 2" in live and "nothing is graded yet" in live
-    run_id = re.search(r'id="run-([0-9.]+)"', live)[1]
     (tmp_path / "course/exports/canvas.csv").write_text("Student,ID\n")
-    reply = session.get(f"{page}/files/{run_id}/canvas.csv")
+    reply = session.get(page.replace("/room", "/files/exports/canvas.csv?download=1"))
     assert reply.text == "Student,ID\n" and reply.headers["Content-Disposition"].startswith("attachment")
-    assert session.get(f"{page}/files/{run_id}/from-canvas.csv").status_code == 404
+    assert requests.get(page.replace("/room", "/files/exports/canvas.csv"), allow_redirects=False).status_code != 200
 
 
 def test_the_form_knows_every_lms_of_the_command():

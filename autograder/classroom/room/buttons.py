@@ -56,12 +56,13 @@ STEPS = {
 class Run:
     """A pressed button: the commands, what they printed, when. status: None while it runs.
 
-    `makes` are files that the commands write, and `stopping` says that somebody pressed Stop.
+    `makes` are files in `course` that the commands write, and `stopping` says that somebody pressed Stop.
     """
 
     label: str
     commands: list[list[str]]
-    makes: Sequence[Path] = ()
+    course: Path = Path()
+    makes: Sequence[str] = ()
     began: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended: datetime | None = None
     status: int | None = None
@@ -79,10 +80,11 @@ class Run:
         return self.stopping and self.status in (interrupt.STOPPED, -signal.SIGINT)
 
     @property
-    def files(self) -> list[Path]:
-        """What it made, once it has ended."""
+    def files(self) -> list[str]:
+        """What it made, once it has ended. The Jupyter server, whose folder is the course, serves them."""
         began = self.began.timestamp() - 1  # a file system's clock may be coarse
-        return [path for path in self.makes if self.ended and path.is_file() and path.stat().st_mtime >= began]
+        there = [name for name in self.makes if self.ended and (self.course / name).is_file()]
+        return [name for name in there if (self.course / name).stat().st_mtime >= began]
 
     @property
     def took(self) -> str:

@@ -110,7 +110,7 @@ class Desk:
         step = STEPS[name]
         only = [f"--assignment={lesson}"] if step.asks and lesson else []
         commands = [[*command, *only] for command in step.commands]
-        self._go(Run(f"{step.label} {lesson}".strip(), commands, [self.room / "course" / file for file in step.files]))
+        self._go(Run(f"{step.label} {lesson}".strip(), commands, self.room / "course", step.files))
 
     def fill(self, system: str, name: str, table: bytes, columns: Mapping[str, str], scale: bool) -> None:
         """Fill the table that an LMS exported. name: the file's; columns: lesson -> title. OSError if none can be.
@@ -123,8 +123,8 @@ class Desk:
         write_atomically(table_here, table)
         command = ["export", "--for", system, "--into", str(table_here), "--to", str(folder)]
         command += [f"--column={lesson}={title}" for lesson, title in columns.items()] + ["--scale"] * scale
-        makes = [folder / f"{system}{suffix}"] + [folder / MOODLE_ZIP] * (system == "moodle")
-        self._go(Run(f"Grades for {SYSTEMS[system].name}", [command], makes))
+        makes = [f"exports/{system}{suffix}"] + [f"exports/{MOODLE_ZIP}"] * (system == "moodle")
+        self._go(Run(f"Grades for {SYSTEMS[system].name}", [command], self.room / "course", makes))
 
     def _go(self, run: Run) -> None:
         self.runs.appendleft(run)
@@ -134,11 +134,6 @@ class Desk:
         """Press Stop: what runs ends as Ctrl-C would end it. Nothing happens if nothing runs."""
         if self.busy:
             self.runs[0].stop()
-
-    def file(self, run_id: str, name: str) -> Path | None:
-        """A file that a run made; None if it made none of that name."""
-        runs = (run for run in self.runs if run.id == run_id)
-        return next((path for run in runs for path in run.files if path.name == name), None)
 
     async def seen(self) -> dict:
         """What `workshop attendees --json` says: another process reads what attendees wrote, without torch."""
@@ -234,18 +229,6 @@ class PressHandler(_Handler):
         return lambda: self.desk.fill(system, table["filename"], table["body"], columns, scale)
 
 
-class FileHandler(_Handler):
-    @web.authenticated
-    async def get(self, run_id: str, name: str) -> None:
-        path = self.desk.file(run_id, name)
-        if path is None:
-            raise web.HTTPError(404, "there is no such file any more; export again")
-        self.set_header("Content-Type", "application/octet-stream")
-        self.set_header("Content-Disposition", f'attachment; filename="{path.name}"')
-        self.set_header("Cache-Control", "no-store")
-        self.finish(await asyncio.to_thread(path.read_bytes))
-
-
 def _jupyter_server_extension_points() -> list[dict]:
     return [{"module": "autograder.classroom.room.desk"}]
 
@@ -258,7 +241,6 @@ def _load_jupyter_server_extension(server) -> None:
         "room": PageHandler,
         "room/live": LiveHandler,
         "room/(run|stop|fill)": PressHandler,
-        r"room/files/([0-9.]+)/([\w.-]+)": FileHandler,
     }
     base = settings["base_url"]
     server.web_app.add_handlers(".*", [(url_path_join(base, at), handler) for at, handler in addresses.items()])
