@@ -20,7 +20,7 @@ from ...judge.pool import NewJudge, SturdyJudge
 from ...text import visible
 from ..course import Course, CourseError
 from .here import prove
-from .judging import Answer, Pending, Question, Row, answered, ask, read
+from .judging import Answer, Question, Row, answered, ask, read
 from .record import Place, judge_version, place
 
 DEATHS = 2  # workers that may die of a submission before it is failed
@@ -76,28 +76,28 @@ class Cluster:
         from distributed import as_completed
 
         waiting = (read(course, *names) for names in todo)
-        running: dict[object, Pending] = {}
+        running: dict[object, Row] = {}
         done = as_completed(loop=self._client.loop)
         try:
             while True:
-                for pending in itertools.islice(waiting, max(self._slots() - len(running), 0)):
-                    if not pending.questions:
-                        yield answered(pending, [], 0.0)
+                for row in itertools.islice(waiting, max(self._slots() - len(running), 0)):
+                    if not row.questions:
+                        yield answered(course, row, [], 0.0)
                         continue
                     future = self._client.submit(
-                        judge_there, self.place.version, self._new_judge, pending.questions, pending.submission.cells,
+                        judge_there, self.place.version, self._new_judge, row.questions, row.submission.cells,
                         pure=False, resources=self._resources or None,
                     )  # fmt: skip
-                    running[future] = pending
+                    running[future] = row
                     done.add(future)
                 if not running:
-                    if (pending := next(waiting, None)) is None:
+                    if (row := next(waiting, None)) is None:
                         return
-                    waiting = itertools.chain([pending], waiting)
+                    waiting = itertools.chain([row], waiting)
                     time.sleep(0.2)  # until there is a worker again
                     continue
                 future = next(done)
-                yield _row(running.pop(future), future)
+                yield _row(course, running.pop(future), future)
         finally:
             self._client.cancel(list(running))
 
@@ -124,16 +124,16 @@ def _common(places: dict[str, Place], address: str) -> Place:
     return first
 
 
-def _row(pending: Pending, future) -> Row:
+def _row(course: Course, row: Row, future) -> Row:
     from distributed.scheduler import KilledWorker
 
     try:
         seconds, answers = future.result()
-        return answered(pending, answers, seconds)
+        return answered(course, row, answers, seconds)
     except KilledWorker:
-        return pending.row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
+        return row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
-        return pending.row.fail(error)
+        return row.fail(error)
 
 
 @contextlib.contextmanager
