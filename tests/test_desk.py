@@ -19,8 +19,7 @@ from chromium import free_port
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.lms.filled import SYSTEMS
 from autograder.classroom.room import desk as desk_view
-from autograder.classroom.room.buttons import STEPS, Run
-from autograder.classroom.room.desk import Desk
+from autograder.classroom.room.desk import STEPS, Desk, Run
 from autograder.classroom.room.exchange import HowFar, how_far
 from autograder.cli import _parser
 from workshop.syllabus import LESSONS
