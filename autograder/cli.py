@@ -199,7 +199,6 @@ COMMANDS = {
         _option("--answers", type=Path, default=Path(__file__).resolve().parents[1] / "tests",
                 help="a folder with right/<exercise>/ and wrong/, as in tests/"),
         _option("--exercise", action="append", help="only this exercise (may be repeated)"),
-        _option("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds"),
         _option("--seed", type=int, help="draw the same inputs in each run (--page: 1)"),
         _option("--json", type=Path, help="write the results to this file"),
         _option("--page", type=Path, help="write the verdicts, as the learner sees them, to this page"),
@@ -357,7 +356,7 @@ def _selftest(options) -> int:
     for name in set(options.exercise or ()) - {each.exercise for each in known}:
         raise CallError(f"{folder} has no answers to {name!r}")
     seed = 1 if options.page and options.seed is None else options.seed
-    results = selftest.run(known, options.repeat, options.workers, options.confine, seed)
+    results = selftest.run(known, options.workers, options.confine, seed)
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")
