@@ -30,7 +30,7 @@ from ..files import write_atomically
 from ..intake.systems import SYSTEMS
 from ..lms.filled import MOODLE_ZIP
 from ..templates import template
-from .exchange import HowFar, how_far
+from .exchange import how_far
 
 RUNS = 8  # that are kept
 READING = 30  # seconds that reading the attendees' files may take
@@ -166,38 +166,22 @@ class Run:
             self._process = None
 
 
-@dataclass(frozen=True)
-class State:
-    """What the page shows.
-
-    lessons: lesson -> its exercises; sharing: what `workshop attendees --json` says of each attendee who shares;
-    hidden: how many do not; lessons_are: lesson -> how far it is in the exchange; runs: the newest first.
-    """
-
-    lessons: Mapping[str, Sequence[str]]
-    sharing: Sequence[dict]
-    hidden: int
-    lessons_are: Mapping[str, HowFar]
-    runs: Sequence[Run]
-
-
-def whole(room: State, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
+def whole(room: Mapping, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
     """The whole page. base_url: this server's; xsrf: the hidden field that it asks for; hub_url: "" without a hub."""
-    busy = bool(room.runs) and room.runs[0].status is None
+    busy = bool(room["runs"]) and room["runs"][0].status is None
     about = {"xsrf": xsrf, "hub_url": hub_url, "nonce": nonce, "busy": busy, "steps": STEPS, "systems": SYSTEMS}
     return template("desk.html").render(_names(room, base_url), **about)
 
 
-def live(room: State, base_url: str = "/") -> str:
+def live(room: Mapping, base_url: str = "/") -> str:
     """The part that changes: the runs, and the table of attendees and lessons."""
     return template("desk_live.html").make_module(_names(room, base_url)).live()
 
 
-def _names(room: State, base_url: str) -> dict:
+def _names(room: Mapping, base_url: str) -> dict:
     """What both templates use."""
-    calling = sum(bool(one["stuck"]) for one in room.sharing)
     functions = {"titled": titled, "number": _number, "counted": many, "mark": _mark, "visible": visible}
-    return {"room": room, "base_url": base_url, "calling": calling, **functions}
+    return {"room": room, "base_url": base_url, **functions}
 
 
 def _mark(name: str, one: dict) -> tuple[str, object, str]:
@@ -283,11 +267,11 @@ class Desk:
             raise web.HTTPError(500, "`workshop attendees` failed; this server's log says why")
         return json.loads(said)
 
-    async def state(self) -> State:
-        """What the page shows now."""
+    async def state(self) -> dict:
+        """What the page shows now: what is seen, how far each lesson is in the exchange, and the runs."""
         seen = await self.seen()
         progress = await asyncio.to_thread(how_far, self.room, list(seen["lessons"]))
-        return State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
+        return seen | {"lessons_are": progress, "runs": list(self.runs)}
 
 
 class _Handler(JupyterHandler):
