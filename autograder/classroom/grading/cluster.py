@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -75,29 +74,26 @@ class Cluster:
         """
         from distributed import as_completed
 
-        waiting = (read(course, *names) for names in todo)
         running: dict[object, Row] = {}
         done = as_completed(loop=self._client.loop)
         try:
-            while True:
-                for row in itertools.islice(waiting, max(self._slots() - len(running), 0)):
-                    if not row.questions:
-                        yield answered(course, row, [], 0.0)
-                        continue
-                    future = self._client.submit(
-                        judge_there, self.place.version, self._new_judge, row.questions, row.submission.cells,
-                        pure=False, resources=self._resources or None,
-                    )  # fmt: skip
-                    running[future] = row
-                    done.add(future)
-                if not running:
-                    if (row := next(waiting, None)) is None:
-                        return
-                    waiting = itertools.chain([row], waiting)
-                    time.sleep(0.2)  # until there is a worker again
+            for row in (read(course, *names) for names in todo):
+                if not row.questions:
+                    yield answered(course, row, [], 0.0)
                     continue
-                future = next(done)
-                yield _row(course, running.pop(future), future)
+                while len(running) >= self._slots():
+                    if running:
+                        yield _next(course, running, done)
+                    else:
+                        time.sleep(0.2)  # until there is a worker again
+                future = self._client.submit(
+                    judge_there, self.place.version, self._new_judge, row.questions, row.submission.cells,
+                    pure=False, resources=self._resources or None,
+                )  # fmt: skip
+                running[future] = row
+                done.add(future)
+            while running:
+                yield _next(course, running, done)
         finally:
             self._client.cancel(list(running))
 
@@ -124,9 +120,12 @@ def _common(places: dict[str, Place], address: str) -> Place:
     return first
 
 
-def _row(course: Course, row: Row, future) -> Row:
+def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
+    """The row of the next submission that is done."""
     from distributed.scheduler import KilledWorker
 
+    future = next(done)
+    row = running.pop(future)
     try:
         seconds, answers = future.result()
         return answered(course, row, answers, seconds)

@@ -42,7 +42,7 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
             else:
                 copies[one.student, one.assignment].append(one)
         timeless = {shown(one.found.path) for there in copies.values() for one in there if not one.found.timed}
-        _doubt_times(copies, course.rules().has_dates, report)
+        _doubt_times(copies, any(map(course.rules().due, course.released)), report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):
