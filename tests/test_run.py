@@ -441,6 +441,24 @@ def test_a_row_that_the_database_refuses_keeps_no_other_back(course):
         assert {s.score for a in gradebook.assignments for s in a.submissions} == {8}
 
 
+def test_a_row_that_cannot_be_written_whole_is_not_in_the_gradebook(course, monkeypatch):
+    """Without its grades it would count as 0, and an LMS would get that."""
+    for student in ("ann", "bob"):
+        submit(course, student, filled(ADD, **RIGHT))
+    apply = gradebook.Lateness.apply
+
+    def breaks(self, submission):
+        if submission.student_id == "ann":
+            raise RuntimeError("the plug-in broke")
+        apply(self, submission)
+
+    monkeypatch.setattr(gradebook.Lateness, "apply", breaks)
+    report = regrade(course)
+    assert [row.failed for row in report.rows] == [True, False] and "the plug-in broke" in report.rows[0].notes[0]
+    with Gradebook(course.db_url, COURSE_ID) as database:
+        assert [s.student_id for a in database.assignments for s in a.submissions] == ["bob"]
+
+
 class Slow(StrawJudge):
     """Takes 0.3 seconds for an exercise, and says when it begins."""
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbgrader.api
 from nbformat import from_dict
-from nbgrader.api import Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
@@ -117,7 +117,7 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
         gradebook.find_student(row.student)
     except MissingEntry:
         gradebook.add_student(row.student, first_name="", last_name=row.student)
-    submission = gradebook.update_or_create_submission(row.assignment, row.student)
+    submission = _submission(gradebook, row)
     cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
     for submitted in submission.notebooks:
         by_hand = any(grade.manual_score is not None for grade in submitted.grades)
@@ -130,6 +130,21 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
     gradebook.db.expire_all()  # the score of a notebook is a sum that the database makes
     lateness.apply(submission)
     gradebook.db.commit()
+
+
+def _submission(gradebook: Gradebook, row: Row) -> SubmittedAssignment:
+    """What the database has of a submission. A new one is not committed: without its grades it would count as 0."""
+    with contextlib.suppress(MissingEntry):
+        return gradebook.find_submission(row.assignment, row.student)
+    lesson = gradebook.find_assignment(row.assignment)
+    submission = SubmittedAssignment(assignment=lesson, student_id=row.student)
+    with gradebook.db.no_autoflush:
+        for notebook in lesson.notebooks:
+            submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+            submitted.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
+            submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
+    gradebook.db.add(submission)
+    return submission
 
 
 def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
@@ -172,7 +187,7 @@ class Lateness:
         configure(config)  # the course may be new, and was opened before it had a configuration
         config.merge(self._course.config)
         assign = AssignLatePenalties(config=config)
-        assign.course = self._course
+        assign.course, assign.rules = self._course, self._rules
         assign.init_plugin()
         return assign
 

@@ -18,7 +18,6 @@ from traitlets import Bool
 from traitlets.config import Configurable
 
 from ..course import Course
-from ..duedates import Rules
 from ..reports.feedback import student_page
 from .gradebook import Lateness, marks_in, open_gradebook, save_grades
 from .judging import judge_submission, ungraded
@@ -72,16 +71,15 @@ def _shared_judge(confine: bool):
 
 
 class DueDates(LateSubmissionPlugin):
-    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing."""
+    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing.
+
+    `gradebook.Lateness` makes it, and says the course and its rules to the preprocessor that it belongs to.
+    """
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
         assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)
-        said = self._rules.penalty(assignment, self.parent.course.points(assignment), late)
+        said = self.parent.rules.penalty(assignment, self.parent.course.points(assignment), late)
         return super().late_submission_penalty(student_id, score, total_seconds_late) if said is None else said
-
-    @functools.cached_property
-    def _rules(self) -> Rules:
-        return self.parent.course.rules()
 
 
 class FeedbackExporter(Exporter):
