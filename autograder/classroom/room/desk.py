@@ -318,22 +318,21 @@ class PressHandler(_Handler):
             lesson = self.get_body_argument("lesson", "")
             if lesson and lesson not in (await self.desk.seen())["lessons"]:
                 raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
-            press = self.run(lesson) if what == "run" else self.fill(lesson)
             if self.desk.busy:
                 raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
             try:
-                press()
+                self.run(lesson) if what == "run" else self.fill(lesson)
             except OSError as error:
                 raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
         self.redirect(url_path_join(self.base_url, "room"))
 
-    def run(self, lesson: str) -> Callable[[], None]:
+    def run(self, lesson: str) -> None:
         name = self.get_body_argument("step")
         if name not in STEPS:
             raise web.HTTPError(400, f"found the step {name!r}; expected a button's")
-        return lambda: self.desk.start(name, lesson)
+        self.desk.start(name, lesson)
 
-    def fill(self, lesson: str) -> Callable[[], None]:
+    def fill(self, lesson: str) -> None:
         system = self.get_body_argument("system")
         table = next(iter(self.request.files.get("table", [])), None)
         if system not in SYSTEMS or table is None:
@@ -342,7 +341,7 @@ class PressHandler(_Handler):
         if lesson and not title:
             raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
         columns, scale = {lesson: title} if lesson else {}, bool(self.get_body_argument("scale", ""))
-        return lambda: self.desk.fill(system, table["filename"], table["body"], columns, scale)
+        self.desk.fill(system, table["filename"], table["body"], columns, scale)
 
 
 def _jupyter_server_extension_points() -> list[dict]:
