@@ -82,17 +82,13 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
         from nbgrader.preprocessors import SaveCells  # and all of nbconvert with it
 
         try:
-            SaveCells().preprocess(from_dict(notebook), resources(course, "", assignment))
+            names = {"student": "", "assignment": assignment, "notebook": assignment, "db_url": course.db_url}
+            SaveCells().preprocess(from_dict(notebook), {"unique_key": assignment, "nbgrader": names})
         except RuntimeError:
             raise CourseError(
                 f"{assignment}: release/ has other cells than the notebook that was graded before; "
                 "grade the new one in a course directory of its own"
             ) from None
-
-
-def resources(course: Course, student: str, assignment: str) -> dict:
-    names = {"student": student, "assignment": assignment, "notebook": assignment}
-    return {"unique_key": assignment, "nbgrader": {**names, "db_url": course.db_url}}
 
 
 def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, record: dict) -> None:

@@ -366,9 +366,3 @@ def _on(roster: Roster, named: Named) -> str | Unclear:
 def roster_of(course: Course) -> Path:
     """Where a course keeps the roster that it was given."""
     return course.root / "roster.csv"
-
-
-def keep_roster(course: Course, path: Path) -> None:
-    """Make `path` the roster of the course, once it was read without an error."""
-    read_roster(path)
-    write_atomically(roster_of(course), path.read_bytes())
