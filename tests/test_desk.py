@@ -252,7 +252,7 @@ def test_grades_are_there_to_download(tmp_path, monkeypatch):
     said = (tmp_path / "course/exports/moodle.csv").read_text()
     assert "--for moodle" in said and "--column=00_setup=Grade --scale" in said
     page = desk_view.live(state(runs=desk.runs), "/user/instructor/")
-    assert 'href="/user/instructor/files/exports/moodle.csv?download=1" download' in page
+    assert 'href="/user/instructor/files/exports/moodle.csv?download=1"' in page
     assert "Grades for Moodle: done, but something waits for you" in words(page) and "not written: bob" in page
 
 
