@@ -36,7 +36,7 @@ _PYTHON_CELL_MAGIC = re.compile(r"\s*%%(time|timeit|capture|prun)\b")
 
 
 def from_notebook(nb: dict, exercise) -> str | None:
-    """The source of one exercise in a notebook (a plain dict, as json.load returns it); None if it has no answer.
+    """The source of one exercise in a notebook; None if it has no answer. Its sources are texts, as in `submission`.
 
     The answer is in the cells whose nbgrader grade_id is the exercise's name. Split cells count together. A copy that
     is still the released starter counts only if there is no other cell. Names that these cells do not define are
@@ -141,31 +141,19 @@ def is_python(text: str) -> bool:
 # -- cells of a notebook ----------------------------------------------------------------------------------
 
 
-def _cells_of(nb: object, grade_id: str) -> tuple[list[tuple[str, bool]], list[str]]:
-    """The cells with this grade_id as (text, unchanged since the release), and the texts of the other code cells."""
+def _cells_of(nb: dict, name: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]]:
+    """An exercise's cells as (text, unchanged since the release); the other code cells as (text, another's answer)."""
     marked: dict[str, bool] = {}
     others = []
-    cells = _typed(nb, dict).get("cells")
-    for cell in _typed(cells, list):
-        metadata = _typed(_typed(_typed(cell, dict).get("metadata"), dict).get("nbgrader"), dict)
-        text = _source(_typed(cell, dict))
-        if metadata.get("grade_id") == grade_id:
-            marked[text] = metadata.get("checksum") == _released_checksum(text, grade_id)
-        elif text and cell.get("cell_type") == "code":
-            others.append((text, metadata.get("solution") is True))
+    for cell in nb["cells"]:
+        text, about = cell["source"][:MAX_CELL], cell["metadata"].get("nbgrader", {})
+        grade_id = about.get("grade_id", "")
+        if grade_id == name:
+            marked[text] = about.get("checksum") == _released_checksum(text, name)
+        elif text and cell["cell_type"] == "code":
+            others.append((text, bool(grade_id) and not grade_id.startswith("check-")))
     kept = len(_capped(text for text, _ in others))
     return [(text, marked[text]) for text in _capped(marked)], others[len(others) - kept :]
-
-
-def _typed(value: object, kind: type):
-    return value if isinstance(value, kind) else kind()
-
-
-def _source(cell: dict) -> str:
-    source = cell.get("source")
-    if isinstance(source, list):
-        source = "".join(line for line in source if isinstance(line, str))
-    return _typed(source, str)[:MAX_CELL]
 
 
 def _released_checksum(text: str, grade_id: str) -> str:

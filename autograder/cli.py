@@ -15,6 +15,7 @@ import io
 import json
 import os
 import signal
+import symtable
 import sys
 import types
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .classroom import interrupt
-from .text import many, visible, visible_json
+from .text import many, visible
 
 PASSED, NOT_PASSED, CALL_WRONG = 0, 1, 2
 UNREAD = 141  # as a shell says that SIGPIPE ended a command
@@ -198,12 +199,10 @@ COMMANDS = {
         _option("--answers", type=Path, default=Path(__file__).resolve().parents[1] / "tests",
                 help="a folder with right/<exercise>/ and wrong/, as in tests/"),
         _option("--exercise", action="append", help="only this exercise (may be repeated)"),
-        _option("--repeat", type=int, default=1, help="judge each answer so many times, with other seeds"),
         _option("--seed", type=int, help="draw the same inputs in each run (--page: 1)"),
         _option("--json", type=Path, help="write the results to this file"),
         _option("--page", type=Path, help="write the verdicts, as the learner sees them, to this page"),
         _option("--workers", type=int, help="judges side by side (default: one per core, at most 8)"),
-        _option("--jobs", type=int, dest="workers", help="the same"),
         TRUST,
     )),
     "prove": Command("judge known answers: can this installation judge?", options=(TRUST,)),
@@ -271,8 +270,7 @@ def _check(options) -> int:
         source = _read_answer(options.file, exercise)
         with Judge(options.confine, early=early) as judge:
             verdict = judge.judge(exercise.name, source, options.seed)
-    said = visible_json(verdict.to_json())
-    print(json.dumps(said, ensure_ascii=False, indent=1) if options.json else visible(verdict.to_text()))
+    print(json.dumps(verdict.to_json(), ensure_ascii=False, indent=1) if options.json else verdict.to_text())
     return PASSED if verdict.passed else NOT_PASSED
 
 
@@ -318,36 +316,24 @@ def _read_answer(path: Path, exercise) -> str:
 def _require_entry(path: Path, source: str, exercise):
     """CallError where the function is missing or cannot take the arguments. Syntax errors are a verdict."""
     try:
-        tree = ast.parse(source)
+        tree, names = ast.parse(source), symtable.symtable(source, path.name, "exec").get_symbols()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    function = _defined(tree, exercise.entry)
-    if function is None:
+    if not any(name.get_name() == exercise.entry and (name.is_assigned() or name.is_imported()) for name in names):
         found = ", ".join(sorted({n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}))
         what = f"defines {found}, but not {exercise.entry}" if found else "defines no function"
         raise CallError(f"{path.name} {what}; expected {exercise.signature}")
     inside = exercise.signature.partition("(")[2].partition(")")[0]
     wanted = len([name for name in inside.split(",") if name.strip()])
-    if isinstance(function, ast.FunctionDef) and not _takes(function.args, wanted):
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == exercise.entry]
+    if functions and not _takes(functions[-1].args, wanted):
         takes = "…"
         with contextlib.suppress(RecursionError):
-            takes = ast.unparse(function.args)[:80]
+            takes = ast.unparse(functions[-1].args)[:80]
         raise CallError(
             f"{path.name}: {exercise.entry}({takes}) cannot be called with {many(wanted, 'argument', 'arguments')}; "
             f"expected {exercise.signature}"
         )
-
-
-def _defined(tree: ast.Module, name: str) -> ast.AST | None:
-    """The last definition of `name` anywhere at module level: a function, a class, an assignment, an import."""
-    found = None
-    for node in tree.body:
-        for inner in ast.walk(node) if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) else [node]:
-            names = getattr(inner, "name", None), getattr(inner, "asname", None)
-            stored = isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == name
-            if name in names or stored:
-                found = inner
-    return found
 
 
 def _takes(arguments: ast.arguments, count: int) -> bool:
@@ -366,17 +352,11 @@ def _selftest(options) -> int:
     folder = options.answers
     if not any((folder / kind).is_dir() for kind in ("right", "wrong")):
         raise CallError(f"{folder} has neither right/ nor wrong/; expected right/EXERCISE/*.py, wrong/EXERCISE/*.py")
-    answered = {known.exercise for known in gallery.answers_in(folder, options.exercise)}
-    for name in set(options.exercise or ()) - answered:
+    known = gallery.answers_in(folder, options.exercise)
+    for name in set(options.exercise or ()) - {each.exercise for each in known}:
         raise CallError(f"{folder} has no answers to {name!r}")
-    results = selftest.run(
-        folder,
-        exercises=options.exercise,
-        repeat=options.repeat,
-        workers=options.workers,
-        confine=options.confine,
-        seed=1 if options.page and options.seed is None else options.seed,
-    )
+    seed = 1 if options.page and options.seed is None else options.seed
+    results = selftest.run(known, options.workers, options.confine, seed)
     print(selftest.table(results))
     if options.json:
         options.json.write_text(json.dumps(selftest.to_json(results), indent=1, ensure_ascii=False) + "\n")

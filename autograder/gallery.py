@@ -12,13 +12,16 @@ import re
 import runpy
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
 
 from workshop import hints
 
 from .answer import from_history
 from .exercises import EXERCISES
+from .versions import stack
 
 SOLUTION = "the solution"
 
@@ -68,6 +71,13 @@ class Known:
     def label(self) -> str:
         """How reports name it: a file, or a file and an edit in it."""
         return str(self.path) if self.path.stem == self.name else f"{self.path}: {self.name}"
+
+    @cached_property
+    def expected(self) -> str | None:
+        """The diagnosis that it must get with the Triton that is installed; None where it must pass."""
+        version = ".".join(stack()["triton"].split(".")[:2])
+        fits = SpecifierSet(self.needs.removeprefix("triton")).contains(version)  # "triton<3.9", or "" for all versions
+        return self.slug if fits else "not-in-this-triton"
 
 
 def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Known]:

@@ -204,16 +204,8 @@ def to_text(nb: NotebookNode) -> str:
 
 def answers(script: Path) -> dict[str, str]:
     """The source of each exercise's solution, without markers."""
-    return {cell.id: _split(cell)[0] for cell in _answer_cells(script)}
-
-
-def starters(script: Path) -> dict[str, str]:
-    """The source that is released in the answer cell of each exercise."""
-    return {cell.id: _split(cell)[1] for cell in _answer_cells(script)}
-
-
-def _answer_cells(script: Path) -> list[NotebookNode]:
-    return [c for c in source_notebook(script).cells if c.metadata.get("nbgrader", {}).get("solution")]
+    cells = source_notebook(script).cells
+    return {cell.id: _split(cell)[0] for cell in cells if cell.metadata.get("nbgrader", {}).get("solution")}
 
 
 def _split(cell: NotebookNode) -> tuple[str, str]:

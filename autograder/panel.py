@@ -17,11 +17,6 @@ from .text import many, templates_in
 BACKENDS = {"interpreter": "interpreter, without a GPU", "cuda": "NVIDIA GPU", "hip": "AMD GPU"}
 
 
-def html(verdict, after: str = "") -> str:
-    """The panel of a Verdict. `after` is HTML of the caller's."""
-    return part("verdict", v=verdict, after=Markup(after))
-
-
 def part(name: str, **about) -> str:
     """A macro of panel.html. It escapes what is in `about`."""
     return str(getattr(_panels(), name)(**about))

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-
-from . import gallery
 from .exercises import EXERCISES
+from .gallery import Known
 from .judge import Judge
 from .judge.jax import JaxMissing
 from .judge.pool import JudgePool, SturdyJudge
@@ -25,12 +22,11 @@ from .versions import stack
 
 @dataclass
 class Answer:
-    """A known answer and what the judge said. `expected` is the slug of a wrong answer, None for a right one."""
+    """A known answer and what the judge said, or why it could not be judged here."""
 
-    known: gallery.Known
-    expected: str | None
-    verdicts: list[Verdict] = field(default_factory=list)
-    skipped: str = ""  # why it could not be judged here
+    known: Known
+    verdict: Verdict | None = None
+    skipped: str = ""
 
     @property
     def exercise(self) -> str:
@@ -38,53 +34,42 @@ class Answer:
 
     @property
     def is_right(self) -> bool:
-        return self.expected is None
+        return self.known.expected is None
 
     @property
-    def misjudged(self) -> bool:
-        """Whether a wrong answer passed, or a right one did not, in any repetition."""
-        return any(v.passed != self.is_right for v in self.verdicts)
-
-    @property
-    def named(self) -> bool:
-        """Whether every repetition gave the expected diagnosis."""
-        return all(v.diagnosis == self.expected for v in self.verdicts)
+    def expected(self) -> str:
+        return self.known.expected or "passed"
 
     @property
     def got(self) -> str:
-        slugs = dict.fromkeys("passed" if v.passed else v.diagnosis or "no diagnosis" for v in self.verdicts)
-        return ", ".join(slugs)
+        if self.verdict is None:
+            return ""
+        return "passed" if self.verdict.passed else self.verdict.diagnosis or "no diagnosis"
 
+    @property
+    def misjudged(self) -> bool:
+        """Whether a wrong answer passed, or a right one did not."""
+        return self.verdict is not None and self.verdict.passed != self.is_right
 
-def answers_in(folder: Path, exercises: Iterable[str] | None = None) -> list[Answer]:
-    """The answers of a gallery. One that needs another version of Triton must get the slug not-in-this-triton."""
-    version = ".".join(stack()["triton"].split(".")[:2])
-    return [
-        Answer(known, known.slug if fits.contains(version) else "not-in-this-triton")
-        for known in gallery.answers_in(folder, exercises)
-        for fits in [SpecifierSet(known.needs.removeprefix("triton"))]  # "triton<3.9", or "" for all versions
-    ]
+    @property
+    def named(self) -> bool:
+        """Whether it got the expected diagnosis, as far as it was judged."""
+        return self.verdict is None or self.got == self.expected
 
 
 def run(
-    folder: Path,
-    exercises: Iterable[str] | None = None,
-    repeat: int = 1,
-    workers: int | None = None,
-    confine: bool = True,
-    seed: int | None = None,
-    chosen: Callable[[Answer], bool] = lambda answer: True,
+    gallery: Iterable[Known], workers: int | None = None, confine: bool = True, seed: int | None = None
 ) -> list[Answer]:
-    """Judges every answer, or those that are chosen, `repeat` times. Each worker has its own judge and its own box.
+    """Judges every answer. Each worker has its own judge and its own box.
 
     With a seed, the inputs are the same in every run, so the page of verdicts is the same too.
     """
-    answers = [answer for answer in answers_in(folder, exercises) if chosen(answer)]
+    answers = [Answer(known) for known in gallery]
     workers = workers or min(os.cpu_count() or 1, 8)
 
     def judge_one(judge: SturdyJudge, answer: Answer) -> None:
         try:
-            answer.verdicts = [judge.judge(answer.exercise, answer.known.source, seed) for _ in range(repeat)]
+            answer.verdict = judge.judge(answer.exercise, answer.known.source, seed)
         except JaxMissing as missing:
             answer.skipped = str(missing)
 
@@ -96,43 +81,37 @@ def run(
 
 def faultless(answers: list[Answer]) -> bool:
     """Whether no answer is misjudged, and at least 95% of the wrong ones get the expected diagnosis."""
-    wrong = [a for a in answers if not a.is_right and not a.skipped]
+    wrong = [a for a in answers if a.verdict and not a.is_right]
     return not any(a.misjudged for a in answers) and sum(a.named for a in wrong) >= 0.95 * len(wrong)
 
 
 def table(answers: list[Answer]) -> str:
     lines = [f"{'exercise':<24}{'right':>12}{'wrong':>12}{'named':>12}"]
-    for name, group in _by_exercise(answers):
-        lines.append(f"{name:<24}" + "".join(f"{cell:>12}" for cell in _counts(group)))
-    lines.append(f"{'all':<24}" + "".join(f"{cell:>12}" for cell in _counts(answers)))
+    lines += [_counted(name, group) for name, group in _by_exercise(answers)]
+    lines.append(_counted("all", [a for a in answers if a.verdict]))
     for answer in _worst_first(answers):
-        if answer.misjudged or not answer.named:
+        if not answer.named:
             word = "MISJUDGED" if answer.misjudged else "misnamed"
-            lines.append(f"{word}  {answer.known.label}: expected {answer.expected or 'passed'}, got {answer.got}")
+            lines.append(f"{word}  {answer.known.label}: expected {answer.expected}, got {answer.got}")
     lines += [f"not judged: {reason}" for reason in dict.fromkeys(a.skipped for a in answers if a.skipped)]
-    if judged := [a for a in answers if a.verdicts]:
-        lines.append(f"judged on: {judged[0].verdicts[0].backend}")
+    if judged_on := _backend(answers):
+        lines.append(f"judged on: {judged_on}")
     return "\n".join(lines)
 
 
 def to_json(answers: list[Answer]) -> dict:
     """Misjudged answers first, then misnamed ones."""
-    judged = [a for a in answers if a.verdicts]
     return {
         "versions": stack(),
-        "backend": judged[0].verdicts[0].backend if judged else None,
+        "backend": _backend(answers),
         "answers": len(answers),
         "misjudged": sum(a.misjudged for a in answers),
         "misnamed": sum(not a.named and not a.misjudged for a in answers),
         "results": [
             {
                 "file": a.known.label,
-                "exercise": a.exercise,
-                "expected": a.expected or "passed",
-                "got": a.got,
-                "misjudged": a.misjudged,
-                "named": a.named,
-                "verdict": a.verdicts[0].to_json() if a.verdicts else None,
+                **{name: getattr(a, name) for name in ("exercise", "expected", "got", "misjudged", "named")},
+                "verdict": a.verdict.to_json() if a.verdict else None,
             }
             for a in _worst_first(answers)
         ],
@@ -151,26 +130,27 @@ def page(answers: list[Answer]) -> str:
         parts += ["", f"## {name}"]
         for answer in group:
             if not answer.is_right:
-                verdict = answer.verdicts[0]
                 parts += ["", f"### {answer.known.name.replace('__', ': ').replace('_', ' ')}", ""]
-                parts += [f"<pre>{escape(verdict.to_text())}</pre>"]
+                parts += [f"<pre>{escape(answer.verdict.to_text())}</pre>"]
     return "\n".join(parts) + "\n"
 
 
 def _by_exercise(answers: list[Answer]) -> Iterator[tuple[str, list[Answer]]]:
     for name in EXERCISES:
-        if group := [a for a in answers if a.exercise == name and not a.skipped]:
+        if group := [a for a in answers if a.exercise == name and a.verdict]:
             yield name, group
 
 
-def _counts(answers: list[Answer]) -> tuple[str, str, str]:
-    answers = [a for a in answers if not a.skipped]
+def _counted(name: str, answers: list[Answer]) -> str:
+    """A line of the table."""
     right, wrong = [a for a in answers if a.is_right], [a for a in answers if not a.is_right]
-    return (
-        f"{sum(not a.misjudged for a in right)}/{len(right)}",
-        f"{sum(not a.misjudged for a in wrong)}/{len(wrong)}",
-        f"{sum(a.named for a in wrong)}/{len(wrong)}",
-    )
+    judged_well = [f"{sum(not a.misjudged for a in group)}/{len(group)}" for group in (right, wrong)]
+    cells = [*judged_well, f"{sum(a.named for a in wrong)}/{len(wrong)}"]
+    return f"{name:<24}" + "".join(f"{cell:>12}" for cell in cells)
+
+
+def _backend(answers: list[Answer]) -> str | None:
+    return next((a.verdict.backend for a in answers if a.verdict), None)
 
 
 def _worst_first(answers: list[Answer]) -> list[Answer]:

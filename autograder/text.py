@@ -53,19 +53,6 @@ def listed(words: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def visible_json(value: object, limit: int = 4000) -> object:
-    """A JSON value whose strings and keys are `visible`. Lists and objects are cut after 200 entries."""
-    if isinstance(value, str):
-        return visible(value, limit)
-    if isinstance(value, dict):
-        return {visible(k, 100): visible_json(v, limit) for k, v in list(value.items())[:200]}
-    if isinstance(value, list | tuple):
-        return [visible_json(v, limit) for v in value[:200]]
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return visible(value, limit)
-
-
 def templates_in(folder: Path, **filters: Callable) -> Callable:
     """What gives a template in this folder by its name. Text is escaped, unless a template says `safe` of our HTML."""
     import jinja2

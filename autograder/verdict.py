@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from markupsafe import Markup
+
 from . import panel
+from .text import visible
+
+MAX_MESSAGE = 4000
 
 
 class Slug(StrEnum):
@@ -248,7 +253,7 @@ class Verdict:
         return any(self.blanks.values()) or bool(self.blank_findings)
 
     def to_json(self) -> dict:
-        """The object that `autograder check --json` prints."""
+        """The object that `autograder check --json` prints. What it says can be shown anywhere."""
         return {
             "exercise": self.exercise,
             "passed": self.passed,
@@ -256,13 +261,13 @@ class Verdict:
             "points": self.points,
             "backend": self.backend,
             "diagnosis": self.diagnosis,
-            "message": self.message,
+            "message": visible(self.message, MAX_MESSAGE),
             "cases": [
                 {
-                    "name": case.name,
+                    "name": visible(case.name, MAX_MESSAGE),
                     "passed": case.passed,
                     "diagnosis": case.finding.slug if case.finding else None,
-                    "message": case.finding.message if case.finding else "",
+                    "message": visible(case.finding.message, MAX_MESSAGE) if case.finding else "",
                 }
                 for case in self.cases
             ],
@@ -270,6 +275,7 @@ class Verdict:
         }
 
     def to_text(self) -> str:
+        """What a terminal may show."""
         lines = [f"! {self.warning}"] if self.warning else []
         mark, slug = "PASS" if self.passed else "NOT YET", f" — {self.diagnosis}" if self.diagnosis else ""
         backend = f"  [{self.backend}]" if self.backend else ""
@@ -290,8 +296,8 @@ class Verdict:
             lines.append(f"  cases:  {panel.cases_in_words(self.cases, self.passed)}")
         if self.note:
             lines.append(f"  {self.note}")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def to_html(self, after: str = "") -> str:
         """A self-contained panel; all text is escaped. `after` is HTML that is added to it."""
-        return panel.html(self, after)
+        return panel.part("verdict", v=self, after=Markup(after))

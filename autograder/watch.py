@@ -66,7 +66,7 @@ class Watch:
             print(error)
             return
         self.judged = "" if verdict.diagnosis in notebook.PASSING else source
-        print(visible(verdict.to_text()))
+        print(verdict.to_text())
         if verdict.passed:
             print(f"  {self.exercise.lesson.shows}\n  {progress().headline()}")
             self._go_on()

@@ -336,10 +336,10 @@ def run(patterns: list[str], workers: int = 2) -> tuple[list[Line], list[str]]:
         for path in (group.handed_in, *group.archives):
             report = collect(path, group.course)
             report.print(said.append)
-            for refused in report.not_understood:
+            for refused in report.problems:
                 notes[refused.partition("/")[0]] = refused.partition(": ")[2]
             notes[path.stem] = (
-                f"{len(report.not_understood)} files refused, {len(report.collected)} collected"
+                f"{len(report.problems)} files refused, {len(report.collected)} collected"
             )
         graded = grade(group.course, workers=workers, progress=said.append)
         graded.print(said.append)

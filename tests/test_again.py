@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder import notebook, panel, session
+from autograder import notebook, session
 from autograder.exercises import find
 from autograder.verdict import CaseResult, ErrorMap, Finding, Row, Run, Verdict
 
@@ -71,7 +71,7 @@ def test_a_drawing_that_says_nothing_is_left_out_and_backticks_are_code():
         shown = ErrorMap("n = 64", 64, (Row("row 0", tuple(Run(*run) for run in runs)),), 16, "some words")
         finding = Finding("wrong-value", "use `tl.exp` <here>")
         case = CaseResult("n = 64", finding, shown)
-        return panel.html(Verdict("vector_add", False, 0, 5, "", finding, (case,)))
+        return Verdict("vector_add", False, 0, 5, "", finding, (case,)).to_html()
 
     assert "<svg viewBox='0 0 680" in drawn(("right", 32), ("wrong", 32))
     assert "<svg viewBox='0 0 680" not in drawn(("wrong", 64))

@@ -112,7 +112,7 @@ def test_layouts(layout, packed, course, tmp_path):
     else:
         path = folder_of(tmp_path / "handed in", *names)
     report = collect(path, course)
-    assert not report.not_understood
+    assert not report.problems
     assert {(student, assignment) for student, assignment, _ in report.collected} == expected
     assert set(course.handed_in()) == expected
     assert report.status == 0
@@ -175,7 +175,7 @@ def test_a_file_in_a_students_folder_is_not_anothers(taken, course, tmp_path):
     names = ("ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb", f"mallory/{taken}01_vector_add.ipynb")
     report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
     assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
-    assert "its name says bob, and its folder mallory" in report.not_understood[0]
+    assert "its name says bob, and its folder mallory" in report.problems[0]
 
 
 def test_the_latest_is_taken_and_an_older_one_never_replaces_it(course, tmp_path):
@@ -214,8 +214,8 @@ def test_every_file_that_is_not_understood_is_a_line(course, tmp_path):
         },
     )
     report = collect(path, course)
-    lines = "\n".join(report.not_understood)
-    assert len(report.not_understood) == 3
+    lines = "\n".join(report.problems)
+    assert len(report.problems) == 3
     for part in ("07_unknown.ipynb: neither name nor answers", "ann/homework.zip: is a zip that could not be unpacked"):
         assert part in lines
     assert report.notes == ["left out ann/notes.txt: it is not a notebook (.ipynb)"]
@@ -231,12 +231,12 @@ def test_a_pipe_is_a_line_and_a_file_that_cannot_be_read_says_why(course, tmp_pa
     (folder / "bob" / "page.ipynb").write_text("<html>sign in</html>")
     report = collect(folder, course)
     assert course.handed_in() == [("ann", ADD), ("bob", ADD)]
-    assert {line.partition(":")[0]: line for line in report.not_understood} == {
+    assert {line.partition(":")[0]: line for line in report.problems} == {
         "ann/02_naive_softmax.ipynb": "ann/02_naive_softmax.ipynb: is neither a file nor a folder; not read",
-        "bob/large.ipynb": "bob/large.ipynb: is larger than 64 MB; is it full of pictures?",
-        "bob/page.ipynb": report.not_understood[-1],
+        "bob/large.ipynb": "bob/large.ipynb: the file has more than 64 MB; clear its outputs and save it again",
+        "bob/page.ipynb": report.problems[-1],
     }
-    assert "it is a web page" in report.not_understood[-1]
+    assert "it is a web page" in report.problems[-1]
 
 
 def test_a_whole_repository_handed_in_is_one_line(course, tmp_path):
@@ -280,7 +280,7 @@ def test_the_latest_that_can_be_read_is_taken(course, tmp_path):
         file.truncate(MAX_NOTEBOOK_BYTES + 1)
     report = collect(folder, course)
     assert course.notebook("submitted", "ann", ADD).read_text() == NOTEBOOK
-    assert "is larger than" in report.not_understood[0]
+    assert "has more than" in report.problems[0]
 
 
 def test_years_that_no_calendar_has(course, tmp_path):
@@ -296,7 +296,7 @@ def test_years_that_no_calendar_has(course, tmp_path):
 def test_a_folder_that_may_not_be_read_is_a_line(course, tmp_path):
     folder = folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb")
     (folder / "ann").chmod(0)
-    assert "cannot be opened" in collect(folder, course).not_understood[0]
+    assert "cannot be opened" in collect(folder, course).problems[0]
     (folder / "ann").chmod(0o700)
 
 
@@ -306,7 +306,7 @@ def test_what_is_in_the_way_in_the_course_is_a_line(course, tmp_path):
     names = [f"{student}/01_vector_add.ipynb" for student in ("ann", "bob", "carl")]
     report = collect(zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK)), course)
     assert [student for student, _, _ in report.collected] == ["carl"]
-    assert len([line for line in report.not_understood if "cannot be written" in line]) == 2
+    assert len([line for line in report.problems if "cannot be written" in line]) == 2
 
 
 def files_under(path):
@@ -324,7 +324,7 @@ def test_names_that_lead_outside_are_refused(course, tmp_path):
     path = zip_of(tmp_path / "x.zip", dict.fromkeys(names, NOTEBOOK))
     before = files_under(tmp_path)
     report = collect(path, course)
-    assert len(report.not_understood) == len(names)
+    assert len(report.problems) == len(names)
     assert json.loads((course.root / "class.json").read_text()) == {"people": {}, "late": {}, "trouble": {}}
     assert files_under(tmp_path) == sorted([*before, "course/class.json"])
 
@@ -358,8 +358,8 @@ def test_links_are_not_followed(course, tmp_path):
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(link, "/etc/passwd")
-    assert len(collect(folder, course).not_understood) == 2
-    assert len(collect(path, course).not_understood) == 1
+    assert len(collect(folder, course).problems) == 2
+    assert len(collect(path, course).problems) == 1
     assert course.handed_in() == [("ann", ADD)]
 
 
@@ -369,7 +369,7 @@ def test_a_planted_link_in_the_course_is_not_written_through(course, tmp_path):
     (course.root / "submitted").mkdir()
     (course.root / "submitted" / "ann").symlink_to(elsewhere)
     report = collect(folder_of(tmp_path / "in", "ann/01_vector_add.ipynb", "bob/01_vector_add.ipynb"), course)
-    assert "leads elsewhere" in report.not_understood[0]
+    assert "leads elsewhere" in report.problems[0]
     assert files_under(elsewhere) == []
     assert course.handed_in() == [("bob", ADD)]
 
@@ -380,7 +380,7 @@ def test_bombs_do_not_go_off(course, tmp_path):
         {"ann/01_vector_add.ipynb": b"0" * (300 << 20), "bob/01_vector_add.ipynb": NOTEBOOK},
     )
     report = collect(path, course)
-    assert "would unpack to 300 MB" in report.not_understood[0]
+    assert "would unpack to 300 MB" in report.problems[0]
     assert course.handed_in() == [("bob", ADD)]
 
 
@@ -391,7 +391,7 @@ def test_a_size_that_lies_is_not_believed(course, tmp_path):
     while (at := content.find(size)) >= 0:
         content[at : at + 4] = (1000).to_bytes(4, "little")
     path.write_bytes(content)
-    assert len(collect(path, course).not_understood) == 1
+    assert len(collect(path, course).problems) == 1
     assert course.handed_in() == []
 
 
@@ -404,8 +404,8 @@ def test_encrypted_and_damaged_entries_are_lines(course, tmp_path):
     damaged.write_bytes(content.replace(b"'right'", b"'wrong'", 1))
     at = content.index(b"PK\x01\x02") + 8
     encrypted.write_bytes(content[:at] + b"\x01" + content[at + 1 :])
-    assert "could not be unpacked" in collect(damaged, course).not_understood[0]
-    assert "encrypted" in collect(encrypted, course).not_understood[0]
+    assert "could not be unpacked" in collect(damaged, course).problems[0]
+    assert "encrypted" in collect(encrypted, course).problems[0]
 
 
 def damaged_zips():
@@ -443,7 +443,7 @@ def test_no_damage_to_a_zip_is_more_than_a_line(course, tmp_path):
         path = tmp_path / f"{number}.zip"
         path.write_bytes(content)
         report = collected_or_refused(path, course)
-        assert report is None or report.not_understood or report.collected
+        assert report is None or report.problems or report.collected
 
 
 @pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + b"\x00" * 18, b"PK\x05\x06garbage"])

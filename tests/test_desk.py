@@ -19,9 +19,8 @@ from chromium import free_port
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.lms.filled import SYSTEMS
 from autograder.classroom.room import desk as desk_view
-from autograder.classroom.room.buttons import STEPS, Run
-from autograder.classroom.room.desk import Desk
-from autograder.classroom.room.exchange import HowFar, how_far
+from autograder.classroom.room.desk import STEPS, Desk, Run
+from autograder.classroom.room.exchange import how_far
 from autograder.cli import _parser
 from workshop.syllabus import LESSONS
 
@@ -35,8 +34,12 @@ def awaited(coroutine):
 
 
 def state(*sharing, runs=(), hidden=0):
-    far = {name: HowFar(False, 0, 0, 0, 0) for name in LESSONS}
-    return desk_view.State(LESSONS, sharing, hidden, far, runs)
+    far = {name: how(False, 0, 0, 0, 0) for name in LESSONS}
+    return {"lessons": LESSONS, "sharing": sharing, "hidden": hidden, "lessons_are": far, "runs": runs}
+
+
+def how(*far):
+    return dict(zip(("released", "handed_in", "collected", "graded", "feedback"), far, strict=True))
 
 
 def person(name="ada", stuck=(), **exercises):
@@ -69,7 +72,7 @@ def test_who_needs_help_is_said():
 
 def test_a_step_that_is_behind_stands_out():
     room = state()
-    room.lessons_are["00_setup"] = HowFar(True, 3, 2, 0, 0)
+    room["lessons_are"]["00_setup"] = how(True, 3, 2, 0, 0)
     page = desk_view.live(room)
     assert page.count("class=behind") == 2
     assert "<td>3</td>" in page and "<td class=behind>2</td>" in page and "<td class=behind>0</td>" in page
@@ -244,14 +247,12 @@ def test_grades_are_there_to_download(tmp_path, monkeypatch):
 
     desk = awaited(press())
     filled, plain = desk.runs
-    assert [path.name for path in plain.files] == ["grades.csv"]
+    assert plain.files == ["grades.csv"] and filled.files == ["exports/moodle.csv"]
     assert (tmp_path / "course/exports/from-moodle.csv").read_bytes() == b"Identifier,Grade\n"
-    said = desk.file(filled.id, "moodle.csv").read_text()
+    said = (tmp_path / "course/exports/moodle.csv").read_text()
     assert "--for moodle" in said and "--column=00_setup=Grade --scale" in said
-    for run_id, name in ((filled.id, "grades.csv"), (plain.id, "../gradebook.db"), ("0", "grades.csv")):
-        assert desk.file(run_id, name) is None
     page = desk_view.live(state(runs=desk.runs), "/user/instructor/")
-    assert f'href="/user/instructor/room/files/{filled.id}/moodle.csv" download' in page
+    assert 'href="/user/instructor/files/exports/moodle.csv?download=1"' in page
     assert "Grades for Moodle: done, but something waits for you" in words(page) and "not written: bob" in page
 
 
@@ -263,6 +264,7 @@ def server(tmp_path):
     places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("DATA", "RUNTIME", "CONFIG")}
     role = {"ROOM": str(tmp_path), "JUPYTER_CONFIG_PATH": str(ROOT / "docker/hub/instructor"), "JUPYTER_TOKEN": token}
     command = [sys.executable, "-m", "jupyter", "server", "--no-browser", f"--ServerApp.port={port}", "--allow-root"]
+    command += [f"--ServerApp.root_dir={tmp_path / 'course'}"]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=tmp_path, env=os.environ | places | role, stdout=log, stderr=log)
     session = requests.Session()
@@ -293,11 +295,10 @@ def test_what_the_buttons_send_is_answered(server, tmp_path):
     while "data-busy" in (live := session.get(f"{page}/live").text) and time.monotonic() < end:
         time.sleep(0.3)
     assert "failed, exit status 2" in live and "nothing is graded yet" in live
-    run_id = re.search(r'id="run-([0-9.]+)"', live)[1]
     (tmp_path / "course/exports/canvas.csv").write_text("Student,ID\n")
-    reply = session.get(f"{page}/files/{run_id}/canvas.csv")
+    reply = session.get(page.replace("/room", "/files/exports/canvas.csv?download=1"))
     assert reply.text == "Student,ID\n" and reply.headers["Content-Disposition"].startswith("attachment")
-    assert session.get(f"{page}/files/{run_id}/from-canvas.csv").status_code == 404
+    assert requests.get(page.replace("/room", "/files/exports/canvas.csv"), allow_redirects=False).status_code != 200
 
 
 def test_the_form_knows_every_lms_of_the_command():
@@ -311,7 +312,7 @@ def test_what_is_seen_comes_from_the_command(tmp_path):
     seen = {"passed": True, "failed": 0, "last": "2026-11-22T10:00:00+00:00"}
     (tmp_path / "progress/ada/progress.json").write_text(json.dumps({"exercises": {"vector_add": seen}}))
     found = awaited(Desk(tmp_path).state())
-    assert [one["name"] for one in found.sharing] == ["ada"] and set(found.lessons) == set(found.lessons_are)
+    assert [one["name"] for one in found["sharing"]] == ["ada"] and set(found["lessons"]) == set(found["lessons_are"])
 
 
 def test_how_far_a_lesson_is(tmp_path):
@@ -324,5 +325,5 @@ def test_how_far_a_lesson_is(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
     found = how_far(tmp_path, ["00_setup", "01_vector_add"])
     # Both hand-ins belong to one user, whatever they are called.
-    assert found["00_setup"] == HowFar(True, 1, 2, 1, 0)
-    assert found["01_vector_add"] == HowFar(False, 0, 0, 0, 0)
+    assert found["00_setup"] == how(True, 1, 2, 1, 0)
+    assert found["01_vector_add"] == how(False, 0, 0, 0, 0)

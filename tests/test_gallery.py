@@ -49,13 +49,13 @@ def test_wrong_answers_are_told_which_mistake_it_is(answers):
 def test_the_message_says_enough(answers, name):
     """Messages that once did not suffice."""
     [answer] = [answer for answer in answers if called(answer.known) == name]
-    said = answer.verdicts[0].to_text()
+    said = answer.verdict.to_text()
     for words in SAID[name]:
         assert (words[1:] not in said) if words.startswith("!") else (words in said), said
 
 
 def some(answers):
-    return [answer for answer in answers if called(answer.known) in part(None)]
+    return [answer for answer in answers if answer.verdict and called(answer.known) in part(None)]
 
 
 # What is said of these comes from what the code is, and not from what a case computed.
@@ -68,7 +68,7 @@ WITH_A_LINE = {"syntax-error", "compile-error", "out-of-bounds-load", "out-of-bo
 def test_a_message_says_what_happened_where_and_what_to_try(answers):
     """Claims, and no words: a better sentence breaks nothing."""
     for answer in some(answers):
-        for verdict in () if answer.is_right or answer.misjudged else answer.verdicts:
+        for verdict in () if answer.is_right or answer.misjudged else (answer.verdict,):
             found, said = verdict.finding, verdict.to_text()
             assert found.happened and (found.means or found.advice), said
             assert found.slug in OF_THE_CODE or found.case or any(not case.passed for case in verdict.cases), said
@@ -83,7 +83,7 @@ def test_a_message_says_what_happened_where_and_what_to_try(answers):
 def test_one_of_a_thing_is_not_several(answers):
     """Among some verdicts: no "1 elements", no "1 bytes"."""
     words = "elements|bytes|programs|rows|columns|lanes|warps|points|cases|registers|waves|loads|stores|blocks"
-    said = "\n".join(verdict.to_text() for answer in some(answers) for verdict in answer.verdicts)
+    said = "\n".join(answer.verdict.to_text() for answer in some(answers))
     assert re.findall(rf"(?<![\w.,×-])1 (?:{words})\b", said) == []
 
 
@@ -109,7 +109,7 @@ LATER = "last_configuration_is_no_power_of_two"  # a plain launch tries the firs
 @pytest.mark.skipif(not interpreting(), reason="on a GPU the driver speaks")
 @pytest.mark.parametrize("name", sorted(name for name in JUDGED if "/compile-error__" in name and LATER not in name))
 def test_a_check_a_launch_sanitize_and_xray_say_the_same_of_what_triton_refuses(answers, monkeypatch, name):
-    [(known, [verdict])] = [(each.known, each.verdicts) for each in answers if called(each.known) == name]
+    [(known, verdict)] = [(each.known, each.verdict) for each in answers if called(each.known) == name]
     checked, launched = verdict.finding, []
     if known.needs or find(known.exercise).kind != "kernel" or "compiler refuses the kernel" not in checked.happened:
         pytest.skip("a launch option, a later stage of the compiler, or JAX")

@@ -131,7 +131,7 @@ EXPORTS = {
 def test_the_download_of_a_system_is_collected_without_an_error(export, course, tmp_path):
     files, students = EXPORTS[export]
     report = take(course, tmp_path, files)
-    assert report.not_understood == [] and report.status == 0
+    assert report.problems == [] and report.status == 0
     assert {student for student, _ in course.handed_in()} == students
     assert take(course, tmp_path, files).status == 0
     assert {student for student, _ in course.handed_in()} == students
@@ -161,7 +161,7 @@ def test_who_handed_in_something_else_has_a_row_that_says_it(name, course, tmp_p
     receipt = "Lab 1_bob_attempt_2024-01-01-10-00-00.txt"
     notebook = name.replace("answers.docx", "01_vector_add.ipynb")
     report = take(course, tmp_path, {name: "PK", receipt if "Lab 1" in name else "index.html": "x"})
-    [line] = report.not_understood
+    [line] = report.problems
     assert line == f"{name}: is not a notebook (.ipynb), and nothing else came from this person"
     assert list(ClassList(course).trouble.values()) == [[line]] and len(report.notes) == 1
     report = take(course, tmp_path, {name: "PK", notebook: None})
@@ -208,7 +208,7 @@ def test_a_number_of_gradescopes_is_nobodys_name(metadata, course, tmp_path):
     files = {f"e/submission_{n}/01_vector_add.ipynb": None for n in (71, 72)}
     report = take(course, tmp_path, files | ({"e/submission_metadata.yml": metadata} if metadata else {}))
     assert course.handed_in() == ([("Ann_Lee", ADD)] if metadata else [])
-    assert "no submission_metadata.yml says whose submission_72 is" in report.not_understood[-1]
+    assert "no submission_metadata.yml says whose submission_72 is" in report.problems[-1]
     assert take(course, tmp_path, ["e/submission_73/01_vector_add.ipynb"], student="bob").status == 0
 
 
@@ -217,7 +217,7 @@ def test_an_early_bird_in_google_classroom_is_not_named_like_the_folder(course, 
     alone = ["Lab 1/Ann Lee - 01_vector_add.ipynb"]
     report = take(course, tmp_path, alone)
     assert course.handed_in() == []
-    assert "but its name says Ann Lee, and its folder Lab 1; expected" in report.not_understood[0]
+    assert "but its name says Ann Lee, and its folder Lab 1; expected" in report.problems[0]
     take(course, tmp_path, [*alone, "Lab 1/Bob Roe - 02_naive_softmax.ipynb"])
     assert course.handed_in() == [("Ann_Lee", ADD), ("Bob_Roe", SOFTMAX)]
     take(course, tmp_path, ["Lab 2/Ann Lee - 02_naive_softmax.ipynb"])
@@ -236,7 +236,7 @@ def test_a_repository_without_a_notebook_has_a_row_that_says_it(course, tmp_path
     files = ["lab-submissions/lab-ann/README.md", "lab-submissions/lab-bob/01_vector_add.ipynb"]
     report = take(course, tmp_path, [*files, "lab-submissions/lab-bob/README.md"])
     assert course.handed_in() == [("bob", ADD)]
-    assert list(ClassList(course).trouble) == ["ann"] and "nothing else came" in report.not_understood[0]
+    assert list(ClassList(course).trouble) == ["ann"] and "nothing else came" in report.problems[0]
 
 
 @pytest.mark.parametrize("file", ["report.pdf", "lab/answer.html", "notes.txt"])
@@ -298,12 +298,12 @@ def test_a_namesake_is_told_once(course, tmp_path):
     (tmp_path / "class.csv").write_text("Username,Last Name,First Name\nalee,Lee,Ann\nalee2,Lee,Ann\n")
     first, second = "123456-7 - Ann Lee - Oct 3, 2024 1015 AM/", "123457-7 - Ann Lee - Oct 3, 2024 1016 AM/"
     files = {first + f"{ADD}.ipynb": None, second + f"{ADD}.ipynb": None}
-    assert len(take(course, tmp_path, files, roster=tmp_path / "class.csv").not_understood) == 2
+    assert len(take(course, tmp_path, files, roster=tmp_path / "class.csv").problems) == 2
     for folder, who in ((first, "alee"), (second, "alee2")):
         assert take(course, tmp_path, {folder + f"{ADD}.ipynb": None}, student=who).collected
     lesson = json.dumps(filled(SOFTMAX))
     report = take(course, tmp_path, files | {at + f"{SOFTMAX}.ipynb": lesson for at in (first, second)})
-    assert not report.not_understood
+    assert not report.problems
     assert sorted({who for who, a, _ in report.collected if a == SOFTMAX}) == ["alee", "alee2"]
 
 
@@ -412,7 +412,7 @@ def test_nobody_of_whom_something_came_is_lost(what, course, tmp_path):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(name, content)
     report = collect(tmp_path / "x.zip", course)
-    assert report.status == 1 and len(report.not_understood) == 1
+    assert report.status == 1 and len(report.problems) == 1
     assert len(ClassList(course).trouble) == 1
 
 
@@ -454,7 +454,7 @@ def test_an_unnamed_file_does_not_turn_a_folder_of_students_into_one(course, tmp
     names = ["Lab 1/Ann Lee - 01_vector_add.ipynb", "Lab 1/Bob Roe - 01_vector_add.ipynb", "Lab 1/01_vector_add.ipynb"]
     report = take(course, tmp_path, names)
     assert course.handed_in() == [("Ann_Lee", ADD), ("Bob_Roe", ADD)]
-    assert len(report.not_understood) == 1 and "nothing says whose" in report.not_understood[0]
+    assert len(report.problems) == 1 and "nothing says whose" in report.problems[0]
 
 
 def test_versions_of_one_student_are_not_students(course, tmp_path):
@@ -493,7 +493,7 @@ OTHER_FORMS = {
 @pytest.mark.parametrize("form", OTHER_FORMS)
 def test_other_forms_of_a_notebook(form, course, tmp_path):
     report = take(course, tmp_path, OTHER_FORMS[form])
-    assert report.not_understood == []
+    assert report.problems == []
     [(student, assignment)] = course.handed_in()
     assert student in ("ann", "leeann_101") and assignment == ADD
     assert course.notebook("submitted", student, ADD).read_text() == NOTEBOOK
@@ -568,9 +568,9 @@ def test_a_hostile_zip_in_a_zip_is_a_line(course, tmp_path):
     }
     report = take(course, tmp_path, files)
     assert course.handed_in() == [("eve", ADD)]
-    assert len(report.not_understood) == 4
+    assert len(report.problems) == 4
     reasons = ("more than 10000 files", "unpack to 100 MB", "unpack it", "its name points outside the zip")
-    for line, reason in zip(sorted(report.not_understood), reasons):
+    for line, reason in zip(sorted(report.problems), reasons):
         assert reason in line
     assert set(report.trouble) == {"ann", "bob", "carl", "dan"}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["0.zip", "course"]
@@ -681,7 +681,7 @@ FILES = {
 def test_files_are_resolved_against_the_roster(system, course, tmp_path):
     path = roster_file(tmp_path, ROSTERS[system])
     report = take(course, tmp_path, FILES[system], roster=path)
-    assert report.not_understood == []
+    assert report.problems == []
     assert [student for student, _ in course.handed_in()] == sorted(p.id for p in read_roster(path).people)
     take(course, tmp_path, FILES[system])  # the course remembers its roster
     assert len(course.handed_in()) == 2
@@ -692,7 +692,7 @@ def test_what_is_ambiguous_is_refused_by_name(course, tmp_path):
     names = [MOODLE.format(101), "al2/01_vector_add.ipynb", "Zoe Fox_9_assignsubmission_file_/01_vector_add.ipynb"]
     report = take(course, tmp_path, names, roster=namesakes)
     assert course.handed_in() == [("al2", ADD)]
-    lines = "\n".join(report.not_understood)
+    lines = "\n".join(report.problems)
     assert "Ann Lee may be 2 people of the roster: al1, al2" in lines
     assert "Zoe Fox is not on the roster" in lines and "--student" in lines and "one folder per student" not in lines
     # The rows of both say that something waits, as they would be empty without a word.
@@ -708,7 +708,7 @@ def test_canvas_number_that_is_not_on_the_roster_is_no_namesakes(course, tmp_pat
     report = take(course, tmp_path, files, roster=roster)
     assert course.handed_in() == [("al1", ADD)]
     assert course.notebook("submitted", "al1", ADD).read_text() == NOTEBOOK
-    assert "leeann_103 is not on the roster, where al1 has the number 101" in report.not_understood[0]
+    assert "leeann_103 is not on the roster, where al1 has the number 101" in report.problems[0]
 
 
 def test_moodles_number_on_the_grading_worksheet_tells_namesakes_apart(course, tmp_path):

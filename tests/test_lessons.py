@@ -23,7 +23,7 @@ def filled(lesson: str) -> dict:
     solutions = answers(ROOT / "solutions" / f"{lesson}.py")
     for cell in notebook["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
-        cell["source"] = solutions.get(name, cell["source"])
+        cell["source"] = solutions.get(name, "".join(cell["source"]))
     return notebook
 
 

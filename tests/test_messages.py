@@ -7,16 +7,15 @@ from pathlib import Path
 import pytest
 
 from autograder import check, gallery
-from autograder.lessons import answers, starters
 from autograder.verdict import CaseResult, Finding, Verdict
+from workshop.hints import answer_cell
 
 TESTS = Path(__file__).parent
 
 
 def test_the_starter_of_the_gradient_is_explained_in_the_lessons_names(judge):
-    script = TESTS.parent / "solutions" / "05_jax_dropout.py"
     imports = "import jax, triton\nimport jax.numpy as jnp\nimport jax_triton as jt\nimport triton.language as tl\n"
-    cells = [imports, answers(script)["leaky_dropout"], starters(script)["leaky_dropout_grad"]]
+    cells = [imports, answer_cell("leaky_dropout")[0], answer_cell("leaky_dropout_grad")[1]]
     said = judge.judge("leaky_dropout_grad", "\n".join(cells), seed=1).to_text()
     assert "The starter is unchanged" in said and "dy · slope / (1 - p)" in said, said
 

@@ -9,12 +9,11 @@ from nbgrader.api import Gradebook
 from autograder import cli
 from autograder.classroom.course import COURSE_ID
 from autograder.classroom.grading.grade import grade
-from autograder.classroom.intake.sources import CollectReport
 from autograder.classroom.lms.filled import export_for
 from autograder.classroom.reports.export import export
 from autograder.classroom.reports.feedback import feedback
 from autograder.classroom.reports.report import report
-from autograder.classroom.run import finish
+from autograder.classroom.run import run
 from autograder.verdict import Verdict
 
 ADD, SOFTMAX = EXERCISES
@@ -38,9 +37,16 @@ def override(course, score, exercise="vector_add"):
         gradebook.db.commit()
 
 
+def nothing_new(course):
+    """A folder in which there is nothing to collect."""
+    folder = course.root.parent / "nothing new"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 def run_again(course, **options):
     """The run's report, and how many each of its views says to wait: the summary, the page, the CSV, the LMS's file."""
-    done = finish(CollectReport(), course, new_judge=StrawJudge, **options)
+    done = run(nothing_new(course), course, new_judge=StrawJudge, **options)
     lines = []
     done.print(lines.append)
     summary = next(line for line in lines if " to review" in line)
@@ -167,7 +173,7 @@ def test_a_step_that_fails_takes_no_summary_away(course, monkeypatch):
         raise PermissionError(13, "Permission denied", "/somewhere/right")
 
     monkeypatch.setattr(run, "report", report)
-    done = finish(CollectReport(), course, new_judge=StrawJudge)
+    done = run.run(nothing_new(course), course, new_judge=StrawJudge)
     lines = []
     done.print(lines.append)
     assert done.status == 1 and set(done.steps) == {"feedback", "export"}

@@ -27,9 +27,8 @@ from nbgrader.api import Gradebook
 from autograder import cli
 from autograder.classroom import interrupt
 from autograder.classroom.course import COURSE_ID, LESSONS, Course
-from autograder.classroom.grading import here
+from autograder.classroom.grading import gradebook, here
 from autograder.classroom.grading.grade import grade
-from autograder.classroom.grading.gradebook import Saver
 from autograder.classroom.intake.collect import collect
 from autograder.classroom.locks import PREFIX, one_grader, scratch_folder
 from autograder.classroom.reports.export import export
@@ -413,43 +412,51 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(course):
 def test_a_run_that_dies_between_database_and_files_grades_the_rest_again(course, monkeypatch):
     for n in range(8):
         submit_own(course, f"s{n}", filled(ADD, **RIGHT))
-    write, written = Saver._write_files, []
+    write, written = gradebook.write_atomically, []
 
     class Died(BaseException):
         pass
 
-    def some(self, one):
-        if len(written) == 3:
+    def some(path, content):
+        if path.suffix == ".ipynb" and len(written) == 3:
             raise Died
-        written.append(write(self, one))
+        written.extend([write(path, content)] * (path.suffix == ".ipynb"))
 
     with monkeypatch.context() as patched, pytest.raises(Died):
-        patched.setattr(Saver, "_write_files", some)
+        patched.setattr(gradebook, "write_atomically", some)
         regrade(course)
     report = regrade(course)
     assert sum(row.kept for row in report.rows) == 3 and len(Counting.judged) == 2 * 5
     assert {row.score for row in report.rows} == {8} and len(rows_of(export(course).files["grades"])) == 8
 
 
-def test_rows_that_come_fast_share_a_transaction_and_a_bad_one_keeps_no_other_back(course, monkeypatch):
+def test_a_row_that_the_database_refuses_keeps_no_other_back(course):
     for n in range(30):
         submit(course, f"s{n:02}", filled(ADD, **RIGHT))
     submit(course, "s15 no UTF-8 \udcff", filled(ADD, **RIGHT))
-    real, transactions = Saver._written, []
-
-    def counted(self, waiting, blamed=None):
-        transactions.append((len(waiting), real(self, waiting, blamed)))
-        return transactions[-1][1]
-
-    monkeypatch.setattr(Saver, "_written", counted)
-    monkeypatch.setattr("autograder.classroom.grading.gradebook.WITHIN", 3600.0)
     report = regrade(course)
     bad = [row for row in report.rows if row.failed]
     assert [row.student for row in bad] == ["s15 no UTF-8 \udcff"] and "UnicodeEncodeError" in bad[0].notes[0]
-    # The first alone; the others together, and then each alone, because the database refuses one of them.
-    assert transactions[:2] == [(1, True), (30, False)] and [said for _, said in transactions[2:]].count(True) == 29
     with Gradebook(course.db_url, COURSE_ID) as gradebook:
         assert {s.score for a in gradebook.assignments for s in a.submissions} == {8}
+
+
+def test_a_row_that_cannot_be_written_whole_is_not_in_the_gradebook(course, monkeypatch):
+    """Without its grades it would count as 0, and an LMS would get that."""
+    for student in ("ann", "bob"):
+        submit(course, student, filled(ADD, **RIGHT))
+    apply = gradebook.Lateness.apply
+
+    def breaks(self, submission):
+        if submission.student_id == "ann":
+            raise RuntimeError("the plug-in broke")
+        apply(self, submission)
+
+    monkeypatch.setattr(gradebook.Lateness, "apply", breaks)
+    report = regrade(course)
+    assert [row.failed for row in report.rows] == [True, False] and "the plug-in broke" in report.rows[0].notes[0]
+    with Gradebook(course.db_url, COURSE_ID) as database:
+        assert [s.student_id for a in database.assignments for s in a.submissions] == ["bob"]
 
 
 class Slow(StrawJudge):

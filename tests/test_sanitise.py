@@ -161,7 +161,7 @@ def test_answers_that_are_shown_are_text():
 BAD_NOTEBOOKS = {
     "millions of lists": (b'{"cells": [' + b"[]," * (1 << 20) + b"[]]}", "too much"),
     "a web page": (b"<html></html>", "web page"),
-    "too large": (b" " * (MAX_NOTEBOOK_BYTES + 1), "at most 64 MB"),
+    "too large": (b" " * (MAX_NOTEBOOK_BYTES + 1), "more than 64 MB"),
     "deep": (b"[" * 100_000, "not JSON"),
     "no list": (b'{"cells": 7}', "no list of cells"),
 }

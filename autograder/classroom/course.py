@@ -40,11 +40,7 @@ def configure(c: Config) -> None:
     ]
     c.Autograde.exporter_class = f"{PLUGINS}.ReleasedExporter"
     c.Autograde.sanitize_preprocessors = []
-    c.Autograde.autograde_preprocessors = [
-        f"{PLUGINS}.TrustedVerdict",
-        f"{PLUGINS}.SaveVerdicts",
-        "nbgrader.preprocessors.AssignLatePenalties",
-    ]
+    c.Autograde.autograde_preprocessors = [f"{PLUGINS}.TrustedVerdict"]
     c.AssignLatePenalties.plugin_class = f"{PLUGINS}.DueDates"
     c.GenerateFeedback.exporter_class = f"{PLUGINS}.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []

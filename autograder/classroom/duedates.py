@@ -36,8 +36,7 @@ class Penalty:
         return times * (self.amount * points / 100 if self.percent else self.amount)
 
 
-NOTHING = Penalty(0, percent=False)
-EVERYTHING = Penalty(100, percent=True)
+NAMED = {"none": Penalty(0, percent=False), "all": Penalty(100, percent=True)}
 
 
 @dataclass(frozen=True)
@@ -64,10 +63,6 @@ class Rules:
     def students(self) -> set[str]:
         """The students that have rules of their own."""
         return {student for student, _ in (*self._extensions, *self._handed_in)}
-
-    @property
-    def has_dates(self) -> bool:
-        return any(about.due for about in self._assignments.values())
 
     def due(self, assignment: str) -> datetime | None:
         """When it is due for those without an extension; None if nothing says."""
@@ -202,8 +197,8 @@ def _duration_or_date(value: object, where: str) -> timedelta | datetime:
 
 
 def _penalty(value: object, where: str) -> Penalty:
-    if value in ("none", "all"):
-        return NOTHING if value == "none" else EVERYTHING
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
     match = _PENALTY.fullmatch(value.strip()) if isinstance(value, str) else None
     if not match:
         raise _wrong(where, value, '"10% a day", "2 points an hour", "20%", "all" or "none"')

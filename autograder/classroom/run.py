@@ -36,7 +36,7 @@ class RunReport:
 
         Late and missing submissions are said, and are no error.
         """
-        act = self.collected.not_understood or self.now.waiting or self.failed
+        act = self.collected.problems or self.now.waiting or self.failed
         act = act or any(done.status for done in (self.graded, *self.steps.values()) if done)
         return int(bool(act) or not (self.graded and self.graded.rows))
 
@@ -52,7 +52,7 @@ class RunReport:
         notes = [f"course.toml has rules for {word(name)}, of whom nothing is known" for name in strangers]
         for title, lines in (
             ("note", [*self.collected.notes, *notes]),
-            ("not understood", self.collected.not_understood),
+            ("not understood", self.collected.problems),
             ("needs review", waiting.values()),
             ("would change", self.graded.changes_in_words() if self.graded else []),
             ("late", self._by_assignment(self.now.late)),
@@ -66,7 +66,7 @@ class RunReport:
         counts = {
             f"graded ({kept} of them unchanged)" if kept else "graded": sum(not row.needs_review for row in rows),
             "to review": len(waiting),
-            "not understood": len(self.collected.not_understood),
+            "not understood": len(self.collected.problems),
             "late": len(self.now.late),
             "missing": len(self.now.missing),
         }
@@ -95,11 +95,7 @@ def run(
     The parameters are those of `collect` and `export`; `grading` goes to `grade`. Raises CourseError and CannotJudge
     as they do.
     """
-    return finish(collect(path, course, student, roster), course, to, **grading)
-
-
-def finish(collected: CollectReport, course: Course, to: str | Path | None = None, **grading) -> RunReport:
-    """The rest of `run`, after collecting."""
+    collected = collect(path, course, student, roster)
     graded = grade(course, **grading) if course.handed_in() else None
     summary = RunReport(collected, graded, standing(course))
     if graded and not course.handed_in("autograded"):

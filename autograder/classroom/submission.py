@@ -14,7 +14,7 @@ import html
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ..text import visible
 
@@ -59,10 +59,13 @@ def read_submission(path: Path, released: dict) -> Submission:
 def read_bounded(path: Path) -> bytes:
     """The content of a file of at most MAX_NOTEBOOK_BYTES; ValueError if it is larger, OSError as usual."""
     with path.open("rb") as file:
-        content = file.read(MAX_NOTEBOOK_BYTES + 1)
+        return read_from(file)
+
+
+def read_from(file: BinaryIO) -> bytes:
+    content = file.read(MAX_NOTEBOOK_BYTES + 1)
     if len(content) > MAX_NOTEBOOK_BYTES:
-        size = path.stat().st_size
-        raise ValueError(f"the file has {size >> 20} MB; at most {MAX_NOTEBOOK_BYTES >> 20} MB are read")
+        raise ValueError(f"the file has more than {MAX_NOTEBOOK_BYTES >> 20} MB; clear its outputs and save it again")
     return content
 
 

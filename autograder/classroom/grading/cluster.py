@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from ...judge.pool import NewJudge, SturdyJudge
 from ...text import visible
 from ..course import Course, CourseError
 from .here import prove
-from .judging import Answer, Pending, Question, Row, answered, ask, read
+from .judging import Answer, Question, Row, answered, ask, read
 from .record import Place, judge_version, place
 
 DEATHS = 2  # workers that may die of a submission before it is failed
@@ -75,29 +74,26 @@ class Cluster:
         """
         from distributed import as_completed
 
-        waiting = (read(course, *names) for names in todo)
-        running: dict[object, Pending] = {}
+        running: dict[object, Row] = {}
         done = as_completed(loop=self._client.loop)
         try:
-            while True:
-                for pending in itertools.islice(waiting, max(self._slots() - len(running), 0)):
-                    if not pending.questions:
-                        yield answered(pending, [], 0.0)
-                        continue
-                    future = self._client.submit(
-                        judge_there, self.place.version, self._new_judge, pending.questions, pending.submission.cells,
-                        pure=False, resources=self._resources or None,
-                    )  # fmt: skip
-                    running[future] = pending
-                    done.add(future)
-                if not running:
-                    if (pending := next(waiting, None)) is None:
-                        return
-                    waiting = itertools.chain([pending], waiting)
-                    time.sleep(0.2)  # until there is a worker again
+            for row in (read(course, *names) for names in todo):
+                if not row.questions:
+                    yield answered(course, row, [], 0.0)
                     continue
-                future = next(done)
-                yield _row(running.pop(future), future)
+                while len(running) >= self._slots():
+                    if running:
+                        yield _next(course, running, done)
+                    else:
+                        time.sleep(0.2)  # until there is a worker again
+                future = self._client.submit(
+                    judge_there, self.place.version, self._new_judge, row.questions, row.submission.cells,
+                    pure=False, resources=self._resources or None,
+                )  # fmt: skip
+                running[future] = row
+                done.add(future)
+            while running:
+                yield _next(course, running, done)
         finally:
             self._client.cancel(list(running))
 
@@ -124,16 +120,19 @@ def _common(places: dict[str, Place], address: str) -> Place:
     return first
 
 
-def _row(pending: Pending, future) -> Row:
+def _next(course: Course, running: dict[object, Row], done: Iterator) -> Row:
+    """The row of the next submission that is done."""
     from distributed.scheduler import KilledWorker
 
+    future = next(done)
+    row = running.pop(future)
     try:
         seconds, answers = future.result()
-        return answered(pending, answers, seconds)
+        return answered(course, row, answers, seconds)
     except KilledWorker:
-        return pending.row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
+        return row.fail(f"{DEATHS} workers died while they judged it; it was not tried again")
     except Exception as error:
-        return pending.row.fail(error)
+        return row.fail(error)
 
 
 @contextlib.contextmanager

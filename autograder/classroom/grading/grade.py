@@ -18,7 +18,7 @@ from nbgrader.api import Gradebook
 from .. import interrupt
 from ..course import Course, CourseError, word
 from ..locks import one_grader
-from .gradebook import Lateness, Saver, graded_in, open_gradebook, register, waiting
+from .gradebook import Lateness, graded_in, open_gradebook, register, save, waiting
 from .judging import Row
 from .record import graded_by, is_about, place, record_of, submitted_notebook
 from .regrade import Change, changes_of, held, held_of_others, hold, holds_still, release
@@ -116,18 +116,17 @@ def grade(
             judges.prove({check.exercise for name in {a for _, a in todo} for check in course.checks(name)})
             judged = stack.enter_context(contextlib.closing(judges.rows(course, todo)))  # Ctrl-C: before the gradebook
         changes: list[Change] = []
-        with Saver(course, gradebook, lateness) as saver:
-            for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
-                names, by = row.names, graded_as[row.assignment]
-                record = {**row.record(), **({} if row.failed else {"by": by})}
-                different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
-                if different:
-                    hold(course, row, record)
-                    changes += different
-                    rows.append(Row.from_record(*names, before[names]))
-                else:
-                    saver.add(row, record)
-                    rows.append(row)
+        for row in itertools.chain(ready, _with_progress(judged, len(todo), progress)):
+            names, by = row.names, graded_as[row.assignment]
+            record = {**row.record(), **({} if row.failed else {"by": by})}
+            different = changes_of(course, row, before[names], by) if names in before and not write_changes else []
+            if different:
+                hold(course, row, record)
+                changes += different
+                rows.append(Row.from_record(*names, before[names]))
+            else:
+                save(course, gradebook, lateness, row, record)
+                rows.append(row)
         with contextlib.suppress(CourseError):  # a database that went away has made its rows failed already
             waits = waiting(course, gradebook)
             for row in rows:

@@ -5,30 +5,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import math
 import re
 import shutil
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import nbgrader.api
 from nbformat import from_dict
-from nbgrader.api import (
-    Assignment,
-    Comment,
-    Grade,
-    Gradebook,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
-from sqlalchemy import select
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
 from traitlets.config import Config
@@ -42,7 +30,6 @@ from ..submission import NO_NOTEBOOK, REVIEW, answers_in, checks_in, exercise_of
 from .judging import Row, ungraded
 from .record import NAME, points_in, record_of
 
-TOGETHER, WITHIN = 64, 0.25  # rows of one transaction; seconds that a row may wait where others come fast
 NOT_IN_GRADEBOOK = "not in this gradebook; grade again, or give the --db of the grading"
 
 
@@ -95,7 +82,8 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
         from nbgrader.preprocessors import SaveCells  # and all of nbconvert with it
 
         try:
-            SaveCells().preprocess(from_dict(notebook), resources(course, "", assignment))
+            names = {"student": "", "assignment": assignment, "notebook": assignment, "db_url": course.db_url}
+            SaveCells().preprocess(from_dict(notebook), {"unique_key": assignment, "nbgrader": names})
         except RuntimeError:
             raise CourseError(
                 f"{assignment}: release/ has other cells than the notebook that was graded before; "
@@ -103,121 +91,66 @@ def register(course: Course, gradebook: Gradebook, assignments: Iterable[str]) -
             ) from None
 
 
-def resources(course: Course, student: str, assignment: str) -> dict:
-    names = {"student": student, "assignment": assignment, "notebook": assignment}
-    return {"unique_key": assignment, "nbgrader": {**names, "db_url": course.db_url}}
+def save(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, record: dict) -> None:
+    """Write a row to the database, then to autograded/ with its record. What goes wrong becomes a note on the row."""
+    if row.assignment not in course.released:
+        return
+    notebook = row.notebook or ungraded(course, row)
+    try:
+        save_grades(course, gradebook, lateness, row, notebook)
+        graded = course.notebook("autograded", *row.names)
+        _copy_extras(course, row, graded.parent)
+        notebook["metadata"].setdefault(NAME, {}).update(record)
+        write_atomically(graded, json.dumps(notebook).encode())
+    except Exception as error:
+        gradebook.db.rollback()
+        row.fail(error)
 
 
-class Saver:
-    """Writes rows to the database, then to autograded/ with their records. What goes wrong becomes a note on its row.
-
-    Rows that come fast share a transaction: one for each costs as much as to judge a small answer. Those that wait
-    are saved when the `with` block ends, after Ctrl-C too.
-    """
-
-    def __init__(self, course: Course, gradebook: Gradebook, lateness: Lateness) -> None:
-        self._course, self._db, self._lateness = course, gradebook.db, lateness
-        self._waiting: list[_Waiting] = []
-        self._saved = -math.inf
-        self._lessons: dict[str, Assignment] = {}
-
-    def __enter__(self) -> Saver:
-        self._db().expire_on_commit = False  # lessons and their cells stay as they are
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._save()
-
-    def add(self, row: Row, record: dict) -> None:
-        if row.assignment in self._course.released:
-            self._waiting.append(_Waiting(row, record, row.notebook or ungraded(self._course, row)))
-        if len(self._waiting) >= TOGETHER or time.monotonic() - self._saved > WITHIN:
-            self._save()
-
-    def _save(self) -> None:
-        saved = self._waiting
-        self._db.rollback()  # what Ctrl-C may have left
-        if not self._written(saved):  # one of them is to blame
-            saved = [one for one in saved if self._written([one], one.row)]
-        for one in saved:
-            try:
-                self._write_files(one)
-            except Exception as error:
-                one.row.fail(error)
-        self._waiting = []
-        self._saved = time.monotonic()
-
-    def _written(self, waiting: list[_Waiting], blamed: Row | None = None) -> bool:
-        """Whether some rows are in the database: all of them or none."""
-        try:
-            with self._db.no_autoflush:
-                submissions = [self._submission(one, there) for there in [self._there(waiting)] for one in waiting]
-            self._db.flush()
-            for submission in submissions:
-                for notebook in submission.notebooks:
-                    self._db.expire(notebook, ["score"])  # a sum that the database makes
-                self._lateness.apply(submission)
-            self._db.commit()
-            return True
-        except Exception as error:
-            self._db.rollback()
-            if blamed:
-                blamed.fail(error)
-            return False
-
-    def _there(self, waiting: list[_Waiting]) -> dict[tuple[str, str], SubmittedAssignment]:
-        """(student, assignment's id) -> what the database has of them. Students who are new are added."""
-        students = {one.row.student for one in waiting}
-        for name in {one.row.assignment for one in waiting} - self._lessons.keys():
-            self._lessons[name] = self._db.query(Assignment).filter_by(name=name).one()
-        known = set(self._db.scalars(select(Student.id).where(Student.id.in_(students))))
-        self._db.add_all(Student(id=name, first_name="", last_name=name) for name in sorted(students - known))
-        notebooks = selectinload(SubmittedAssignment.notebooks)
-        there = self._db.scalars(
-            select(SubmittedAssignment)
-            .where(SubmittedAssignment.student_id.in_(known))
-            .where(SubmittedAssignment.assignment_id.in_([lesson.id for lesson in self._lessons.values()]))
-            .options(notebooks.selectinload(SubmittedNotebook.grades))
-            .options(notebooks.selectinload(SubmittedNotebook.comments))
-        )
-        return {(submission.student_id, submission.assignment_id): submission for submission in there}
-
-    def _submission(self, one: _Waiting, there: dict[tuple[str, str], SubmittedAssignment]) -> SubmittedAssignment:
-        """What nbgrader's add_submission and SaveAutoGrades do, without a commit for each."""
-        lesson = self._lessons[one.row.assignment]
-        submission = there.get((one.row.student, lesson.id))
-        if submission is None:
-            submission = SubmittedAssignment(assignment=lesson, student_id=one.row.student)
-            for notebook in lesson.notebooks:
-                submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
-                submitted.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
-                submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
-            self._db.add(submission)
-        cells = {grade_id(check.cell): check.cell for check in checks_in(one.notebook)}
-        for submitted in submission.notebooks:
-            by_hand = any(grade.manual_score is not None for grade in submitted.grades)
-            same = self._same_answers(one) if by_hand else ()
-            for grade in submitted.grades:
-                write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
-            for comment in submitted.comments:
-                comment.auto_comment = None
-        return submission
-
-    def _same_answers(self, one: _Waiting) -> set[str]:
-        """The exercises whose answers are those that were graded before."""
-        before = record_of(self._course, *one.row.names)
-        now = one.notebook["metadata"].get(NAME, {})
-        judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
-        return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
-
-    def _write_files(self, one: _Waiting) -> None:
-        graded = self._course.notebook("autograded", *one.row.names)
-        _copy_extras(self._course, one.row, graded.parent)
-        one.notebook["metadata"].setdefault(NAME, {}).update(one.record)
-        write_atomically(graded, json.dumps(one.notebook).encode())
+def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: Row, notebook: dict) -> None:
+    """Write a notebook's verdicts to the database, and what being late costs."""
+    try:
+        gradebook.find_student(row.student)
+    except MissingEntry:
+        gradebook.add_student(row.student, first_name="", last_name=row.student)
+    submission = _submission(gradebook, row)
+    cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
+    for submitted in submission.notebooks:
+        by_hand = any(grade.manual_score is not None for grade in submitted.grades)
+        same = _same_answers(course, row, notebook) if by_hand else ()
+        for grade in submitted.grades:
+            _write_grade(grade, cells[grade.cell.name], exercise_of(grade.cell.name) in same)
+        for comment in submitted.comments:
+            comment.auto_comment = None
+    gradebook.db.flush()
+    gradebook.db.expire_all()  # the score of a notebook is a sum that the database makes
+    lateness.apply(submission)
+    gradebook.db.commit()
 
 
-def write_grade(grade: Grade, cell: dict, same_answer: bool = False) -> None:
+def _submission(gradebook: Gradebook, row: Row) -> SubmittedAssignment:
+    """What the database has of a submission. A new one is not committed: without its grades it would count as 0."""
+    with contextlib.suppress(MissingEntry):
+        return gradebook.find_submission(row.assignment, row.student)
+    lesson = gradebook.find_assignment(row.assignment)
+    submission = SubmittedAssignment(assignment=lesson, student_id=row.student)
+    with gradebook.db.no_autoflush:
+        for notebook in lesson.notebooks:
+            submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+            submitted.grades = [Grade(cell=cell) for cell in (*notebook.grade_cells, *notebook.task_cells)]
+            submitted.comments = [Comment(cell=cell) for cell in (*notebook.solution_cells, *notebook.task_cells)]
+    gradebook.db.add(submission)
+    return submission
+
+
+def _same_answers(course: Course, row: Row, notebook: dict) -> set[str]:
+    """The exercises whose answers are those that were graded before."""
+    before, now = record_of(course, *row.names), notebook["metadata"].get(NAME, {})
+    judged, same = now.get("judged", {}), before.get("answers") and before.get("answers") == now.get("answers")
+    return {name for name, answer in judged.items() if same or before.get("judged", {}).get(name) == answer}
+
+
+def _write_grade(grade: Grade, cell: dict, same_answer: bool) -> None:
     """Put the verdict in a check cell into its row of the database. A person's grade stays.
 
     It is asked for again where the answer is not the one that the person saw. `needs_manual_grade` is where it is
@@ -230,14 +163,6 @@ def write_grade(grade: Grade, cell: dict, same_answer: bool = False) -> None:
         grade.needs_manual_grade = failed or grade.auto_score is None or bool(cell["metadata"].get(REVIEW))
     elif not same_answer:
         grade.needs_manual_grade = True
-
-
-class _Waiting(NamedTuple):
-    """A row that is not in the database yet."""
-
-    row: Row
-    record: dict
-    notebook: dict
 
 
 class Lateness:
@@ -258,7 +183,7 @@ class Lateness:
         configure(config)  # the course may be new, and was opened before it had a configuration
         config.merge(self._course.config)
         assign = AssignLatePenalties(config=config)
-        assign.course = self._course
+        assign.course, assign.rules = self._course, self._rules
         assign.init_plugin()
         return assign
 

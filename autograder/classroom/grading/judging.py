@@ -11,13 +11,15 @@ import time
 from dataclasses import dataclass, field, replace
 
 from ...answer import from_notebook
-from ...text import visible, visible_json
+from ...text import visible
 from ...verdict import GRADER_ERROR, Finding, Verdict
 from ..course import Course, word
 from ..submission import NO_NOTEBOOK, REVIEW, Submission, answers_in, checks_in, clean_notebook, read_submission
 from .record import NAME, file_hash, hash_of, submitted_notebook
 
 MAX_PANEL = 200_000
+Question = tuple[str, float]  # an exercise and its points
+Answer = tuple[Verdict, str]  # a verdict and the source that it is about
 
 
 @dataclass
@@ -25,7 +27,8 @@ class Row:
     """The grade of one submission. `notes` are what a person should know; `needs_review` says they must.
 
     `notebook` is what goes to autograded/: the student's answers, the verdicts as outputs. `failed` says that the
-    grader failed, and not the student; `kept` that the grade is of an earlier run.
+    grader failed, and not the student; `kept` that the grade is of an earlier run. `submission` is there until its
+    answers are judged, wherever that is.
     """
 
     student: str
@@ -38,6 +41,14 @@ class Row:
     failed: bool = False
     kept: bool = False
     seconds: float = 0.0
+    submission: Submission | None = field(default=None, repr=False)
+
+    @property
+    def questions(self) -> list[Question]:
+        """What to ask a judge about it."""
+        if self.submission is None or not self.submission.readable:
+            return []
+        return [(exercise, points) for exercise, points, _ in checks_in(self.submission.notebook)]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -66,30 +77,7 @@ class Row:
         return f"{word(self.student):<24} {word(self.assignment):<20} {grade:>9}  {state}{notes}"
 
 
-Question = tuple[str, float]  # an exercise and its points
-Answer = tuple[Verdict, str]  # a verdict and the source that it is about
-
-
-@dataclass
-class Pending:
-    """A submission that was read, and not judged yet: what to ask a judge about, wherever it is.
-
-    Where `row` failed already there is nothing to ask.
-    """
-
-    row: Row
-    submission: Submission | None = None
-    released: dict = field(default_factory=dict)
-    record: dict = field(default_factory=dict)
-
-    @property
-    def questions(self) -> list[Question]:
-        if self.submission is None or not self.submission.readable:
-            return []
-        return [(exercise, points) for exercise, points, _ in checks_in(self.released)]
-
-
-def read(course: Course, student: str, assignment: str) -> Pending:
+def read(course: Course, student: str, assignment: str) -> Row:
     """A submission, ready to be judged. Never raises: what goes wrong becomes a row that needs review."""
     row = Row(student, assignment)
     try:
@@ -97,12 +85,13 @@ def read(course: Course, student: str, assignment: str) -> Pending:
         if released is None:
             raise LookupError(f"no assignment of this course; there are: {', '.join(course.released)}")
         path = submitted_notebook(course, student, assignment)
-        record = {"submitted": file_hash(path)}  # before it is read: whatever is collected meanwhile is something newer
-        submission = read_submission(path, released)
-        record["answers"] = hash_of(submission.cells) if submission.readable else ""
-        return Pending(row, _not_of_another_lesson(submission, released), released, record)
+        submitted = file_hash(path)  # before it is read: whatever is collected meanwhile is something newer
+        row.submission = _not_of_another_lesson(read_submission(path, released), released)
+        answers = hash_of(row.submission.cells) if row.submission.readable else ""
+        row.submission.notebook["metadata"][NAME] = {"submitted": submitted, "answers": answers}
     except Exception as error:
-        return Pending(row.fail(error))
+        row.fail(error)
+    return row
 
 
 def _not_of_another_lesson(submission: Submission, released: dict) -> Submission:
@@ -121,41 +110,41 @@ def ask(judge, questions: list[Question], cells: list[dict]) -> list[Answer]:
     return [_verdict(judge, exercise, points, cells) for exercise, points in questions]
 
 
-def answered(pending: Pending, answers: list[Answer], seconds: float) -> Row:
+def answered(course: Course, row: Row, answers: list[Answer], seconds: float) -> Row:
     """The row of a submission, with the verdicts on its questions. Never raises."""
-    row = pending.row
     row.seconds = seconds
-    if pending.submission is not None:
+    if row.submission is not None:
         try:
-            _write_answers(row, pending, answers)
+            _write_answers(row, row.submission, course.released[row.assignment], answers)
         except Exception as error:
             row.fail(error)
+    row.submission = None
     return row
 
 
 def judge_submission(course: Course, student: str, assignment: str, judge) -> Row:
     """The grade of one submission. Never raises: what goes wrong becomes a row that needs review."""
     began = time.perf_counter()
-    pending = read(course, student, assignment)
-    answers = ask(judge, pending.questions, pending.submission.cells) if pending.submission else []
-    return answered(pending, answers, time.perf_counter() - began)
+    row = read(course, student, assignment)
+    answers = ask(judge, row.questions, row.submission.cells) if row.submission else []
+    return answered(course, row, answers, time.perf_counter() - began)
 
 
-def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
-    submission, judged = pending.submission, iter(answers)
-    hashes = pending.record["judged"] = {}  # a score that a person gave is about one of these answers
+def _write_answers(row: Row, submission: Submission, released: dict, answers: list[Answer]) -> None:
+    judged, record = iter(answers), submission.notebook["metadata"][NAME]
+    hashes = record["judged"] = {}  # a score that a person gave is about one of these answers
     row.notes += submission.problems
     row.needs_review = not submission.readable
     for exercise, points, cell in checks_in(submission.notebook):
         if submission.readable:
             verdict, source = next(judged)
-            _show_what_was_judged(submission.notebook, pending.released, exercise, source)
+            _show_what_was_judged(submission.notebook, released, exercise, source)
             hashes[exercise] = hash_of(source)
             if doubt := _doubt(submission, exercise, source, verdict):
                 row.notes.append(doubt)
                 cell["metadata"][REVIEW], row.needs_review = doubt, True
         else:
-            hashes[exercise] = pending.record["submitted"]
+            hashes[exercise] = record["submitted"]
             verdict = _zero(exercise, points, NO_NOTEBOOK, submission.problems[0])
         earned = min(max(verdict.score / verdict.points, 0.0), 1.0) * points
         _write_verdict(cell, verdict, earned)
@@ -164,7 +153,6 @@ def _write_answers(row: Row, pending: Pending, answers: list[Answer]) -> None:
         if verdict.diagnosis == GRADER_ERROR:
             row.fail(f"{exercise}: {verdict.message}")
     row.notebook = clean_notebook(submission.notebook)
-    row.notebook["metadata"][NAME] = pending.record
 
 
 def _doubt(submission: Submission, exercise: str, source: str, verdict: Verdict) -> str:
@@ -220,8 +208,8 @@ def _write_verdict(cell: dict, verdict: Verdict, earned: float) -> None:
 
     The points are the last output, in the form that nbgrader reads as partial credit.
     """
-    cell["metadata"]["verdict"] = visible_json(verdict.to_json())
-    panel = {"text/plain": visible(verdict.to_text()), "text/html": visible(verdict.to_html(), MAX_PANEL)}
+    cell["metadata"]["verdict"] = verdict.to_json()
+    panel = {"text/plain": verdict.to_text(), "text/html": visible(verdict.to_html(), MAX_PANEL)}
     points = {"text/plain": repr(float(earned))}
     cell["outputs"] = [
         {"output_type": "display_data", "metadata": {}, "data": panel},

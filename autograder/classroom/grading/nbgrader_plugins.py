@@ -13,15 +13,13 @@ import nbformat
 from nbconvert.exporters import Exporter, NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.plugins import LateSubmissionPlugin
-from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 from traitlets.config import Configurable
 
 from ..course import Course
-from ..duedates import Rules
 from ..reports.feedback import student_page
-from ..submission import grade_id
-from .gradebook import marks_in, open_gradebook, write_grade
+from .gradebook import Lateness, marks_in, open_gradebook, save_grades
 from .judging import judge_submission, ungraded
 
 
@@ -44,7 +42,10 @@ class ReleasedExporter(NotebookExporter):
 
 
 class TrustedVerdict(NbGraderPreprocessor):
-    """Fills the notebook with the student's answers and the judge's verdicts."""
+    """Fills the notebook with the student's answers and the judge's verdicts, and writes the grades to the gradebook.
+
+    The penalty for being late is among them.
+    """
 
     confine = Bool(True, help="False trusts the submissions: they are not confined").tag(config=True)
 
@@ -53,7 +54,10 @@ class TrustedVerdict(NbGraderPreprocessor):
         row = judge_submission(course, names["student"], names["assignment"], _shared_judge(self.confine))
         for note in row.notes:
             self.log.warning("%s", note)
-        return nbformat.from_dict(row.notebook or ungraded(course, row)), resources
+        notebook = row.notebook or ungraded(course, row)
+        with open_gradebook(course) as gradebook:
+            save_grades(course, gradebook, Lateness(course), row, notebook)
+        return nbformat.from_dict(notebook), resources
 
 
 @functools.cache
@@ -66,34 +70,16 @@ def _shared_judge(confine: bool):
     return judge
 
 
-class SaveVerdicts(SaveAutoGrades):
-    """nbgrader's SaveAutoGrades, which also asks for a person where a verdict does."""
-
-    def _add_comment(self, cell: NotebookNode, resources: dict) -> None:
-        """Not nbgrader's "No response." either: the verdict says it, and a comment is a person's."""
-
-    def _add_score(self, cell: NotebookNode, resources: dict) -> None:
-        where = resources["nbgrader"]
-        grade = self.gradebook.find_grade(grade_id(cell), where["notebook"], where["assignment"], where["student"])
-        write_grade(grade, cell)
-        self.gradebook.db.commit()
-
-
 class DueDates(LateSubmissionPlugin):
-    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing."""
+    """Takes off what course.toml says; nbgrader's own way (`penalty_method`) where it says nothing.
+
+    `gradebook.Lateness` makes it, and says the course and its rules to the preprocessor that it belongs to.
+    """
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
         assignment, late = self.parent.assignment_id, timedelta(seconds=total_seconds_late)
-        said = self._rules.penalty(assignment, self._course.points(assignment), late)
+        said = self.parent.rules.penalty(assignment, self.parent.course.points(assignment), late)
         return super().late_submission_penalty(student_id, score, total_seconds_late) if said is None else said
-
-    @functools.cached_property
-    def _course(self) -> Course:
-        return _course_of(self.parent)  # the preprocessor
-
-    @functools.cached_property
-    def _rules(self) -> Rules:
-        return self._course.rules()
 
 
 class FeedbackExporter(Exporter):
@@ -111,8 +97,7 @@ class FeedbackExporter(Exporter):
 
 
 def _course_of(plugin: Configurable) -> Course:
-    """The course of a plug-in: ours says it to the preprocessor, nbgrader's is inside of a command with a directory."""
-    above = plugin
-    while not hasattr(above, "course") and not hasattr(above, "coursedir"):
-        above = above.parent
-    return above.course if hasattr(above, "course") else Course.open(above.coursedir.root, above.coursedir.db_url)
+    """The course of the command that a plug-in is inside of."""
+    while not hasattr(plugin, "coursedir"):
+        plugin = plugin.parent
+    return Course.open(plugin.coursedir.root, plugin.coursedir.db_url)

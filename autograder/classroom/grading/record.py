@@ -113,16 +113,20 @@ def _graded(path: Path, *changed: int) -> Graded:
     """changed: numbers that differ where the file was written anew."""
     try:
         notebook = json.loads(path.read_bytes())
-        answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
-        judged = {
-            name: Judged(verdict, points_in(cell), answers.get(name, ""))
-            for name, _, cell in checks_in(notebook)
-            if isinstance(verdict := cell["metadata"].get("verdict"), dict)
-        }
-        record = notebook["metadata"].get(NAME)
+        judged, record = judged_in(notebook), notebook["metadata"].get(NAME)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return Graded()
     return Graded(record if isinstance(record, dict) else {}, judged)
+
+
+def judged_in(notebook: dict) -> dict[str, Judged]:
+    """The exercises of a notebook that the judge has filled."""
+    answers = {name: "".join(cell["source"]) for name, cell in answers_in(notebook).items()}
+    return {
+        name: Judged(verdict, points_in(cell), answers.get(name, ""))
+        for name, _, cell in checks_in(notebook)
+        if isinstance(verdict := cell["metadata"].get("verdict"), dict)
+    }
 
 
 def points_in(cell: dict) -> float:

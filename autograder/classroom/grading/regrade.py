@@ -17,9 +17,8 @@ from ...text import visible
 from ..course import HELD, Course, word
 from ..files import write_atomically
 from ..reports.export import write_csv
-from ..submission import checks_in
 from .judging import Row
-from .record import NAME, graded, points_in, record_of
+from .record import NAME, graded, judged_in, record_of
 
 CHANGES = "changes.csv"
 
@@ -50,14 +49,12 @@ def changes_of(course: Course, row: Row, record: dict, graded_as: dict[str, str]
     if row.failed:
         note = row.notes[-1] if row.notes else ""
         return [Change(*row.names, "all", record["score"], row.score, note, because)]
-    old = {name: judged.points for name, judged in graded(course, *row.names).exercises.items()}
-    changes = []
-    for name, _, cell in checks_in(row.notebook):
-        after = points_in(cell)
-        if abs(old.get(name, 0.0) - after) > 1e-9:
-            verdict = cell["metadata"]["verdict"]
-            reason = "" if verdict["passed"] else f"{verdict['diagnosis']}: {verdict['message']}"
-            changes.append(Change(*row.names, name, old.get(name, 0.0), after, reason, because))
+    old, changes = graded(course, *row.names).exercises, []
+    for name, now in judged_in(row.notebook).items():
+        points = old[name].points if name in old else 0.0
+        if abs(points - now.points) > 1e-9:
+            reason = "" if now.verdict["passed"] else f"{now.verdict['diagnosis']}: {now.message}"
+            changes.append(Change(*row.names, name, points, now.points, reason, because))
     return changes
 
 

@@ -15,7 +15,7 @@ from ..course import Course
 from ..files import read_timestamp, write_atomically
 from ..submission import notebook_of
 from .identity import Identified, identified
-from .people import ClassList, keep_roster
+from .people import ClassList, read_roster, roster_of
 from .sources import CollectReport, Found, files_in, shown
 
 _MINUTES = "%Y-%m-%d %H:%M"
@@ -34,7 +34,8 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
     with files_in(Path(path), course.root, report) as files:
         course.create()
         if roster:
-            keep_roster(course, Path(roster))
+            read_roster(Path(roster))  # one that cannot be read does not replace the one that is there
+            write_atomically(roster_of(course), Path(roster).read_bytes())
         classlist = ClassList(course)
         for one in identified(files, course, classlist, student, report):
             if one.problem:
@@ -42,7 +43,7 @@ def collect(path: str | Path, course: Course, student: str = "", roster: str | P
             else:
                 copies[one.student, one.assignment].append(one)
         timeless = {shown(one.found.path) for there in copies.values() for one in there if not one.found.timed}
-        _doubt_times(copies, course.rules().has_dates, report)
+        _doubt_times(copies, any(map(course.rules().due, course.released)), report)
         for (who, assignment), there in copies.items():
             latest = _latest(who, assignment, there, course, report)
             if latest and _store(course, who, assignment, *latest, report):

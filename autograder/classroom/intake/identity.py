@@ -228,7 +228,7 @@ def _submitters(metadata: list[Found], candidates: list[Identified], report: Col
         try:
             submitters |= {"/".join([*above, name]): people for name, people in gradescope(found.read()).items()}
         except (ValueError, OSError) as error:
-            report.not_understood.append(f"{shown(found.path)}: {visible(error, 200)}")
+            report.problems.append(f"{shown(found.path)}: {visible(error, 200)}")
     return submitters
 
 

@@ -23,7 +23,7 @@ from ..files import read_json, write_atomically
 from .systems import COLUMNS, PARTICIPANT, Named, attempt_time, in_a_word, short_hash, student_id
 
 MAX_TABLE_BYTES = 16 << 20
-_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"), (codecs.BOM_UTF8, "utf-8"))
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
 
 
 @dataclass
@@ -32,7 +32,6 @@ class Table:
 
     lines: list[list[str]]
     delimiter: str
-    mark: bytes
     encoding: str
     newline: str
     quoted: bool
@@ -42,7 +41,7 @@ class Table:
         text = io.StringIO()
         quoting = csv.QUOTE_ALL if self.quoted else csv.QUOTE_MINIMAL
         csv.writer(text, delimiter=self.delimiter, lineterminator=self.newline, quoting=quoting).writerows(self.lines)
-        return self.mark + text.getvalue().encode(self.encoding, "replace")
+        return text.getvalue().encode(self.encoding, "replace")
 
 
 def read_table(path: Path, what: str) -> Table:
@@ -55,9 +54,9 @@ def read_table(path: Path, what: str) -> Table:
     if len(content) > MAX_TABLE_BYTES:
         raise CourseError(f"{path}: {what} has more than {MAX_TABLE_BYTES >> 20} MB")
     # Blackboard writes UTF-16, Excel the code page of its country.
-    mark, encoding = next((known for known in _MARKS if content.startswith(known[0])), (b"", "utf-8"))
+    encoding = next((known for mark, known in _MARKS.items() if content.startswith(mark)), "utf-8")
     try:
-        text = content[len(mark) :].decode(encoding, "replace" if mark else "strict")
+        text = content.decode(encoding, "strict" if encoding == "utf-8" else "replace")
     except UnicodeDecodeError:
         encoding, text = "cp1252", content.decode("cp1252", "replace")
     first = text.lstrip().partition("\n")[0]
@@ -68,7 +67,7 @@ def read_table(path: Path, what: str) -> Table:
         raise CourseError(f"{path}: {what} is not CSV: {visible(error, 100)}") from None
     header = first.rstrip("\r")
     quoted = bool(lines) and header.startswith('"') and header.count('"') >= 2 * len(lines[0])
-    return Table(lines, delimiter, mark, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
+    return Table(lines, delimiter, encoding, "\r\n" if "\r\n" in text else "\n", quoted)
 
 
 # -- the roster ------------------------------------------------------------------------------------------------
@@ -367,9 +366,3 @@ def _on(roster: Roster, named: Named) -> str | Unclear:
 def roster_of(course: Course) -> Path:
     """Where a course keeps the roster that it was given."""
     return course.root / "roster.csv"
-
-
-def keep_roster(course: Course, path: Path) -> None:
-    """Make `path` the roster of the course, once it was read without an error."""
-    read_roster(path)
-    write_atomically(roster_of(course), path.read_bytes())

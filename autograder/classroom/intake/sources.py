@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from ...text import visible
-from ..course import CourseError, word
-from ..submission import MAX_NOTEBOOK_BYTES
+from ..course import CourseError, Outcome, word
+from ..submission import MAX_NOTEBOOK_BYTES, read_bounded, read_from
 
 MAX_NAME = 1000  # characters of a path in a zip
 MAX_NESTED = 10_000  # files in a zip that a student handed in
@@ -66,26 +66,25 @@ class Found:
 
 
 @dataclass
-class CollectReport:
-    """What became of every file: `collected` (student, assignment, path), the rest as lines to read.
+class CollectReport(Outcome):
+    """What became of every file: `collected` (student, assignment, path); `problems` are files not understood.
 
-    `trouble` has the lines of `not_understood` that are about a known student's file.
+    `trouble` has the problems that are about a known student's file.
     """
 
     collected: list[tuple[str, str, str]] = field(default_factory=list)
     trouble: dict[str, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    not_understood: list[str] = field(default_factory=list)
+    blame: str = "not understood: "
 
     @property
     def status(self) -> int:
         """Exit status: 0, or 1 where a file was not understood."""
-        return 1 if self.not_understood or not self.collected else 0
+        return 1 if self.problems or not self.collected else 0
 
     def refuse(self, path: str, problem: object, *students: str) -> None:
         """Note a file that was not understood, and whose it is, or may be."""
         line = f"{shown(path)}: {visible(problem, 600)}"
-        self.not_understood.append(line)
+        self.problems.append(line)
         for student in students:
             self.trouble.setdefault(student, []).append(line)
 
@@ -94,9 +93,7 @@ class CollectReport:
         out(f"collected {len(self.collected)} notebooks of {len(students)} students")
         for student, assignment, path in sorted(self.collected):
             out(f"  {student:<24} {assignment:<20} from {path}")
-        for title, lines in (("note", self.notes), ("not understood", self.not_understood)):
-            for line in lines:
-                out(f"{title}: {line}")
+        super().print(out)
 
 
 @contextlib.contextmanager
@@ -177,7 +174,7 @@ def _files_of_folder(root: Path, course: Path, report: CollectReport) -> Iterato
     """The files in a folder, but for a course directory inside: what is in there was collected before."""
 
     def unreadable(error: OSError) -> None:
-        report.not_understood.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
+        report.problems.append(f"{shown(error.filename)}: cannot be opened: {error.strerror}")
 
     clones: dict[Path, datetime] = {}  # git gives files the times at which it wrote them, one after the other
     for folder, subfolders, names in os.walk(root, onerror=unreadable):
@@ -203,11 +200,7 @@ def _ignored(name: str) -> bool:
 
 
 def _file(path: Path, name: str) -> Found:
-    def read() -> bytes:
-        with path.open("rb") as file:
-            return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
-
-    return Found(name, _changed(path), read)
+    return Found(name, _changed(path), functools.partial(read_bounded, path))
 
 
 def _changed(path: Path) -> datetime:
@@ -246,15 +239,9 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
 def _unpacked(opened: Opener, entry: zipfile.ZipInfo) -> bytes:
     try:
         with opened() as archive, archive.open(entry) as file:
-            return _within_limit(file.read(MAX_NOTEBOOK_BYTES + 1))
+            return read_from(file)
     except Exception as error:  # as above
         raise ValueError(f"could not be unpacked: {visible(error, 200)}") from None
-
-
-def _within_limit(content: bytes) -> bytes:
-    if len(content) > MAX_NOTEBOOK_BYTES:
-        raise ValueError(f"is larger than {MAX_NOTEBOOK_BYTES >> 20} MB; is it full of pictures?")
-    return content
 
 
 def _zip_time(entry: zipfile.ZipInfo, packed: datetime) -> datetime:

@@ -78,7 +78,7 @@ def grade_folder(release: Path, submission: Path, new_judge: Callable[[], Abstra
         [assignment] = course.released
         taken = collect(submission, course, STUDENT)
         if not taken.collected:
-            why = "; ".join(taken.not_understood) or f"expected {assignment}.ipynb"
+            why = "; ".join(taken.problems) or f"expected {assignment}.ipynb"
             return _results([], f"No notebook was found: {why}", course.points(assignment))
         judge = SturdyJudge(new_judge)
         try:

@@ -24,7 +24,7 @@ from ...text import visible
 from ..course import Course, CourseError, Outcome, word
 from ..files import read_json, write_atomically
 from ..intake.identity import Lessons
-from ..intake.people import keep_roster
+from ..intake.people import roster_of
 from ..standing import standing
 
 SETTINGS, KEY, SENT = "lti.json", "lti-key.pem", "lti-sent.json"  # in the course directory
@@ -71,16 +71,13 @@ def roster(course: Course) -> Outcome:
     """Make the learners of the LMS's course the course's roster. Raises CourseError."""
     platform = _Platform(course)
     people = platform.people()
+    if not people:
+        raise CourseError(f"{platform.issuer}: its list names no learner")
     text = io.StringIO()
     lines = csv.writer(text)
     lines.writerow(["id", "name", "email"])
     lines.writerows([name, one.get("name") or name, one.get("email") or ""] for name, one in sorted(people.items()))
-    path = course.root / ".roster.csv"
-    write_atomically(path, text.getvalue().encode())
-    try:
-        keep_roster(course, path)
-    finally:
-        path.unlink()
+    write_atomically(roster_of(course), text.getvalue().encode())
     return Outcome([f"{len(people)} learners of {platform.issuer} are the roster"])
 
 

@@ -7,13 +7,16 @@ JupyterHub lets nobody else in there. Each button runs the commands that one wou
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
+import shlex
+import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,50 +25,163 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from ...text import many, visible
+from .. import interrupt
 from ..files import write_atomically
 from ..intake.systems import SYSTEMS
 from ..lms.filled import MOODLE_ZIP
 from ..templates import template
-from .buttons import STEPS, Run
-from .exchange import HowFar, how_far
+from .exchange import how_far
 
 RUNS = 8  # that are kept
 READING = 30  # seconds that reading the attendees' files may take
+LINES, LONGEST = 400, 500  # that are kept of a run: lines, characters of a line
 TABLES = (".csv", ".xls", ".txt")  # what an LMS calls its table
 
 
 @dataclass(frozen=True)
-class State:
-    """What the page shows.
+class Step:
+    """A button: its words, the commands behind it, and whether it asks which lesson.
 
-    lessons: lesson -> its exercises; sharing: what `workshop attendees --json` says of each attendee who shares;
-    hidden: how many do not; lessons_are: lesson -> how far it is in the exchange; runs: the newest first.
+    `confirm` is asked before it is pressed; `files` of the course are what it makes, to download.
     """
 
-    lessons: Mapping[str, Sequence[str]]
-    sharing: Sequence[dict]
-    hidden: int
-    lessons_are: Mapping[str, HowFar]
-    runs: Sequence[Run]
+    label: str
+    commands: Sequence[Sequence[str]]
+    asks: bool = False
+    confirm: str = ""
+    files: Sequence[str] = ()
+
+    @property
+    def shown(self) -> str:
+        """Its commands, as one would type them."""
+        return " && ".join(f"autograder {' '.join(command)}" for command in self.commands)
 
 
-def whole(room: State, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
+STEPS = {
+    "release": Step("Release", [["exchange", "release"]], asks=True),
+    "collect": Step("Collect", [["exchange", "collect"]]),
+    "grade": Step("Grade", [["grade"]]),
+    "give-back": Step(
+        "Give feedback back",
+        [["feedback"], ["exchange", "give-back"]],
+        confirm="Give feedback back? Attendees can read the points and the pages of everything that is graded.",
+    ),
+    "export": Step("Export grades", [["export"]], files=("grades.csv", "exercises.csv")),
+}
+
+
+@dataclass
+class Run:
+    """A pressed button: the commands, what they printed, when. status: None while it runs.
+
+    `makes` are files in `course` that the commands write, and `stopping` says that somebody pressed Stop.
+    """
+
+    label: str
+    commands: list[list[str]]
+    course: Path = Path()
+    makes: Sequence[str] = ()
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ended: datetime | None = None
+    status: int | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=LINES))
+    stopping: bool = False
+    _process: asyncio.subprocess.Process | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.began.timestamp():.6f}"
+
+    @property
+    def stopped(self) -> bool:
+        """It ended because somebody pressed Stop, and not on its own."""
+        return self.stopping and self.status in (interrupt.STOPPED, -signal.SIGINT)
+
+    @property
+    def files(self) -> list[str]:
+        """What it made, once it has ended. The Jupyter server, whose folder is the course, serves them."""
+        began = self.began.timestamp() - 1  # a file system's clock may be coarse
+        there = [name for name in self.makes if self.ended and (self.course / name).is_file()]
+        return [name for name in there if (self.course / name).stat().st_mtime >= began]
+
+    @property
+    def took(self) -> str:
+        seconds = ((self.ended or datetime.now(UTC)) - self.began).total_seconds()
+        return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+    @property
+    def how(self) -> tuple[str, str]:
+        """A colour, and words. Exit status 1 is what the commands say if a person must look."""
+        if self.stopped:
+            return "some", "stopped, what was finished is kept"
+        if self.status is None:
+            return "", "stopping" if self.stopping else "running"
+        known = {0: ("good", "done"), 1: ("some", "done, but something waits for you")}
+        return known.get(self.status, ("bad", f"failed, exit status {self.status}"))
+
+    def stop(self) -> None:
+        """End it as Ctrl-C does: the command keeps what it has finished, and says so."""
+        self.stopping = True
+        if self._process and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                # Its send_signal would poll first, and so take the exit status away from asyncio.
+                os.kill(self._process.pid, signal.SIGINT)
+
+    async def go(self, alive: Callable[[], None]) -> None:
+        """Run the commands, each only if the one before ended well. alive() is called at each sign of life."""
+        status = 0
+        for command in self.commands:
+            if self.stopping:
+                status = interrupt.STOPPED
+                break
+            self.lines.append(f"$ autograder {visible(shlex.join(command), LONGEST)}")
+            status = await self._one(command, alive)
+            if status:
+                break
+        self.ended, self.status = datetime.now(UTC), status
+
+    async def _one(self, command: list[str], alive: Callable[[], None]) -> int:
+        try:
+            with interrupt.held():  # Stop may come while Python starts
+                self._process = process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-u", "-m", "autograder.cli", *command),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.STDOUT,
+                )
+            if self.stopping:  # pressed while the process was being made
+                self.stop()
+            rest = b""
+            while chunk := await process.stdout.read(65_536):
+                alive()
+                *whole, rest = (rest + chunk).split(b"\n")
+                self.lines.extend(visible(line.decode(errors="replace"), LONGEST) for line in whole if line)
+                rest = rest[-4 * LONGEST :]  # bytes
+            self.lines.extend([visible(rest.decode(errors="replace"), LONGEST)] if rest else [])
+            return await process.wait()
+        except OSError as error:
+            self.lines.append(f"not started: {error}")
+            return 1
+        finally:
+            self._process = None
+
+
+def whole(room: Mapping, base_url: str, xsrf: str, hub_url: str, nonce: str) -> str:
     """The whole page. base_url: this server's; xsrf: the hidden field that it asks for; hub_url: "" without a hub."""
-    busy = bool(room.runs) and room.runs[0].status is None
+    busy = bool(room["runs"]) and room["runs"][0].status is None
     about = {"xsrf": xsrf, "hub_url": hub_url, "nonce": nonce, "busy": busy, "steps": STEPS, "systems": SYSTEMS}
     return template("desk.html").render(_names(room, base_url), **about)
 
 
-def live(room: State, base_url: str = "/") -> str:
+def live(room: Mapping, base_url: str = "/") -> str:
     """The part that changes: the runs, and the table of attendees and lessons."""
     return template("desk_live.html").make_module(_names(room, base_url)).live()
 
 
-def _names(room: State, base_url: str) -> dict:
+def _names(room: Mapping, base_url: str) -> dict:
     """What both templates use."""
-    calling = sum(bool(one["stuck"]) for one in room.sharing)
     functions = {"titled": titled, "number": _number, "counted": many, "mark": _mark, "visible": visible}
-    return {"room": room, "base_url": base_url, "calling": calling, **functions}
+    return {"room": room, "base_url": base_url, **functions}
 
 
 def _mark(name: str, one: dict) -> tuple[str, object, str]:
@@ -110,7 +226,7 @@ class Desk:
         step = STEPS[name]
         only = [f"--assignment={lesson}"] if step.asks and lesson else []
         commands = [[*command, *only] for command in step.commands]
-        self._go(Run(f"{step.label} {lesson}".strip(), commands, [self.room / "course" / file for file in step.files]))
+        self._go(Run(f"{step.label} {lesson}".strip(), commands, self.room / "course", step.files))
 
     def fill(self, system: str, name: str, table: bytes, columns: Mapping[str, str], scale: bool) -> None:
         """Fill the table that an LMS exported. name: the file's; columns: lesson -> title. OSError if none can be.
@@ -123,8 +239,8 @@ class Desk:
         write_atomically(table_here, table)
         command = ["export", "--for", system, "--into", str(table_here), "--to", str(folder)]
         command += [f"--column={lesson}={title}" for lesson, title in columns.items()] + ["--scale"] * scale
-        makes = [folder / f"{system}{suffix}"] + [folder / MOODLE_ZIP] * (system == "moodle")
-        self._go(Run(f"Grades for {SYSTEMS[system].name}", [command], makes))
+        makes = [f"exports/{system}{suffix}"] + [f"exports/{MOODLE_ZIP}"] * (system == "moodle")
+        self._go(Run(f"Grades for {SYSTEMS[system].name}", [command], self.room / "course", makes))
 
     def _go(self, run: Run) -> None:
         self.runs.appendleft(run)
@@ -134,11 +250,6 @@ class Desk:
         """Press Stop: what runs ends as Ctrl-C would end it. Nothing happens if nothing runs."""
         if self.busy:
             self.runs[0].stop()
-
-    def file(self, run_id: str, name: str) -> Path | None:
-        """A file that a run made; None if it made none of that name."""
-        runs = (run for run in self.runs if run.id == run_id)
-        return next((path for run in runs for path in run.files if path.name == name), None)
 
     async def seen(self) -> dict:
         """What `workshop attendees --json` says: another process reads what attendees wrote, without torch."""
@@ -156,11 +267,11 @@ class Desk:
             raise web.HTTPError(500, "`workshop attendees` failed; this server's log says why")
         return json.loads(said)
 
-    async def state(self) -> State:
-        """What the page shows now."""
+    async def state(self) -> dict:
+        """What the page shows now: what is seen, how far each lesson is in the exchange, and the runs."""
         seen = await self.seen()
         progress = await asyncio.to_thread(how_far, self.room, list(seen["lessons"]))
-        return State(seen["lessons"], seen["sharing"], seen["hidden"], progress, list(self.runs))
+        return seen | {"lessons_are": progress, "runs": list(self.runs)}
 
 
 class _Handler(JupyterHandler):
@@ -207,22 +318,21 @@ class PressHandler(_Handler):
             lesson = self.get_body_argument("lesson", "")
             if lesson and lesson not in (await self.desk.seen())["lessons"]:
                 raise web.HTTPError(400, f"found the lesson {lesson!r}; expected one of the course")
-            press = self.run(lesson) if what == "run" else self.fill(lesson)
             if self.desk.busy:
                 raise web.HTTPError(409, f"{self.desk.runs[0].label} still runs; wait until it has ended")
             try:
-                press()
+                self.run(lesson) if what == "run" else self.fill(lesson)
             except OSError as error:
                 raise web.HTTPError(500, f"the file cannot be kept: {error.strerror}") from None
         self.redirect(url_path_join(self.base_url, "room"))
 
-    def run(self, lesson: str) -> Callable[[], None]:
+    def run(self, lesson: str) -> None:
         name = self.get_body_argument("step")
         if name not in STEPS:
             raise web.HTTPError(400, f"found the step {name!r}; expected a button's")
-        return lambda: self.desk.start(name, lesson)
+        self.desk.start(name, lesson)
 
-    def fill(self, lesson: str) -> Callable[[], None]:
+    def fill(self, lesson: str) -> None:
         system = self.get_body_argument("system")
         table = next(iter(self.request.files.get("table", [])), None)
         if system not in SYSTEMS or table is None:
@@ -231,19 +341,7 @@ class PressHandler(_Handler):
         if lesson and not title:
             raise web.HTTPError(400, f"expected the title of the column of {lesson} in {SYSTEMS[system].name}'s file")
         columns, scale = {lesson: title} if lesson else {}, bool(self.get_body_argument("scale", ""))
-        return lambda: self.desk.fill(system, table["filename"], table["body"], columns, scale)
-
-
-class FileHandler(_Handler):
-    @web.authenticated
-    async def get(self, run_id: str, name: str) -> None:
-        path = self.desk.file(run_id, name)
-        if path is None:
-            raise web.HTTPError(404, "there is no such file any more; export again")
-        self.set_header("Content-Type", "application/octet-stream")
-        self.set_header("Content-Disposition", f'attachment; filename="{path.name}"')
-        self.set_header("Cache-Control", "no-store")
-        self.finish(await asyncio.to_thread(path.read_bytes))
+        self.desk.fill(system, table["filename"], table["body"], columns, scale)
 
 
 def _jupyter_server_extension_points() -> list[dict]:
@@ -258,7 +356,6 @@ def _load_jupyter_server_extension(server) -> None:
         "room": PageHandler,
         "room/live": LiveHandler,
         "room/(run|stop|fill)": PressHandler,
-        r"room/files/([0-9.]+)/([\w.-]+)": FileHandler,
     }
     base = settings["base_url"]
     server.web_app.add_handlers(".*", [(url_path_join(base, at), handler) for at, handler in addresses.items()])

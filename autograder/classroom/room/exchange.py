@@ -16,7 +16,6 @@ import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -227,27 +226,14 @@ def _give_back(course: Course, exchange: Path, lesson: str) -> list[str]:
     return problems
 
 
-@dataclass(frozen=True)
-class HowFar:
-    """How far a lesson is: whether it is released, and for how many attendees each step is done."""
-
-    released: bool
-    handed_in: int
-    collected: int
-    graded: int
-    feedback: int
-
-
-def how_far(room: Path, lessons: list[str]) -> dict[str, HowFar]:
-    """lesson -> how far it is. Only names of folders are read."""
+def how_far(room: Path, lessons: list[str]) -> dict[str, dict[str, int]]:
+    """lesson -> whether it is released, and for how many attendees each step is done, by names of folders only."""
     course, exchange = Course.open(room / "course"), room / "exchange" / COURSE_ID
-    steps = {step: [name for _, name in course.handed_in(step)] for step in ("submitted", "autograded", "feedback")}
-    inbound = {(about.st_uid, lesson_in(name, lessons)) for name, about in entries(exchange / "inbound")}
+    steps = {"handed_in": {(about.st_uid, lesson_in(name, lessons)) for name, about in entries(exchange / "inbound")}}
+    for step, folder in {"collected": "submitted", "graded": "autograded", "feedback": "feedback"}.items():
+        steps[step] = set(course.handed_in(folder))
     return {
-        lesson: HowFar(
-            (exchange / "outbound" / lesson).is_dir(),
-            sum(name == lesson for _, name in inbound),
-            *(names.count(lesson) for names in steps.values()),
-        )
+        lesson: {"released": (exchange / "outbound" / lesson).is_dir()}
+        | {step: sum(name == lesson for _, name in done) for step, done in steps.items()}
         for lesson in lessons
     }
