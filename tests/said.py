@@ -16,7 +16,7 @@ SAID = {
     # all blanks are right
     "wrong/vector_add/wrong-value__x_launched_twice": ["All blanks are right", "write `add_kernel[grid](x, y,"],
     "wrong/vector_add/tail-wrong__grid_rounded_down": ["All blanks are right", "write `grid = (triton.cdiv(n_elements"],
-    "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "with one change", " / "],
+    "wrong/online_softmax/not-normalised__division_deleted": ["All blanks are right", "one change", " / "],
     # torch's words
     "wrong/naive_softmax/compile-error__axis_one": ["only axis 0", "!constexpr["],
     "wrong/naive_softmax/compile-error__softmax_with_axis": ["one block only", "argument is dim"],
