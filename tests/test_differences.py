@@ -130,7 +130,7 @@ def test_a_drawn_change_of_a_solution_is_found_and_undone(place):
     found = count = 0
     for exercise in [*EXERCISES][place :: len(STYLES)]:
         right = in_style(solution(exercise), style)
-        for mutant in mutants(exercise, 4, seed=20261125):
+        for mutant in mutants(exercise, 3, seed=20261125):
             wrong = in_style(mutant.source, style)
             count += 1
             found += right in [unparsed(undone(wrong, (each,))) for each in alone(exercise, wrong)]
