@@ -10,7 +10,7 @@ from ..box.wire.answers import Trace
 from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
-from ..verdict import CaseResult, Finding, Verdict, quoted
+from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, operator
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
@@ -145,7 +145,8 @@ class KernelJudgement:
             return self.trials.right_sources(sources, soon)
 
         told = blames_a_difference(self.exercise.name, self.source, finding, quick, self._is_right)
-        if told is not finding or finding.by_numbers or finding.slug.of_right_numbers:
+        clear = finding.by_numbers or finding.slug.of_right_numbers or finding.slug == Slug.TIMEOUT
+        if told is not finding or clear:
             return told
         return blames_a_slip(self.source, finding, quick, self._is_right)
 
