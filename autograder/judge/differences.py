@@ -67,7 +67,7 @@ def blames_a_difference(
             return told(source, made[text], finding)
         for few in filter(None, ([*made][:FIRST], [*made][FIRST:])):
             for text in quick(few)[:MOST_CONFIRMED]:
-                if whole(text):
+                if _makes_sense(text) and whole(text):
                     return told(source, made[text], finding)
     return finding
 
@@ -107,7 +107,7 @@ def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
 
 
 def undone(source: str, differences: Together) -> str:
-    """The source without these differences; "" if they are about the same place, or if it makes no sense then."""
+    """The source without these differences; "" if they are about the same place, or if it is no Python then."""
     edits = sorted(edit for each in differences for edit in each.edits)
     if any(end > begin for (_, end, _), (begin, _, _) in zip(edits, edits[1:])):
         return ""
@@ -115,14 +115,16 @@ def undone(source: str, differences: Together) -> str:
     for begin, end, text in reversed(edits):
         code = code[:begin] + text.encode() + code[end:]
     try:
-        return "" if any(map(_idle, ast.walk(ast.parse(code)))) else code.decode()
+        ast.parse(code)
     except UNREADABLE:
         return ""
+    return code.decode()
 
 
-def _idle(node: ast.AST) -> bool:
-    """min(a, a): what is left of a call where another name was meant."""
-    return isinstance(node, ast.Call) and len(node.args) == 2 and not node.keywords and nodes.same(*node.args)
+def _makes_sense(source: str) -> bool:
+    """Not with min(a, a): what is left of a call where another name was meant."""
+    calls = (n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and not n.keywords)
+    return not any(len(n.args) == 2 and nodes.same(*n.args) for n in calls)
 
 
 # -- in words ------------------------------------------------------------------------------------------------
