@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import combinations, islice
+from itertools import combinations
 
 from ..text import listed
 from ..verdict import Finding, Slug
@@ -32,7 +32,6 @@ MOST_ANSWERS = 2  # whose differences are undone
 MOST_OF_ONE = 4  # differences of one statement that are undone in pairs
 CLOSE = 16  # the distance of a right answer beside which no other one is looked for
 MOST_CONFIRMED = 3
-SLIPS_AT_ONCE = 30
 MOST_CHANGED = 40  # size of what is told: more is another answer
 NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
 FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
@@ -80,9 +79,7 @@ def blames_a_slip(
         made = {text: slip for slip in slips(source[:LONGEST]) if (text := undone(source, slip))}
     except UNREADABLE:
         return finding
-    texts = [*made]
-    likely = (text for i in range(0, len(texts), SLIPS_AT_ONCE) for text in quick(texts[i : i + SLIPS_AT_ONCE]))
-    right = next(filter(whole, islice(likely, MOST_CONFIRMED)), "")
+    right = next(filter(whole, quick([*made])[:MOST_CONFIRMED]), "")
     return told(source, made[right], finding) if right else finding
 
 
