@@ -26,8 +26,8 @@ Change = tuple[ast.AST, ast.AST]  # what stands there, and what to write
 
 def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
     """In the kernels, then in other functions: the most common kinds of slips first."""
-    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
-    functions.sort(key=lambda each: not _is_kernel(each))
+    functions = [_Function(n) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
+    functions.sort(key=lambda each: not each.is_kernel)
     alone = chain.from_iterable(kind(function) for kind in _KINDS for function in functions)
     made = chain(map(_exchanged, functions), ([change] for change in alone))
     places = nodes.Places(source)
@@ -39,43 +39,24 @@ def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
     return [tuple(difference(*change) for change in changes) for changes in islice(filter(None, made), most)]
 
 
-def _exchanged(function: ast.FunctionDef) -> list[Change]:
-    """// in the place of %, and % in the place of //."""
-    other = {ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv}
-    found = [n for n in _expressions(function) if isinstance(n, ast.BinOp) and type(n.op) in other]
-    both = len(found) == 2 and len({type(n.op) for n in found}) == 2
-    return [(n, ast.BinOp(n.left, other[type(n.op)](), n.right)) for n in found] if both else []
-
-
-def _is_kernel(function: ast.FunctionDef) -> bool:
-    return any("jit" in ast.unparse(each) for each in function.decorator_list)
-
-
-def _expressions(function: ast.FunctionDef) -> list[ast.expr]:
-    """In the order of the text."""
-    parts = chain.from_iterable(map(ast.walk, function.body))
-    return sorted((n for n in parts if isinstance(n, ast.expr)), key=lambda n: (n.lineno, n.col_offset))
-
-
-def _called(node: ast.expr) -> str:
-    """The function of triton.language that is called, without its module."""
-    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
-
-
-class _Variables:
-    """The variables of a function: the kind of each one's first value, and the line from which it has one.
+class _Function:
+    """A function and its variables: the kind of each one's first value, and the line from which it has one.
 
     Kinds: "pointer", "mask", "value" of a tensor, "index" of lanes, "constant", and "number": a length, a stride, a
-    number of a program.
+    number of a program. expressions: in the order of the text.
     """
 
     def __init__(self, function: ast.FunctionDef):
+        self.is_kernel = any("jit" in ast.unparse(each) for each in function.decorator_list)
+        self.parts = [n for each in function.body for n in ast.walk(each)]
+        expressions = (n for n in self.parts if isinstance(n, ast.expr))
+        self.expressions = sorted(expressions, key=lambda n: (n.lineno, n.col_offset))
         self.used = set().union(*map(nodes.loaded, function.body))
         self.of = {each.arg: ("constant" if each.annotation else "number", 0) for each in nodes.parameters(function)}
-        for node in _expressions(function):
-            if _called(node) in ("load", "store") and node.args and (name := _leftmost(node.args[0])) in self.of:
+        for node in self.expressions:
+            if _method(node) in ("load", "store") and node.args and (name := _leftmost(node.args[0])) in self.of:
                 self.of[name] = ("pointer", 0)
-        for line in (n for each in function.body for n in ast.walk(each)):
+        for line in self.parts:
             if isinstance(line, (ast.Assign, ast.AugAssign, ast.For)):
                 target = line.targets[0] if isinstance(line, ast.Assign) else line.target
                 if isinstance(target, ast.Name) and target.id not in self.of:
@@ -83,7 +64,7 @@ class _Variables:
 
     def kind(self, value: ast.expr | None) -> str:
         parts = [*ast.walk(value)] if value else []
-        called = {_called(n) for n in parts}
+        called = {_method(n) for n in parts}
         of = {self.of[n.id][0] for n in parts if isinstance(n, ast.Name) and n.id in self.of}
         if "pointer" in of and "load" not in called:
             return "pointer"
@@ -102,36 +83,48 @@ class _Variables:
                 yield other
 
 
+def _method(node: ast.expr) -> str:
+    """What is called, without its module: load, of tl.load."""
+    return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+
+
 def _leftmost(node: ast.expr) -> str:
     while isinstance(node, ast.BinOp):
         node = node.left
     return getattr(node, "id", "")
 
 
-def _operators(function: ast.FunctionDef) -> Iterator[Change]:
+def _exchanged(function: _Function) -> list[Change]:
+    """// in the place of %, and % in the place of //."""
+    other = {ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv}
+    found = [n for n in function.expressions if isinstance(n, ast.BinOp) and type(n.op) in other]
+    both = len(found) == 2 and len({type(n.op) for n in found}) == 2
+    return [(n, ast.BinOp(n.left, other[type(n.op)](), n.right)) for n in found] if both else []
+
+
+def _operators(function: _Function) -> Iterator[Change]:
     """A division that rounds down where it must round up; < for <=, + for -, * for /."""
-    module, variables = "tl" if _is_kernel(function) else "triton", _Variables(function)
-    for node in _expressions(function):
+    module = "tl" if function.is_kernel else "triton"
+    for node in function.expressions:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
             yield node, ast.Call(ast.Attribute(ast.Name(module), "cdiv"), [node.left, node.right], [])
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
             yield node, ast.Compare(node.left, [_OPERATORS[type(node.ops[0])]()], node.comparators)
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and variables.kind(node) in ("value", "mask"):
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and function.kind(node) in ("value", "mask"):
             yield node, ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
-    for loop in (n for n in ast.walk(function) if isinstance(n, ast.For)):
+    for loop in (n for n in function.parts if isinstance(n, ast.For)):
         for line in loop.body:
             name = getattr(line.targets[0], "id", "") if isinstance(line, ast.Assign) else ""
-            if name and variables.of[name][1] < loop.lineno and name not in nodes.loaded(line.value):
+            if name and function.of[name][1] < loop.lineno and name not in nodes.loaded(line.value):
                 yield line, ast.AugAssign(line.targets[0], ast.Add(), line.value)
 
 
-def _numbers(function: ast.FunctionDef) -> Iterator[Change]:
+def _numbers(function: _Function) -> Iterator[Change]:
     """What masked lanes and accumulators hold at first, axes, and a factor that stands elsewhere."""
-    variables = _Variables(function)
-    numbers = [n.value for n in ast.walk(function) if isinstance(n, ast.Constant) and type(n.value) is int]
+    numbers = [n.value for n in function.parts if isinstance(n, ast.Constant) and type(n.value) is int]
     factors = sorted({each for each in numbers if 2 <= each <= LARGEST_FACTOR})
-    for node in _expressions(function):
-        called = _called(node)
+    for node in function.expressions:
+        called = _method(node)
         for each in node.keywords if called else ():
             if each.arg == "other":
                 yield each.value, ast.Constant(0.0) if "inf" in ast.unparse(each.value) else MINUS_INFINITY
@@ -142,15 +135,14 @@ def _numbers(function: ast.FunctionDef) -> Iterator[Change]:
             yield node, ast.Call(full, [node.args[0], MINUS_INFINITY, *node.args[1:]], node.keywords)
         if isinstance(node, ast.Subscript) and (axes := _AXES.get(ast.unparse(node.slice))):
             yield node, ast.Subscript(node.value, axes)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and variables.kind(node) == "number":
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and function.kind(node) == "number":
             yield from ((node, ast.BinOp(node, ast.Mult(), ast.Constant(each))) for each in factors)
 
 
-def _calls(function: ast.FunctionDef) -> Iterator[Change]:
+def _calls(function: _Function) -> Iterator[Change]:
     """Another function, one too many, a tile that is not turned; a term too many."""
-    variables = _Variables(function)
-    for node in _expressions(function):
-        called = _called(node)
+    for node in function.expressions:
+        called = _method(node)
         if called in _FUNCTIONS:
             yield node, ast.Call(ast.Attribute(node.func.value, _FUNCTIONS[called]), node.args, node.keywords)
         if called in ("exp", "log", "trans", "sqrt", "abs") and node.args:
@@ -158,18 +150,17 @@ def _calls(function: ast.FunctionDef) -> Iterator[Change]:
         if called == "store":
             for each in (*node.args[1:], *(each.value for each in node.keywords if each.arg == "mask")):
                 yield each, ast.Call(ast.Attribute(ast.Name("tl"), "trans"), [each], [])
-        if isinstance(node, ast.BinOp) and variables.kind(node) == "value":
+        if isinstance(node, ast.BinOp) and function.kind(node) == "value":
             yield node, node.left
             yield node, node.right
 
 
-def _names(function: ast.FunctionDef) -> Iterator[Change]:
+def _names(function: _Function) -> Iterator[Change]:
     """Another variable of the same kind. A store may store any."""
-    variables = _Variables(function) if _is_kernel(function) else None
-    stored = {id(node.args[1]) for node in _expressions(function) if _called(node) == "store" and len(node.args) > 1}
-    for node in _expressions(function) if variables else ():
+    stored = {id(node.args[1]) for node in function.expressions if _method(node) == "store" and len(node.args) > 1}
+    for node in function.expressions if function.is_kernel else ():
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield from ((node, ast.Name(other)) for other in variables.like(node, id(node) in stored))
+            yield from ((node, ast.Name(other)) for other in function.like(node, id(node) in stored))
 
 
 _KINDS = (_operators, _numbers, _calls, _names)
