@@ -13,6 +13,7 @@ import torch
 from workshop.advice import program_in_words
 
 from ..verdict import ErrorMap, Row, Run
+from .conduct import not_contiguous, wrong_dtype
 from .observation import Observation
 
 MOST_ROWS = 6
@@ -28,10 +29,8 @@ def error_map(o: Observation) -> ErrorMap | None:
     c = o.comparison
     if c is None or not c.bad.any() or not (c.flat or c.bad.ndim in (1, 2)) or o.result is None:
         return None
-    if o.result.shape != tuple(c.expected.shape) or f"torch.{o.result.dtype}" != str(c.got.dtype):
+    if o.result.shape != tuple(c.expected.shape) or wrong_dtype(o) or not_contiguous(o):
         return None  # its bytes are not those of the elements
-    if o.exercise.contiguous and not o.result.contiguous:
-        return None
     states = torch.zeros(c.bad.shape, dtype=torch.int8)
     states[c.bad] = WRONG
     states[c.bad & ~torch.isfinite(c.value)] = NOT_FINITE

@@ -159,6 +159,7 @@ def _scaled(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
 
 
 def int8_decode_attention(q, k, k_scale, v, v_scale) -> torch.Tensor:
+    """As `decode_attention`, of int8: k and v (h, t, d), their scales (h, t). → (h, d), float64."""
     return decode_attention(q, _scaled(k, k_scale), _scaled(v, v_scale))
 
 

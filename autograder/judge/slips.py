@@ -130,7 +130,7 @@ def _numbers(function: _Function) -> Iterator[Change]:
                 yield each.value, ast.Constant(0.0) if "inf" in ast.unparse(each.value) else MINUS_INFINITY
             if each.arg == "axis" and isinstance(each.value, ast.Constant) and each.value.value in (0, 1):
                 yield each.value, ast.Constant(1 - each.value.value)
-        if called == "zeros" and node.args:
+        if called == "zeros" and node.args and function.is_kernel:
             full = ast.Attribute(ast.Name("tl"), "full")
             yield node, ast.Call(full, [node.args[0], MINUS_INFINITY, *node.args[1:]], node.keywords)
         if isinstance(node, ast.Subscript) and (axes := _AXES.get(ast.unparse(node.slice))):
