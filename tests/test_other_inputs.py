@@ -35,7 +35,7 @@ AGAIN = {n: torch.arange(n) % BLOCK for n in (100, 1000)}
 WRONG = {
     "not used": ("vector_add", VECTOR, lambda x, y: x, "wrong-value", "if y were always 0"),
     "a factor": ("scale_vector", VECTOR | {"a": 2.5}, lambda x, a: x, "not-scaled", "if a were always 1"),
-    "a limit": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(min=low), "wrong-value", "high is not used"),
+    "a limit": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(min=low), "wrong-value", "hardly any effect"),
     "twice": ("vector_add", VECTOR, lambda x, y: x + x, "wrong-value", "with x in the place of y"),
     "exchanged": ("lost_lane", CLAMPED, lambda x, low, high: x.clamp(high, low), "wrong-value", "changed places"),
     "a minus": ("vector_add", VECTOR, lambda x, y: x - y, "wrong-value", "other sign of y"),

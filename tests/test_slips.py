@@ -3,6 +3,7 @@
 import ast
 import json
 import random
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -15,11 +16,15 @@ from autograder.box.wire import ProtocolError, parse
 from autograder.diagnosis import diagnose, overall
 from autograder.exercises import EXERCISES, find
 from autograder.judge import kernels
+from autograder.judge.aligned import Difference
+from autograder.judge.differences import told as told_differences
 from autograder.judge.differences import undone
 from autograder.judge.slips import slips
 from autograder.judge.trials import Trials, traces_of
+from autograder.verdict import Finding
 
 SEED = 1
+FINDING = Finding("wrong-value", "Element 0 is 1, expected 2.")
 
 
 def launches(tree: ast.Module) -> list[ast.Call]:
@@ -238,9 +243,37 @@ def test_most_slips_of_a_right_answer_are_undone_by_another_slip():
     ("transpose", "tl.cdiv(m, COLUMNS)", "m // COLUMNS"),
     ("found_race", "tl.full((BLOCK,), -float('inf'), tl.float32)", "tl.zeros((BLOCK,), tl.float32)"),
     ("naive_softmax", "lane_sum += tl.exp(block - row_max)", "lane_sum = tl.exp(block - row_max)"),
+    ("row_max_and_sum", "(x, maxima, sums, n_cols, BLOCK_SIZE=1024)", "(x, sums, maxima, n_cols, BLOCK_SIZE=1024)"),
+    ("row_max_and_sum", "dtype=torch.float32, device=x.device)", "dtype=x.dtype, device=x.device)"),
+    ("column_sum", "tl.zeros((ROWS, COLUMNS), tl.float32)", "tl.zeros((ROWS, COLUMNS), x_ptr.dtype.element_ty)"),
 ])  # fmt: skip
 def test_a_slip_is_named_where_no_right_answer_resembles_the_answer(judge, monkeypatch, exercise, right, wrong):
     monkeypatch.setattr(kernels, "blames_a_difference", lambda exercise, source, finding, *_: finding)
     assert right in solution(exercise)
     message = judge.judge(exercise, solution(exercise).replace(right, wrong), SEED).message
     assert f"{right}`" in message, message
+
+
+def test_two_variables_of_a_kernel_that_changed_places_are_named(judge):
+    """The rows that are asked for, and the rows that are written: a scatter in the place of a gather."""
+    right = solution("gather_rows")
+    a, b = "index[:, None] * row_stride", "rows[:, None] * d"
+    assert a in right and b in right
+    source = right.replace(a, "rows[:, None] * row_stride").replace(b, "index[:, None] * d")
+    message = judge.judge("gather_rows", source, SEED).message
+    assert "in each of the lines" in message and a in message and b in message, message
+
+
+def test_differences_of_one_line_are_told_as_one():
+    source = "a = f(x)\n"
+    both = [Difference(1, ((0, 1, "(a, b)"),), 2), Difference(1, ((6, 7, "(2, y)"),), 2)]
+    assert "write `(a, b) = f((2, y))`." in told_differences(source, tuple(both), FINDING).message
+
+
+def test_a_repair_of_a_launch_is_right_at_large_sizes(judge):
+    """max(n, n // BLOCK) programs pass all small cases, and are too many."""
+    source = solution("scale_vector")
+    right = next(text for text in source.splitlines() if "cdiv" in text)
+    cdiv = re.search(r"triton\.cdiv\((\w+), (\w+)\)", right)
+    wrong = source.replace(cdiv[0], f"max(1, {cdiv[1]} // {cdiv[2]})")
+    assert "cdiv(" in judge.judge("scale_vector", wrong, SEED).finding.repair

@@ -11,6 +11,8 @@ import torch
 from ..exercises.spec import Bound
 from ..tensors import close, is_poison
 
+SPREAD = 1e-4  # by which the factors of elements differ that have one factor
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -118,9 +120,9 @@ class Comparison:
 
     @cached_property
     def weighty(self) -> torch.Tensor:
-        """Elements large enough that the relative bound applies to them, not the absolute one."""
+        """Elements of which a factor can be told: the absolute bound hides less of it than the relative bound."""
         size = self.expected.abs()
-        return (size > 1e-12) & (size * max(self.bound.relative, 1e-12) > self.bound.absolute)
+        return (size > 1e-12) & (size * max(self.bound.relative, SPREAD) > self.bound.absolute)
 
     @cached_property
     def ratio(self) -> float | None:
@@ -137,7 +139,7 @@ class Comparison:
         ratios = self.value[usable] / self.expected[usable]
         middle = float(ratios.median())
         spread = float((ratios - middle).abs().max())
-        return middle if middle and spread <= max(2 * self.bound.relative, 1e-4) * abs(middle) else None
+        return middle if middle and spread <= max(2 * self.bound.relative, SPREAD) * abs(middle) else None
 
     @cached_property
     def row_ratios(self) -> torch.Tensor | None:

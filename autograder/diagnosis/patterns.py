@@ -182,9 +182,17 @@ def constant_factor(o: Observation) -> Finding | None:
     return Finding(
         "constant-factor",
         f"Every element is {c.ratio:.6g} times the right one.",
-        "The kernel is right except for one constant factor.",
+        _of_base_two(c.ratio) or "The kernel is right except for one constant factor.",
         "look for a factor that should not be there, or for a missing division.",
     )
+
+
+def _of_base_two(ratio: float) -> str:
+    """Where a factor comes from, if exp2 or log2 stands in the place of exp or log."""
+    for factor, name in ((math.log2(math.e), "log2(e)"), (math.log(2), "ln(2)")):
+        if math.isclose(ratio, factor, rel_tol=1e-3):
+            return f"That is {name}: exp2 and log2 have the base 2. log(x) = log2(x) * {math.log(2):.16f}."
+    return ""
 
 
 def factor_of_each_row(o: Observation) -> Finding | None:
@@ -376,9 +384,10 @@ def _unused(given: dict) -> Iterator[Other]:
                 changed = constant
             else:
                 continue
-            means = f"That would be the right result if {name} were always {constant:g}: {name} is not used."
+            means = f"That would be the right result if {name} were always {constant:g}: {name} has hardly any effect."
             slug = Slug.NOT_SCALED if constant == 1 and i else Slug.WRONG_VALUE  # what is scaled comes first
-            yield Other({i: changed}, means, f"use {name} in what is computed, as the exercise asks for it.", slug)
+            advice = f"use {name} in what is computed, as the exercise asks for it. Look for what takes it out again."
+            yield Other({i: changed}, means, advice, slug)
 
 
 def _with_the_other_sign(given: dict) -> Iterator[Other]:

@@ -171,20 +171,26 @@ def with_wrong_steps(finding: Finding, observations: list[Observation]) -> Findi
 # -- what the failing cases have in common, and no other case has ----------------------------------------
 
 MOST_SAID = 2
+RARE = 3  # of so many passing cases, one may have what all failing cases have
 NOTHING = "there are no elements"
 
 
 def only_where(failed: list[Observation], passed: list[Observation]) -> str:
-    """A sentence about what all failing cases have and no passing case has; "" if there is nothing."""
+    """A sentence about what all failing cases have and no passing case has, or few; "" if there is nothing."""
     passed = [o for o in passed if NOTHING not in _properties(o)]
     failed = [o for o in failed if NOTHING not in _properties(o)] or failed
     if not passed:
         return ""
     first, *others = (list(_properties(o)) for o in failed)
-    elsewhere = {what for o in passed for what in _properties(o)}
-    said = [what for what in first if what not in elsewhere and all(what in each for each in others)]
+    common = [what for what in first if all(what in each for each in others)]
+    elsewhere = Counter(what for o in passed for what in {*_properties(o)})
+    said = [what for what in common if not elsewhere[what]]
     said = said or list(_beyond([_range(o) for o in failed], [_range(o) for o in passed]))
-    return f"It fails only where {' and '.join(said[:MOST_SAID])}." if said else ""
+    if said:
+        return f"It fails only where {' and '.join(said[:MOST_SAID])}."
+    rare = [what for what in common if others and elsewhere[what] * RARE <= len(passed)]
+    others = f"in {elsewhere[rare[0]]} of the {len(passed)} that pass, too" if rare else ""
+    return f"In every case that fails, {rare[0]}; {others}." if rare else ""
 
 
 def _beyond(failed: list[tuple[float, float]], passed: list[tuple[float, float]]) -> Iterator[str]:

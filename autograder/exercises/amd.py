@@ -194,6 +194,10 @@ def _waves_for_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
     return min(_limits(vgprs, lds, arch)) * warps // EXECUTION_UNITS
 
 
+def _workgroups_for_waves(vgprs: int, lds: int, warps: int, arch: str) -> int:
+    return int(min(_limits(vgprs, lds, arch))) * EXECUTION_UNITS // warps * warps // EXECUTION_UNITS
+
+
 def _parts_of_workgroups(vgprs: int, lds: int, warps: int, arch: str) -> int:
     waves, workgroups = _limits(vgprs, lds, arch)
     return int(min(waves, workgroups * warps / EXECUTION_UNITS))
@@ -224,6 +228,9 @@ OCCUPANCY_MISTAKES = wrong_values(
          "Take the smaller of 8 and 512 // registers.")
         for slots in (512, 10, 16)
     ),
+    (_workgroups_for_waves,
+     "The workgroups that the LDS of a compute unit holds were compared with the waves of one execution unit.",
+     "Compare workgroups with workgroups: waves * 4 // num_warps by registers, and LDS // lds_bytes."),
     (_waves_for_workgroups, "The waves of one execution unit were taken for the workgroups of a compute unit.",
      "Times 4 execution units, divided by num_warps and rounded down: that many workgroups fit by registers."),
     *(

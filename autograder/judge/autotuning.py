@@ -55,8 +55,8 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
         means=f"{means} The judge tries several configurations of your space, as autotune does, and each has its own "
         "number of programs.",
         advice="the grid has to be a function that follows the block size: Triton calls it with a dictionary of the "
-        'chosen values, such as meta["BLOCK_SIZE"], and it returns the tuple. Programs times block size must reach '
-        "the number of elements.",
+        'chosen values, and it returns the tuple: grid = lambda meta: (triton.cdiv(n_elements, meta["BLOCK_SIZE"]),).',
+        repair="",
     )
 
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import combinations
+from itertools import combinations, groupby, pairwise
 
 from ..text import listed
 from ..verdict import Finding, Slug
@@ -72,12 +72,18 @@ def blames_a_difference(
 
 
 def blames_a_slip(
-    source: str, finding: Finding, quick: Callable[[list[str]], list[str]], whole: Callable[[str], bool]
+    source: str,
+    finding: Finding,
+    quick: Callable[[list[str]], list[str]],
+    whole: Callable[[str], bool],
+    kinds: Callable[[str], list[Together]] = slips,
 ) -> Finding:
     """As `blames_a_difference`, where no difference from a right answer decides: the first of some usual slips."""
     try:
-        made = {text: slip for slip in slips(source[:LONGEST]) if (text := undone(source, slip))}
+        made = {text: slip for slip in kinds(source[:LONGEST]) if (text := undone(source, slip))}
     except UNREADABLE:
+        return finding
+    if not made:
         return finding
     right = next(filter(whole, quick([*made])[:MOST_CONFIRMED]), "")
     return told(source, made[right], finding) if right else finding
@@ -129,39 +135,43 @@ def _makes_sense(source: str) -> bool:
 
 def told(source: str, differences: Together, finding: Finding) -> Finding:
     """The finding, explained by these differences. What else it says is kept where that is about this mistake alone."""
-    first, *others = sorted(differences, key=lambda each: each.line)
+    ordered = sorted(differences, key=lambda each: each.line)
+    first, *others = (tuple(each) for _, each in groupby(ordered, lambda each: (each.line, each.what)))
     known = finding.sure or not Slug.RUNTIME_ERROR.rank < finding.slug.rank < Slug.SAME_MASK.rank
     if finding.by_numbers:
         finding = replace(finding, means=f"A mistake that gives these numbers: {finding.means}", advice="")
-    line = finding.line if known and finding.line else first.line
-    repair = "; ".join(_repair(source, each, not others and each.line == line) for each in (first, *others)) + "."
+    line = finding.line if known and finding.line else first[0].line
+    repair = "; ".join(_repair(source, each, not others and each[0].line == line) for each in (first, *others)) + "."
     if known:
         return replace(finding, line=line, repair=repair, second=None, sure=True)
-    lines = listed(dict.fromkeys(str(each.line) for each in (first, *others)))
+    lines = listed(dict.fromkeys(str(each[0].line) for each in (first, *others)))
     means = f"With a change in each of the lines {lines}, all cases are right."
-    means = means if others else _MEANS[first.what]
+    means = means if others else _MEANS[first[0].what]
     means = f"{means} {finding.means}" if finding.slug == Slug.NAN else means  # where NaN comes from is worth a word
     return replace(finding, line=line, code="", means=means, advice="", repair=repair, second=None, sure=True)
 
 
-def _repair(source: str, found: Difference, alone: bool = True) -> str:
-    """What to write. alone: the line of the difference is shown above."""
-    lines = source.splitlines()
-    stands = f"`{lines[found.line - 1].strip()}`"
-    begin, end, new = found.edits[-1]
-    if found.what == "missing":
-        return f"add `{_in_one_line(new)}` below {'this line' if alone else stands}"
-    if found.what == "too much":
+def _repair(source: str, found: Together, alone: bool = True) -> str:
+    """What to write. found: differences of one line. alone: this line is shown above."""
+    lines, first = source.splitlines(), found[0]
+    stands = f"`{lines[first.line - 1].strip()}`"
+    edits = sorted(edit for each in found for edit in each.edits[-1:])
+    if first.what == "missing":
+        return f"add `{_in_one_line(edits[0][2])}` below {'this line' if alone else stands}"
+    if first.what == "too much":
         return f"leave out {stands}" + " and what stands in it" * stands.endswith(":`")
-    if found.what == "moved":
-        return f"move {stands} below `{lines[found.below - 1].strip()}`"
+    if first.what == "moved":
+        return f"move {stands} below `{lines[first.below - 1].strip()}`"
     code = source.encode()
-    first, last = code.rfind(b"\n", 0, begin) + 1, code.find(b"\n", end)
-    old, whole = code[begin:end].decode(), code[first:begin] + new.encode() + code[end : last if last >= 0 else None]
+    begin, end = edits[0][0], edits[-1][1]
+    line = slice(code.rfind(b"\n", 0, begin) + 1, end + len(code[end:].partition(b"\n")[0]))
+    new = b"".join(text.encode() + code[stop:after] for (_, stop, text), (after, *_) in pairwise([*edits, (end,)]))
+    old, new = code[begin:end].decode(), new.decode()
+    whole = (code[line.start : begin] + new.encode() + code[end : line.stop]).decode()
     if alone and len(whole) <= MOST_CODE:
-        return f"write `{_in_one_line(whole.decode())}`"
+        return f"write `{_in_one_line(whole)}`"
     if not alone and len(whole) <= MOST_CODE:
-        old, new = code[first : last if last >= 0 else None].decode(), whole.decode()
+        old, new = code[line].decode(), whole
     return f"write `{_in_one_line(new)}` in the place of `{_in_one_line(old)}`"
 
 

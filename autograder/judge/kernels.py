@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from ..answer import is_starter
 from ..box.wire.answers import Trace
@@ -11,7 +13,7 @@ from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
-from . import compiling, large, operator
+from . import compiling, large, operator, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
@@ -144,6 +146,10 @@ class KernelJudgement:
         def quick(sources: list[str]) -> list[str]:
             return self.trials.right_sources(sources, soon)
 
+        usual = partial(slips.usual, slug=finding.slug)
+        told = blames_a_slip(self.source, finding, quick, self._is_right, usual)
+        if told is not finding:
+            return told
         told = blames_a_difference(self.exercise.name, self.source, finding, quick, self._is_right)
         clear = finding.by_numbers or finding.slug.of_right_numbers or finding.slug == Slug.TIMEOUT
         if told is not finding or clear:
@@ -158,9 +164,11 @@ class KernelJudgement:
         return next((d for d in by_size if d.expected.numel() >= FEW), (by_size or self.trials.cases)[0])
 
     def _is_right(self, source: str) -> bool:
-        """Whether another source gets past the step that this answer fails."""
+        """Whether another source gets past the step that this answer fails. A change of the launch, such as too many
+        programs, must get past all steps."""
         other = KernelJudgement(self.judge, self.exercise, source, self.trials.seed)
-        return other.finding(self.found_by + 1)[0] is None
+        until = None if _kernels(source) == _kernels(self.source) else self.found_by + 1
+        return other.finding(until)[0] is None
 
     def _remark(self) -> str:
         """About a right answer."""
@@ -194,3 +202,8 @@ class KernelJudgement:
         names = self.exercise.blanks.names
         # every blank may be right and the whole still wrong: that is not full marks
         return self.exercise.points * min(len(names) - len(wrong), len(names) - 1) / len(names)
+
+
+def _kernels(source: str) -> list[str]:
+    functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
+    return [ast.dump(each) for each in functions if "jit" in "".join(map(ast.unparse, each.decorator_list))]

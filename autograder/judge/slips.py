@@ -6,14 +6,16 @@ Source: Debroy and Wong, "Using mutation to automatically suggest fixes for faul
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, combinations, count, zip_longest
 
+from ..verdict import Slug
 from . import nodes
 from .aligned import Difference
 
 MOST_SLIPS = 30  # each costs about 25 ms; of those that helped, the last one was number 26
 LARGEST_FACTOR = 16
+NEAR = {"pointer": 2, "number": 1, "constant": 1}  # how far two arguments are apart that changed places
 MINUS_INFINITY = ast.parse("-float('inf')", mode="eval").body
 _OPERATORS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Add: ast.Sub, ast.Sub: ast.Add,
               ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}  # fmt: skip
@@ -21,32 +23,61 @@ _FUNCTIONS = {"max": "sum", "sum": "max", "maximum": "minimum", "minimum": "maxi
               "log": "log2", "log2": "log"}  # fmt: skip
 _AXES = {":, None": ast.parse("x[None, :]", mode="eval").body.slice,
          "None, :": ast.parse("x[:, None]", mode="eval").body.slice}  # fmt: skip
+_SHORT = ("element_ty", "float16", "bfloat16")  # dtypes in a kernel that may have 16 bits
 Change = tuple[ast.AST, ast.AST]  # what stands there, and what to write
 
 
+def usual(source: str, slug: str) -> list[tuple[Difference, ...]]:
+    """The slips that give this symptom more than others do."""
+    return _made(source, _SYMPTOMS.get(slug, ()))
+
+
 def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
-    """In the kernels, then in other functions: the most common kinds of slips first."""
+    """One of each kind in turn, in the kernels, then in other functions."""
+    return _made(source, _KINDS)[:most]
+
+
+def _made(source: str, kinds: Iterable[Kind]) -> list[tuple[Difference, ...]]:
     functions = [_Function(n) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
     functions.sort(key=lambda each: not each.is_kernel)
-    alone = chain.from_iterable(kind(function) for kind in _KINDS for function in functions)
-    made = chain(map(_exchanged, functions), ([change] for change in alone))
+    for each in functions:
+        each.kernels = {kernel.name: kernel.parameters for kernel in functions if kernel.is_kernel}
     places = nodes.Places(source)
 
     def difference(old: ast.AST, new: ast.AST) -> Difference:
         text = places.closed(old, new, ast.unparse(new))
         return Difference(old.lineno, ((*places.span(old), text),), nodes.size(new))
 
-    return [tuple(difference(*change) for change in changes) for changes in islice(filter(None, made), most)]
+    of_kinds = [_everywhere(chain.from_iterable(map(kind, functions))) for kind in kinds]
+    in_turn = filter(None, chain.from_iterable(zip_longest(*of_kinds)))
+    return [tuple(difference(*change) for change in changes) for changes in in_turn]
+
+
+def _everywhere(made: Iterable[list[Change] | Change]) -> list[list[Change]]:
+    """The same change of several places is made in each of them, and then in all, as lines that were copied need it."""
+    found: list[list[Change]] = []
+    alike: dict[object, list[Change]] = {}
+    for change in filter(None, made):
+        found.append(change if isinstance(change, list) else [change])
+        if isinstance(change, tuple) and not isinstance(change[0], ast.Name):
+            alike.setdefault((ast.dump(change[0]), ast.dump(change[1])), []).append(change)
+    for changes in alike.values():
+        if len(changes) > 1:
+            found.insert(found.index(changes[-1:]) + 1, changes)
+    return found
 
 
 class _Function:
     """A function and its variables: the kind of each one's first value, and the line from which it has one.
 
     Kinds: "pointer", "mask", "value" of a tensor, "index" of lanes, "constant", and "number": a length, a stride, a
-    number of a program. expressions: in the order of the text.
+    number of a program. expressions: in the order of the text. kernels: the kinds of their parameters, by name.
     """
 
+    kernels: dict[str, list[str]]
+
     def __init__(self, function: ast.FunctionDef):
+        self.name = function.name
         self.is_kernel = any("jit" in ast.unparse(each) for each in function.decorator_list)
         self.parts = [n for each in function.body for n in ast.walk(each)]
         expressions = (n for n in self.parts if isinstance(n, ast.expr))
@@ -61,6 +92,24 @@ class _Function:
                 target = line.targets[0] if isinstance(line, ast.Assign) else line.target
                 if isinstance(target, ast.Name) and target.id not in self.of:
                     self.of[target.id] = (self.kind(getattr(line, "value", None)), line.lineno)
+
+    @property
+    def addresses(self) -> set[ast.AST]:
+        """What stands in the addresses of loads and stores."""
+        calls = (n for n in self.expressions if _method(n) in ("load", "store") and n.args)
+        return {part for n in calls for part in ast.walk(n.args[0])}
+
+    @property
+    def places(self) -> set[str]:
+        return {n.id for n in self.addresses if isinstance(n, ast.Name)}
+
+    @property
+    def has_tiles(self) -> bool:
+        return any(isinstance(n, ast.Subscript) and ast.unparse(n.slice) in _AXES for n in self.expressions)
+
+    @property
+    def parameters(self) -> list[str]:
+        return [kind for kind, line in self.of.values() if not line]
 
     def kind(self, value: ast.expr | None) -> str:
         parts = [*ast.walk(value)] if value else []
@@ -83,6 +132,9 @@ class _Function:
                 yield other
 
 
+Kind = Callable[[_Function], Iterator[list[Change] | Change]]
+
+
 def _method(node: ast.expr) -> str:
     """What is called, without its module: load, of tl.load."""
     return node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
@@ -94,24 +146,66 @@ def _leftmost(node: ast.expr) -> str:
     return getattr(node, "id", "")
 
 
-def _exchanged(function: _Function) -> list[Change]:
-    """// in the place of %, and % in the place of //."""
+def _dtypes(function: _Function) -> Iterator[list[Change] | Change]:
+    """float32 in the place of the dtype of a tensor: in a kernel, in all that is not stored, and then in loads, too."""
+    stored = {n for node in function.expressions if _method(node) == "store" for n in ast.walk(node)}
+    if function.is_kernel:
+        float32 = ast.parse("tl.float32", mode="eval").body
+        short = [(n, float32) for n in function.expressions if getattr(n, "attr", "") in _SHORT and n not in stored]
+        loads = [n for n in function.expressions if _method(n) == "load" and n not in function.addresses]
+        yield short
+        yield short + [(n, ast.Call(ast.Attribute(n, "to"), [float32], [])) for n in loads]
+        return
+    for node in function.expressions:
+        for each in node.keywords if _method(node) else ():
+            if each.arg == "dtype" and ast.unparse(each.value) != "torch.float32":
+                yield each.value, ast.parse("torch.float32", mode="eval").body
+
+
+def _rounded(function: _Function) -> Iterator[Change]:
+    """A division that rounds down where it must round up."""
+    for node in function.expressions:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
+            cdiv = ast.Attribute(ast.Name("tl" if function.is_kernel else "triton"), "cdiv")
+            yield node, ast.Call(cdiv, [node.left, node.right], [])
+
+
+def _exchanged(function: _Function) -> Iterator[list[Change]]:
+    """// and %, the two axes of a grid, two arguments of a launch, or two variables of a kernel."""
     other = {ast.FloorDiv: ast.Mod, ast.Mod: ast.FloorDiv}
     found = [n for n in function.expressions if isinstance(n, ast.BinOp) and type(n.op) in other]
-    both = len(found) == 2 and len({type(n.op) for n in found}) == 2
-    return [(n, ast.BinOp(n.left, other[type(n.op)](), n.right)) for n in found] if both else []
+    if len(found) == 2 and len({type(n.op) for n in found}) == 2:
+        yield [(n, ast.BinOp(n.left, other[type(n.op)](), n.right)) for n in found]
+    axes = [n.args[0] for n in function.expressions if _method(n) == "program_id" and n.args]
+    if {ast.unparse(each) for each in axes} == {"0", "1"}:
+        yield [(each, ast.Constant(1 - each.value)) for each in axes]
+    for call in filter(nodes.launches, function.expressions):
+        kinds = function.kernels.get(getattr(call.func.value, "id", ""), ())
+        for (i, kind, a), (j, of, b) in combinations([*zip(count(), kinds, call.args)], 2):
+            if kind == of and j - i <= NEAR[kind] and not nodes.same(a, b):
+                yield [(a, b), (b, a)]
+    own = {name: line for name, (kind, line) in function.of.items()
+           if line and name in function.places and kind != "pointer"}  # fmt: skip
+    for a, b in combinations(own, 2):
+        uses = [n for n in function.expressions if getattr(n, "id", "") in (a, b) and n.lineno > max(own[a], own[b])]
+        if {n.id for n in uses} == {a, b}:
+            yield [(n, ast.Name(b if n.id == a else a)) for n in uses]
 
 
 def _operators(function: _Function) -> Iterator[Change]:
-    """A division that rounds down where it must round up; < for <=, + for -, * for /."""
-    module = "tl" if function.is_kernel else "triton"
+    """< for <=, + for -, * for /, and (a + b) / n for a / n + b."""
     for node in function.expressions:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-            yield node, ast.Call(ast.Attribute(ast.Name(module), "cdiv"), [node.left, node.right], [])
-        if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
+        match node:
+            case ast.BinOp(ast.BinOp(a, ast.Add() as plus, b), ast.Div() as by, n) if function.is_kernel:
+                yield node, ast.BinOp(ast.BinOp(a, by, n), plus, b)
+        if isinstance(node, ast.Compare) and function.is_kernel and type(node.ops[0]) in _OPERATORS:
             yield node, ast.Compare(node.left, [_OPERATORS[type(node.ops[0])]()], node.comparators)
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS and function.kind(node) in ("value", "mask"):
             yield node, ast.BinOp(node.left, _OPERATORS[type(node.op)](), node.right)
+
+
+def _forgotten(function: _Function) -> Iterator[Change]:
+    """= in the place of +=, in a loop."""
     for loop in (n for n in function.parts if isinstance(n, ast.For)):
         for line in loop.body:
             name = getattr(line.targets[0], "id", "") if isinstance(line, ast.Assign) else ""
@@ -130,9 +224,13 @@ def _numbers(function: _Function) -> Iterator[Change]:
                 yield each.value, ast.Constant(0.0) if "inf" in ast.unparse(each.value) else MINUS_INFINITY
             if each.arg == "axis" and isinstance(each.value, ast.Constant) and each.value.value in (0, 1):
                 yield each.value, ast.Constant(1 - each.value.value)
-        if called == "zeros" and node.args and function.is_kernel:
-            full = ast.Attribute(ast.Name("tl"), "full")
-            yield node, ast.Call(full, [node.args[0], MINUS_INFINITY, *node.args[1:]], node.keywords)
+        if called == "zeros" and node.args:
+            lengths = not function.is_kernel and not isinstance(node.args[0], (ast.Tuple, ast.List, ast.Attribute))
+            shape, rest = (ast.Tuple(node.args), []) if lengths else (node.args[0], node.args[1:])
+            full = ast.Attribute(node.func.value, "full")
+            yield node, ast.Call(full, [shape, MINUS_INFINITY, *rest], node.keywords)
+        if called in ("stride", "size") and ast.unparse(node.args or node) in ("0", "1"):
+            yield node.args[0], ast.Constant(1 - node.args[0].value)
         if isinstance(node, ast.Subscript) and (axes := _AXES.get(ast.unparse(node.slice))):
             yield node, ast.Subscript(node.value, axes)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult) and function.kind(node) == "number":
@@ -147,7 +245,7 @@ def _calls(function: _Function) -> Iterator[Change]:
             yield node, ast.Call(ast.Attribute(node.func.value, _FUNCTIONS[called]), node.args, node.keywords)
         if called in ("exp", "log", "trans", "sqrt", "abs") and node.args:
             yield node, node.args[0]
-        if called == "store":
+        if called == "store" and function.has_tiles:
             for each in (*node.args[1:], *(each.value for each in node.keywords if each.arg == "mask")):
                 yield each, ast.Call(ast.Attribute(ast.Name("tl"), "trans"), [each], [])
         if isinstance(node, ast.BinOp) and function.kind(node) == "value":
@@ -163,4 +261,8 @@ def _names(function: _Function) -> Iterator[Change]:
             yield from ((node, ast.Name(other)) for other in function.like(node, id(node) in stored))
 
 
-_KINDS = (_operators, _numbers, _calls, _names)
+_KINDS = (_exchanged, _rounded, _forgotten, _operators, _numbers, _calls, _names, _dtypes)
+_SYMPTOMS = {
+    Slug.WRONG_DTYPE: (_dtypes,), Slug.LOW_PRECISION: (_dtypes,), Slug.TAIL_WRONG: (_rounded,),
+    Slug.UNWRITTEN_OUTPUT: (_rounded,),
+}  # fmt: skip

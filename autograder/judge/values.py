@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass, replace
 
 import torch
@@ -9,6 +11,7 @@ import torch
 from ..box.wire import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
+from ..diagnosis.rules import RARE
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from .differences import blames_a_difference
@@ -41,6 +44,8 @@ class ValueJudgement:
         findings = [self._finding(i, reports[i]) for i in range(len(self.cases)) if i in reports]
         finding = self._one_mistake() or next((f for f in findings if f), None)
         passed = finding is None and len(findings) == len(self.cases)
+        if finding and not self.exercise.accept:
+            finding = replace(finding, means=f"{finding.means} {self._only_where(findings)}".strip())
         if finding and self._told:
             known = replace(finding, sure=bool(finding.means))
             finding = blames_a_difference(self.exercise.name, self.source, known, self._right_sources, bool)
@@ -141,6 +146,19 @@ class ValueJudgement:
             means = f"{means} {got!r} is a float: / keeps the fraction of each step, and // rounds down.".strip()
         return Finding("wrong-value", happened, means, advice)
 
+    def _only_where(self, findings: list[Finding | None]) -> str:
+        """A sentence about a value that all failing cases share, and few passing ones; "" if there is none."""
+        failing, passing = defaultdict(Counter), defaultdict(Counter)
+        for found, arguments in zip(findings, self.arguments):
+            for name, value in _fields(self.exercise.parameters, arguments):
+                (failing if found else passing)[name][value] += 1
+        shared = {name: next(iter(values)) for name, values in failing.items() if len(values) == 1 < values.total()}
+        shares = {name: passing[name][value] / max(passing[name].total(), 1) for name, value in shared.items()}
+        name = min(shares, key=shares.get, default="")
+        if not name or shares[name] > 1 / RARE or len(passing[name]) < 2:
+            return ""
+        return f"In every case that fails, {name} is {shared[name]}."
+
     def _likely(self, mistake) -> bool:
         """Whether the mistake explains most of what is wrong, and would make nothing wrong that is right.
 
@@ -172,6 +190,13 @@ class ValueJudgement:
                 finding = self._wrong(wrong[0], values[wrong[0]], self._reference(wrong[0]))
                 return replace(finding, means=mistake.explanation, advice=_lower(mistake.advice), slug=mistake.slug)
         return None
+
+
+def _fields(names: Sequence[str], arguments: Sequence) -> Iterator[tuple[str, object]]:
+    """The arguments by their names. Of a device, its fields."""
+    for name, value in zip(names, arguments, strict=False):
+        fields = asdict(value) if is_dataclass(value) else {"": value}
+        yield from ((f"{name}.{field}".strip("."), value) for field, value in fields.items())
 
 
 def _described(argument) -> Plain | Device:
