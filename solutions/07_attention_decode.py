@@ -438,7 +438,8 @@ def paged_kernel(
     q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, output_ptr, q_request, q_head, most, heads, scale,
     PAGE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    request, head = (tl.program_id(0) // heads).to(tl.int64), tl.program_id(0) % heads
+    pid = tl.program_id(0).to(tl.int64)
+    request, head = pid // heads, pid % heads
     length = tl.load(lengths_ptr + request)
     columns = tl.arange(0, D)
     q = tl.load(q_ptr + request * q_request + head * q_head + columns).to(tl.float32) * scale

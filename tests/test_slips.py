@@ -216,7 +216,7 @@ def test_a_right_kernel_uses_all(judge, name):
     trials = Trials(judge, find(name), solution(name), SEED)
     traces = traces_of(trials.plan([trials.source], trials.cases[:3]))
     kinds = {each.kind for trace in traces.values() for launch in trace.launches for each in launch.unused}
-    assert traces and kinds <= {"mask"}
+    assert traces and kinds <= {"mask", "product"}
 
 
 def test_the_key_of_an_autotuner_needs_no_use(judge):
@@ -277,3 +277,14 @@ def test_a_repair_of_a_launch_is_right_at_large_sizes(judge):
     cdiv = re.search(r"triton\.cdiv\((\w+), (\w+)\)", right)
     wrong = source.replace(cdiv[0], f"max(1, {cdiv[1]} // {cdiv[2]})")
     assert "cdiv(" in judge.judge("scale_vector", wrong, SEED).finding.repair
+
+
+# -- addresses in 32 bits ----------------------------------------------------------------------------------------
+
+
+def test_a_product_in_32_bits_is_a_remark_on_a_right_answer(judge):
+    source = solution("row_bias")
+    line = next(i for i, text in enumerate(source.splitlines(), 1) if "* row_stride" in text)
+    assert not judge.judge("row_bias", source, SEED).note
+    verdict = judge.judge("row_bias", source.replace(".to(tl.int64)", ""), SEED)
+    assert verdict.passed and f"The product with row_stride and m in lines {line} and" in verdict.note, verdict.note

@@ -183,7 +183,9 @@ def constant_factor(o: Observation) -> Finding | None:
         "constant-factor",
         f"Every element is {c.ratio:.6g} times the right one.",
         _of_base_two(c.ratio) or "The kernel is right except for one constant factor.",
-        "look for a factor that should not be there, or for a missing division.",
+        "multiply by ln(2) what log2 gives, and by log2(e) what exp2 takes."
+        if _of_base_two(c.ratio)
+        else "look for a factor that should not be there, or for a missing division.",
     )
 
 

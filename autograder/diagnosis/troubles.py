@@ -275,7 +275,7 @@ def _returned(o, t):
         return Finding(
             "runtime-error",
             happened,
-            "A launch returns nothing: the kernel stores its result to a tensor.",
+            "A function that ends without `return` returns None, as behind an `if`. A launch returns None, too.",
             "end the function with `return` and the output tensor.",
         )
     if t.construct == "Function":

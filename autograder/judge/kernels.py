@@ -18,8 +18,9 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
+from .right_answers import right_answers
 from .trials import Drawn, Trials, traces_of, types
-from .unused import with_a_stride_left_out, with_what_is_unused
+from .unused import about_products, with_a_stride_left_out, with_what_is_unused
 
 NOT_ONE_BY_ONE = "The blanks are not judged one by one: the kernel was not launched, or is not the starter's."
 FEW = 16  # elements of a case that may be right by chance
@@ -173,7 +174,9 @@ class KernelJudgement:
     def _remark(self) -> str:
         """About a right answer."""
         remark = self.exercise.remark(list(self.trials.traces.values()))
-        return remark or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
+        remark = remark or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
+        in_64_bits = "int64" in next(iter(right_answers(self.exercise.name)), "")  # the lesson cares for large tensors
+        return remark or (about_products(self.trials.traces.values()) if in_64_bits else "")
 
     def _note(self, wrong_blanks: dict[str, Finding] | None) -> str:
         """About the blanks of a wrong answer."""

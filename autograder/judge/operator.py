@@ -48,6 +48,13 @@ TOLD = {
         "return a tensor of the same shape, strides and dtype in both. In a triton_op, launch "
         "wrap_triton(kernel)[grid](…).",
     ),
+    "no fake": (
+        "wrong-schema",
+        "torch.library.opcheck: an operator has no fake function.",
+        "torch.compile asks for shapes, strides and dtypes before anything runs. For a triton_op the function itself "
+        "answers, for a custom_op the one given to register_fake.",
+        "write a function for register_fake that returns empty tensors of the right shapes, or use triton_op.",
+    ),
     "test_autograd_registration": (
         "not-registered",
         "torch.library.opcheck: the gradient is not registered with the operator.",
@@ -91,7 +98,8 @@ def finding(trials: Trials) -> Finding | None:
 
 
 def _told(entry: str, trouble: Trouble) -> Finding:
-    slug, happened, means, advice = TOLD[trouble.construct]
+    fakeless = "no fake impl" in trouble.message  # these words are torch's
+    slug, happened, means, advice = TOLD["no fake" if fakeless else trouble.construct]
     said = re.sub(r" \(with implementation in .*?>\)", "", trouble.message.strip().split("\n\n")[0])  # a path
     happened = happened.format(entry=entry) + f" {said[:400]}" * bool(said)
     return Finding(slug, happened, means, advice, trouble.line, trouble.code)

@@ -61,6 +61,19 @@ def with_what_is_unused(finding: Finding, traces: Iterable[Trace]) -> Finding:
     return finding
 
 
+def about_products(traces: Iterable[Trace]) -> str:
+    """A remark about a right answer whose addresses overflow in tensors larger than those of the cases."""
+    found = {u.line: u.name for t in traces for each in t.launches for u in each.unused if u.kind == "product"}
+    if not found:
+        return ""
+    lines, names = sorted(found), listed(dict.fromkeys(found[line] for line in sorted(found)))
+    where = f"line{'s' * (len(lines) > 1)} {listed(map(str, lines))}"
+    return (
+        f"The product with {names} in {where} has 32 bits: it overflows in a tensor of more than 2³¹ elements. There, "
+        "convert the other factor with .to(tl.int64)."
+    )
+
+
 def _is_of_kernels(finding: Finding) -> bool:
     """Whether kernels ran, and did something wrong."""
     return finding.slug.rank > Slug.RUNTIME_ERROR.rank and not finding.slug.of_right_numbers

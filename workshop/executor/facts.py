@@ -209,7 +209,7 @@ def about(program: Program) -> Facts:
     return program.facts
 
 
-# --- what is not used --------------------------------------------------------------------------------------
+# --- what is not used, or has few bits -----------------------------------------------------------------------
 
 EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
 
@@ -217,7 +217,8 @@ EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
 class Unused(NamedTuple):
     """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
-    the same along an axis. name: of a parameter, or the axis; -1 is a mask that is one value.
+    the same along an axis; "product", of an argument and a number of the program, in 32 bits, in an address. name: of a parameter,
+    or the axis; -1 is a mask that is one value.
     """
 
     kind: str
@@ -232,13 +233,15 @@ def unused(program: Program, labels: list[str]) -> list[Unused]:
         return []  # nothing is used
     effects = [value for each in operations if each.name in EFFECTS for value in values(each.args)]
     effects += [value for each in operations for value in conditions(each)]
-    live = reached(effects, sources_of(program))  # what an effect or the course of the kernel depends on
+    sources = sources_of(program)
+    live = reached(effects, sources)  # what an effect or the course of the kernel depends on
     named = {value for each in operations for value in values(each.args)}
     parameters = zip(labels, program.kernel.entry.arguments)
     found = [Unused("parameter", 0, label) for label, value in parameters if value not in named]
     found += _loops(operations, live, named)
     found += _dead_lines(operations, live)
     found += _masks(operations)
+    found += _products(operations, sources, dict(zip(program.kernel.entry.arguments, labels)))
     return list(dict.fromkeys(found))
 
 
@@ -299,3 +302,32 @@ def _varies(value: Value, made: dict[Value, Operation]) -> set[int]:
     if each.regions or each.name in ("make_range", "call") or len(parts) != len(values(each.args)):
         return {axis for axis, size in enumerate(shape) if size > 1}
     return set().union(*(_varies(part, made) for part in parts))
+
+
+def _products(operations: list[Operation], sources: dict, arguments: dict[Value, str]) -> Iterator[Unused]:
+    """Lines in which a number that follows from the program's, times an argument, overflows in a large tensor."""
+    made = {result: each for each in operations for result in each.results}
+    numbers = {result for each in operations if each.name == "get_program_id" for result in each.results}
+    waiting = [each.args[1] for each in operations if each.name == "addptr"]
+    seen = set(waiting)
+    while waiting:
+        each = made.get(waiting.pop())
+        if each is None or each.name not in _OF_OFFSETS:
+            continue
+        given = values(each.args)
+        if each.name == "mul" and each.results[0].type.scalar.is_integer(32):
+            names = [arguments[first] for first in (_spread(value, made) for value in given) if first in arguments]
+            if len(names) == 1 and not numbers.isdisjoint(reached(given, sources)):
+                yield Unused("product", each.location.line, names[0])
+        waiting += (new := {*given} - seen)
+        seen |= new
+
+
+_OF_OFFSETS = {"add", "sub", "mul", "splat", "broadcast", "expand_dims", "int_cast", "reshape"}
+
+
+def _spread(value: Value, made: dict[Value, Operation]) -> Value:
+    """The scalar that a block holds in all lanes; otherwise the value itself."""
+    while (each := made.get(value)) and each.name in ("splat", "broadcast", "expand_dims"):
+        value = values(each.args)[0]
+    return value

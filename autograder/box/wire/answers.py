@@ -137,7 +137,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Unused:
-    """What nothing in a program uses, see workshop.executor.facts. For the judge to look at."""
+    """What nothing in a program uses, or has too few bits: see workshop.executor.facts. For the judge to look at."""
 
     kind: Kind
     line: Line
