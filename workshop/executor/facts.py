@@ -217,8 +217,8 @@ EFFECTS = STORES | {"assert", "print", "assume", "promise", "condition_op"}
 class Unused(NamedTuple):
     """kind: "parameter", which no line names; "line", whose value nothing uses; "loop", each step of which does the
     same; "step", a line in a loop that forgets the value of the step before; "mask", one of a load or store that is
-    the same along an axis; "product", of an argument and a number of the program, in 32 bits, in an address. name: of a parameter,
-    or the axis; -1 is a mask that is one value.
+    the same along an axis; "product", of a parameter and a number of the program in an address, in 32 bits. name: of a
+    parameter, or the axis; -1 is a mask that is one value.
     """
 
     kind: str
