@@ -72,6 +72,8 @@ def outside(fault, ragged: bool = True, strided: bool = False) -> tuple[str, str
     place = f"element {fault.element}, {fault.distance} {fault.place}"
     if fault.place == "gap":
         place = f"row {fault.index[0]}, column {fault.index[-1]}, in the gap between the rows"
+        if fault.stride[0] < fault.stride[-1]:  # transposed: the rows lie in each other
+            place = f"element {fault.element}, in the gap between the columns"
     form = f"{fault.argument} has shape {fault.shape} and strides {fault.stride}."
     if fault.shape and fault.stride == (1,):
         form = f"{fault.argument} has {fault.shape[0]} element{'s' * (fault.shape[0] != 1)}."

@@ -97,9 +97,10 @@ def _elected(failed: Failed) -> tuple[Observation, Finding]:
     the first with a known line.
 
     Those with ordinary values tell most, and those with values of all sizes least: there everything becomes NaN. A tie
-    is decided by all failing cases, and then by rank.
+    is decided by all failing cases, and then by rank. A gradient follows from the forward pass, which comes first.
     """
     failed = [(o, f) for o, f in failed if not f.slug.of_right_numbers] or failed
+    failed = [(o, f) for o, f in failed if o.case.gradient is None] or failed
     telling = [(o, f) for o, f in failed if _is_ordinary(o)]
     telling = telling or [(o, f) for o, f in failed if Tag.FAR not in o.case.about] or failed
     if any(o.comparison and _has_a_full_block(o) for o, _ in telling):

@@ -38,8 +38,12 @@ def scale(p: float) -> float:
 
 
 def reference(x: torch.Tensor, p: float, seed: int, y: torch.Tensor) -> torch.Tensor:
-    """The right output that drops what `y` drops, in float64. Its gradient is the right gradient."""
-    return torch.where((y != 0) & (p < 1), leaky(x) * scale(p), 0.0)
+    """The right output that drops what `y` drops, in float64. Its gradient is the right gradient.
+
+    NaN, where x is a number, is what was dropped by a product with 0.
+    """
+    dropped = (y == 0) | y.isnan() & ~x.isnan()
+    return torch.where(~dropped & (p < 1), leaky(x) * scale(p), 0.0)
 
 
 def _forward(slug: str, value: Callable, explanation: str, advice: str, **more) -> Mistake:

@@ -108,17 +108,20 @@ def _kept(sizes, kind, dtype, generator):
     return kind.fill(torch.randn(shape, generator=generator), keep), keep
 
 
-def _infinities(x: torch.Tensor) -> torch.Tensor:
-    return torch.where(torch.arange(x.shape[1]) % 3 == 0, torch.inf, -torch.inf)
+def _infinities(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    """Of four rows, two have infinite elements where nothing is kept, and one has -inf at kept elements."""
+    rows, columns = torch.arange(len(x))[:, None], torch.arange(x.shape[1])
+    x = torch.where(~keep & (rows % 2 == 0), torch.where(columns % 3 == 0, torch.inf, -torch.inf), x)
+    return torch.where(keep & (rows % 4 == 1) & (columns % 3 == 0), -torch.inf, x)
 
 
 # Rows that are all alike would have an infinite element where another one keeps it.
 KEPT = (
     Values("", fill=lambda x, keep: x),
     Values(
-        "inf and -inf where nothing is kept",
+        "inf and -inf, kept and not",
         about="special",
-        fill=lambda x, keep: torch.where(~keep & (torch.arange(len(x))[:, None] % 2 == 0), _infinities(x), x),
+        fill=_infinities,
         only_with={"row_stride": ("contiguous", "gaps")},
     ),
 )
@@ -206,6 +209,9 @@ EXERCISES = (
         bounds=SUMS,
         output_dtype=torch.float32,
         mistakes=(
+            Mistake("nan", lambda x, keep: (x.double() * keep).sum(1) / keep.sum(1).clamp(min=1),
+                    "An element that is not kept may be infinite, and inf * 0 is NaN.",
+                    "Choose with tl.where(keep, x, 0.0): it computes with neither.", known_by_constant=True),
             Mistake("nan", lambda x, keep: (x.double() * keep).sum(1) / keep.sum(1),
                     "Two things are NaN: inf * 0, where an infinite element is not kept, and 0 / 0, where nothing is.",
                     "Choose with tl.where(keep, x, 0.0), and divide by tl.maximum(count, 1.0).",
@@ -213,9 +219,6 @@ EXERCISES = (
             Mistake("nan", lambda x, keep: torch.where(keep, x.double(), 0.0).sum(1) / keep.sum(1),
                     "A row that keeps nothing is 0 / 0, which is NaN.", "Divide by tl.maximum(count, 1.0).",
                     known_by_constant=True),
-            Mistake("nan", lambda x, keep: (x.double() * keep).sum(1) / keep.sum(1).clamp(min=1),
-                    "An element that is not kept may be infinite, and inf * 0 is NaN.",
-                    "Choose with tl.where(keep, x, 0.0): it computes with neither.", known_by_constant=True),
             Mistake("wrong-value", lambda x, keep: torch.where(keep, x.double(), 0.0).sum(1),
                     "That is the sum of what is kept.", "Divide it by the number of kept elements."),
             Mistake("wrong-value", lambda x, keep: torch.where(keep, x.double(), 0.0).mean(1),

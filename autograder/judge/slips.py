@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain, combinations, count, zip_longest
+from itertools import chain, combinations, count, islice, zip_longest
 
 from ..verdict import Slug
 from . import nodes
 from .aligned import Difference
 
-MOST_SLIPS = 30  # each costs about 25 ms; of those that helped, the last one was number 26
+MOST_SLIPS = 30  # each costs about 25 ms
 LARGEST_FACTOR = 16
 NEAR = {"pointer": 2, "number": 1, "constant": 1}  # how far two arguments are apart that changed places
 MINUS_INFINITY = ast.parse("-float('inf')", mode="eval").body
@@ -34,10 +34,10 @@ def usual(source: str, slug: str) -> list[tuple[Difference, ...]]:
 
 def slips(source: str, most: int = MOST_SLIPS) -> list[tuple[Difference, ...]]:
     """One of each kind in turn, in the kernels, then in other functions."""
-    return _made(source, _KINDS)[:most]
+    return _made(source, _KINDS, most)
 
 
-def _made(source: str, kinds: Iterable[Kind]) -> list[tuple[Difference, ...]]:
+def _made(source: str, kinds: Iterable[Kind], most: int | None = None) -> list[tuple[Difference, ...]]:
     functions = [_Function(n) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
     functions.sort(key=lambda each: not each.is_kernel)
     for each in functions:
@@ -50,7 +50,7 @@ def _made(source: str, kinds: Iterable[Kind]) -> list[tuple[Difference, ...]]:
 
     of_kinds = [_everywhere(chain.from_iterable(map(kind, functions))) for kind in kinds]
     in_turn = filter(None, chain.from_iterable(zip_longest(*of_kinds)))
-    return [tuple(difference(*change) for change in changes) for changes in in_turn]
+    return [tuple(difference(*change) for change in changes) for changes in islice(in_turn, most)]
 
 
 def _everywhere(made: Iterable[list[Change] | Change]) -> list[list[Change]]:
