@@ -168,6 +168,7 @@ class Box:
             # A tensor that is freed gives its memory to the next one. The system would clear the pages of each.
             "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
             "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+            "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",  # in large pages: a job touches some thousand small ones
             "JAX_PLATFORMS": "cpu",
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONWARNINGS": "ignore",

@@ -83,12 +83,13 @@ class Step:
     where: its line, if it is the learner's. control, method: of the Machine, which do it; pure operations have none.
     ends: whether it is the last of its block. given: the arguments of a pure one, and which of them are values.
     fixed: whether all arguments are constants. stays: whether it gives the same in each round of the loop whose body
-    this is. rule: of values.SYMBOLIC. result: its only one.
+    this is. rule: of values.SYMBOLIC. result: its only one. lanes: elements of its largest value.
 
     made: the values of the block so far that may differ from round to round.
     """
 
-    __slots__ = ("operation", "where", "control", "method", "ends", "given", "fixed", "stays", "rule", "result", "does")
+    __slots__ = ("operation", "where", "control", "method", "ends", "given", "fixed", "stays", "rule", "result", "does",
+                 "lanes")  # fmt: skip
 
     def __init__(self, operation: Operation, fixed: set[Value], made: set[Value]):
         name = operation.name
@@ -108,12 +109,7 @@ class Step:
             fixed.add(self.result)
         if not self.stays:
             made.update(operation.results)
-
-    @property
-    def lanes(self) -> int:
-        """Elements of its largest value."""
-        given = values([[each for each, _ in self.given], self.operation.results])
-        return max((each.type.elements for each in given), default=1)
+        self.lanes = max((each.type.elements for each in values([arguments, operation.results])), default=1)
 
     def computed(self, given: list):
         """The result on values that are written out. What follows from undefined lanes is undefined, too."""

@@ -465,11 +465,11 @@ class Memory:
 
     def _several_lanes(self, region: Lanes, values) -> None:
         """Lanes of one store that share an element: of several programs, or of one program with other values."""
-        _, place, times = region.at.unique(return_inverse=True, return_counts=True)
-        if times.numel() == region.at.numel():
+        lanes = torch.arange(region.at.numel())
+        last = torch.empty(int(region.at.max()) + 1, dtype=torch.int64).scatter_(0, region.at, lanes)[region.at]
+        if torch.equal(last, lanes):
             return
         values, who = values.expand(region.at.shape), region.whose(self.batch)
-        last = torch.zeros(times.numel(), dtype=torch.int64).scatter_(0, place, torch.arange(place.numel()))[place]
         same = _same_bits(values[last], values)
         self._add_races("write-write", region, (who[last] != who) | ~same, who, who[last], same)
 

@@ -32,6 +32,7 @@ import torch
 import triton
 from triton.compiler import ASTSource
 from triton.runtime import driver
+from triton.runtime.jit import JITFunction
 
 import workshop
 from workshop import collector, explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
@@ -98,6 +99,7 @@ def prepare(settings: Settings) -> None:
         workshop.device()
     else:
         _build_driver(settings)
+    _parse_once()
     _warm_up_executor()
     with Recorder([torch.ones(1)]):
         with torch.utils._python_dispatch._disable_current_modes():  # imports something
@@ -108,6 +110,12 @@ def prepare(settings: Settings) -> None:
         raise ValueError
     except ValueError:
         traceback.format_exc()
+
+
+def _parse_once() -> None:
+    """Triton parses the text of a function, and of its library, for each program, and does not change the tree."""
+    parse, trees = JITFunction.parse, {}
+    JITFunction.parse = lambda kernel: trees.get(kernel.src) or trees.setdefault(kernel.src, parse(kernel))
 
 
 def _warm_up_executor() -> None:

@@ -83,12 +83,12 @@ def check_options(options: dict, backend: str) -> None:
 class Launches:
     """Records launches. `configuration` chooses one of the configurations of an autotuned kernel.
 
-    variants: the programs for other values of its constants are read, too.
+    variants: the programs for other values of its constants are read, too. one_vendor: see Programs.
     """
 
-    def __init__(self, backend: str, known: tuple[Found, ...] = ()):
+    def __init__(self, backend: str, known: tuple[Found, ...] = (), one_vendor: bool = False):
         self.vendor = backend  # whose limits hold for launch options
-        self.programs = Programs(backend, known)
+        self.programs = Programs(backend, known, one_vendor)
         self.recorder: Recorder | None = None
         self.executes = False  # launches run, and are not recorded
         self.configuration, self.variants = 0, False
@@ -208,12 +208,13 @@ class Programs:
     """Reads kernels with Triton's front end. `texts`: what came of it, by digest.
 
     A program is named by the digest of its text, so two that do the same are one.
-    known: what an earlier process with the same modules found.
+    known: what an earlier process with the same modules found. one_vendor: only what a replay runs is read.
     """
 
-    def __init__(self, backend: str, known: tuple[Found, ...] = ()):
+    def __init__(self, backend: str, known: tuple[Found, ...] = (), one_vendor: bool = False):
         # Without a GPU, a kernel must be right for both vendors. Rarely their programs differ.
-        self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": ["cuda", "hip"]}[backend]
+        both = ["cuda", "hip"][: 1 if one_vendor else 2]
+        self.targets = {"cuda": ["cuda"], "hip": ["hip"], "interpreter": both}[backend]
         self.texts: dict[str, str] = {}
         self.sent: set[str] = set()
         self._found = {each.key: each for each in known}

@@ -30,7 +30,8 @@ MOST_CALLS = 3000  # of one form, where an answer keeps its results: it may give
 
 
 def run(job: Job) -> None:
-    launches = Launches(job.backend, job.request.known)
+    # Of several sources somebody asks only which one computes what it should; no compiler gets their programs.
+    launches = Launches(job.backend, job.request.known, one_vendor=len(job.request.sources) > 1)
     launches.install()
     sent: dict[str, int] = {}
     for number, shown in enumerate(job.request.worlds or (None,)):
