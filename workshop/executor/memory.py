@@ -24,6 +24,7 @@ MAX_UNDEFINED = 8
 MOST_COMPARED = 1 << 26  # elements that are kept, to see whether a loop changes any
 MOST_READ = 1 << 20  # whole numbers that one access reads where only addresses are wanted
 MOST_BOXES = 64
+DENSE = 16  # places of a table that finds lanes of one element, for each lane
 WORTH_A_BOX = 2048  # lanes; smaller rectangles are faster lane by lane
 # A mark says which lane wrote an element, and when: the clock, 11 bits of the block's shape, 21 of the lane.
 _CLOCK, _SHAPE = 32, 21
@@ -465,8 +466,10 @@ class Memory:
 
     def _several_lanes(self, region: Lanes, values) -> None:
         """Lanes of one store that share an element: of several programs, or of one program with other values."""
-        lanes = torch.arange(region.at.numel())
-        last = torch.empty(int(region.at.max()) + 1, dtype=torch.int64).scatter_(0, region.at, lanes)[region.at]
+        at, lanes = region.at, torch.arange(region.at.numel())
+        if int(at.max()) > DENSE * at.numel():
+            _, at = at.unique(return_inverse=True)
+        last = torch.empty(int(at.max()) + 1, dtype=torch.int64).scatter_(0, at, lanes)[at]
         if torch.equal(last, lanes):
             return
         values, who = values.expand(region.at.shape), region.whose(self.batch)
