@@ -18,6 +18,7 @@ from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
+from .nodes import UNREADABLE
 from .right_answers import right_answers
 from .trials import Drawn, Trials, traces_of, types
 from .unused import about_products, with_a_stride_left_out, with_what_is_unused
@@ -140,7 +141,7 @@ class KernelJudgement:
                 yield o, found, self.trials.traces[i]
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
-        if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left:
+        if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or not _kernels(self.source):
             return finding
         soon = self._soon_known()
 
@@ -208,5 +209,9 @@ class KernelJudgement:
 
 
 def _kernels(source: str) -> list[str]:
-    functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
+    """The kernels of a source, as text that does not tell where they stand; none of one that is no Python."""
+    try:
+        functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
+    except UNREADABLE:
+        return []
     return [ast.dump(each) for each in functions if "jit" in "".join(map(ast.unparse, each.decorator_list))]
