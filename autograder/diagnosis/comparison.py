@@ -126,8 +126,9 @@ class Comparison:
 
     @cached_property
     def ratio(self) -> float | None:
-        """The factor between output and reference, if it is the same for all elements."""
-        all_finite = bool((torch.isfinite(self.value) | ~torch.isfinite(self.expected)).all())
+        """The factor between output and reference, if it is the same for all elements, and none is wrong otherwise."""
+        both = torch.isfinite(self.value) & torch.isfinite(self.expected)
+        all_finite = bool((both | ~torch.isfinite(self.expected) & ~self.bad).all())
         return self.ratio_where_finite if all_finite else None
 
     @cached_property

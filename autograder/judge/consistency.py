@@ -150,7 +150,8 @@ def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Fi
 def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding | None:
     if finding is None:
         return None
-    usually = "The same call alone is right." if call.world == 0 else "The same call is right with tensors of the CPU."
+    where = "alone" if call.world == 0 else "on the machine of the other cases"
+    usually = f"The same call {where} is right."
     means = " ".join(filter(None, [usually, difference, finding.means]))
     return replace(finding, means=means)
 
