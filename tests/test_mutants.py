@@ -37,3 +37,12 @@ def test_what_an_answer_computes_is_compared_with_the_solution(change, said):
     """A grid with one program more computes the same: its lanes are all masked."""
     assert change[0] in solution("vector_add")
     assert differs(Mutant("vector_add", solution("vector_add").replace(*change), "")) == said
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_no_sum_of_a_long_row_may_leave_an_element_out(judge, number):
+    """Within the rounding of 9,000 squares, one of them more or less does not show, unless it is large."""
+    before, *loops = solution("rms_norm").split("range(0, n, BLOCK)")
+    assert len(loops) == 4
+    ends = [f"range({int(i == number)}, n, BLOCK){rest}" for i, rest in enumerate(loops)]
+    assert not judge.judge("rms_norm", "".join([before, *ends]), 1).passed

@@ -53,6 +53,13 @@ def _some_rows_of_zeros(shape, dtype, generator):
     return x
 
 
+def _large_ends(shape, dtype, generator):
+    """A sum of a long row that leaves one element out is right within its rounding, unless that element is large."""
+    x = torch.randn(shape, generator=generator)
+    x[:, :1], x[:, -1:] = 30.0, -20.0
+    return x
+
+
 def _scaled(by: float):
     return lambda shape, dtype, generator: by * torch.randn(shape, generator=generator)
 
@@ -70,15 +77,16 @@ INPUTS = Inputs(
         Values("small numbers", fill=_scaled(2e-3)),
         Values("large numbers", fill=_scaled(3e2)),
         Values("some rows of zeros", fill=_some_rows_of_zeros, once=True),
+        Values("large ends", fill=_large_ends, once=True),
     ),
     first=(
         {"rows": 37, "columns": 300, "eps": 1e-5},
         {"rows": 64, "columns": 256, "eps": 1e-5, "gradient": X},
         {"rows": 37, "columns": 300, "eps": 1e-5, "gradient": WEIGHT, "row_stride": 0},
-        {"rows": 5, "columns": 4100, "eps": 0.25, "gradient": X, "row_stride": 4128},
-        {"rows": 2, "columns": 20_001, "eps": 0.25, "gradient": WEIGHT},
+        {"rows": 5, "columns": 4100, "eps": 0.25, "gradient": X, "row_stride": 4128, "values": "large ends"},
+        {"rows": 2, "columns": 20_001, "eps": 0.25, "gradient": WEIGHT, "values": "large ends"},
         {"rows": 0, "columns": 300, "eps": 1e-5, "gradient": WEIGHT},
-        {"rows": 3, "columns": 9_001, "eps": 0.25},  # a branch for long rows has its own eps
+        {"rows": 3, "columns": 9_001, "eps": 0.25, "values": "large ends"},  # a branch for long rows has its own eps
     ),
     large="rows",
     together=_drawn,

@@ -19,7 +19,6 @@ from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .nodes import UNREADABLE
-from .right_answers import right_answers
 from .trials import Drawn, Trials, traces_of, types
 from .unused import about_products, with_a_stride_left_out, with_what_is_unused
 
@@ -176,7 +175,7 @@ class KernelJudgement:
         """About a right answer."""
         remark = self.exercise.remark(list(self.trials.traces.values()))
         remark = remark or (about_idle_programs(self.trials) if self.exercise.timing_cases else "")
-        in_64_bits = "int64" in next(iter(right_answers(self.exercise.name)), "")  # the lesson cares for large tensors
+        in_64_bits = "int64" in self.exercise.starter  # the lesson cares for large tensors
         return remark or (about_products(self.trials.traces.values()) if in_64_bits else "")
 
     def _note(self, wrong_blanks: dict[str, Finding] | None) -> str:
