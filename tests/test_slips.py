@@ -264,6 +264,14 @@ def test_two_variables_of_a_kernel_that_changed_places_are_named(judge):
     assert "in each of the lines" in message and a in message and b in message, message
 
 
+@pytest.mark.parametrize("first, second", [("0", "1"), ("axis=0", "axis=1"), ("axis=1", "0")])
+def test_the_axes_of_a_grid_change_places_however_they_are_written(first, second):
+    text = "@triton.jit\ndef kernel(p):\n    i = tl.program_id({})\n    j = tl.program_id({})\n"
+    source, wanted = text.format(first, second), text.format(*(
+        each.translate({ord("0"): "1", ord("1"): "0"}) for each in (first, second)))  # fmt: skip
+    assert wanted in [undone(source, each) for each in slips(source)]
+
+
 def test_differences_of_one_line_are_told_as_one():
     source = "a = f(x)\n"
     both = [Difference(1, ((0, 1, "(a, b)"),), 2), Difference(1, ((6, 7, "(2, y)"),), 2)]

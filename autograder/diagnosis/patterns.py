@@ -179,22 +179,20 @@ def constant_factor(o: Observation) -> Finding | None:
     rounding = 1e-6 if c is None or c.bound.row_sum else c.bound.relative
     if c is None or c.ratio is None or abs(c.ratio - 1) <= rounding or not c.varies:
         return None
-    return Finding(
-        "constant-factor",
-        f"Every element is {c.ratio:.6g} times the right one.",
-        _of_base_two(c.ratio) or "The kernel is right except for one constant factor.",
-        "multiply by ln(2) what log2 gives, and by log2(e) what exp2 takes."
-        if _of_base_two(c.ratio)
-        else "look for a factor that should not be there, or for a missing division.",
+    means, advice = _of_base_two(c.ratio) or (
+        "The kernel is right except for one constant factor.",
+        "look for a factor that should not be there, or for a missing division.",
     )
+    return Finding("constant-factor", f"Every element is {c.ratio:.6g} times the right one.", means, advice)
 
 
-def _of_base_two(ratio: float) -> str:
-    """Where a factor comes from, if exp2 or log2 stands in the place of exp or log."""
+def _of_base_two(ratio: float) -> tuple[str, str] | None:
+    """What a factor means and what to try, if exp2 or log2 stands in the place of exp or log."""
     for factor, name in ((math.log2(math.e), "log2(e)"), (math.log(2), "ln(2)")):
         if math.isclose(ratio, factor, rel_tol=1e-3):
-            return f"That is {name}: exp2 and log2 have the base 2. log(x) = log2(x) * {math.log(2):.16f}."
-    return ""
+            means = f"That is {name}: exp2 and log2 have the base 2. log(x) = log2(x) * {math.log(2):.16f}."
+            return means, "multiply by ln(2) what log2 gives, and by log2(e) what exp2 takes."
+    return None
 
 
 def factor_of_each_row(o: Observation) -> Finding | None:

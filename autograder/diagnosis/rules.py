@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -178,25 +178,30 @@ NOTHING = "there are no elements"
 
 def only_where(failed: list[Observation], passed: list[Observation]) -> str:
     """A sentence about what all failing cases have and no passing case has, or few; "" if there is nothing."""
-    passed = [o for o in passed if NOTHING not in _properties(o)]
-    failed = [o for o in failed if NOTHING not in _properties(o)] or failed
-    if not passed:
+    of = {id(o): list(_properties(o)) for o in (*failed, *passed)}
+    passed = [o for o in passed if NOTHING not in of[id(o)]]
+    failed = [o for o in failed if NOTHING not in of[id(o)]] or failed
+    return in_common([of[id(o)] for o in failed], [of[id(o)] for o in passed], _beyond(failed, passed))
+
+
+def in_common(failing: list[list[str]], passing: list[list[str]], otherwise: Iterable[str] = ()) -> str:
+    """The same of properties: those of each case, the most telling first. otherwise: what to say if none is of failing
+    cases alone."""
+    if not passing:
         return ""
-    first, *others = (list(_properties(o)) for o in failed)
-    common = [what for what in first if all(what in each for each in others)]
-    elsewhere = Counter(what for o in passed for what in {*_properties(o)})
-    said = [what for what in common if not elsewhere[what]]
-    said = said or list(_beyond([_range(o) for o in failed], [_range(o) for o in passed]))
-    if said:
+    common = [what for what in failing[0] if all(what in each for each in failing)]
+    elsewhere = Counter(what for each in passing for what in {*each})
+    if said := [what for what in common if not elsewhere[what]] or list(otherwise):
         return f"It fails only where {' and '.join(said[:MOST_SAID])}."
-    rare = [what for what in common if others and elsewhere[what] * RARE <= len(passed)]
-    others = f"in {elsewhere[rare[0]]} of the {len(passed)} that pass, too" if rare else ""
-    return f"In every case that fails, {rare[0]}; {others}." if rare else ""
+    rare = next((what for what in common if elsewhere[what] * RARE <= len(passing)), "")
+    if not rare or len(failing) == 1:
+        return ""
+    return f"In every case that fails, {rare}; in {elsewhere[rare]} of the {len(passing)} that pass, too."
 
 
-def _beyond(failed: list[tuple[float, float]], passed: list[tuple[float, float]]) -> Iterator[str]:
+def _beyond(failed: list[Observation], passed: list[Observation]) -> Iterator[str]:
     """Where the numbers of several failing cases are larger, or smaller, than those of all others."""
-    (low, high), (lows, highs) = zip(*failed), zip(*passed)
+    (low, high), (lows, highs) = (zip(*map(_range, each)) for each in (failed, passed))
     lower, higher = max(low) < min(lows), min(high) > max(highs)
     if len(failed) < 2 or lower and higher:  # among more numbers, some are smaller and some are larger
         return

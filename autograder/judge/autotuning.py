@@ -44,7 +44,7 @@ def about_the_grid(trials: Trials, finding: Finding) -> Finding:
             if type(block) is int and launch.programs * block < elements:
                 short.append((launch.programs, block, elements, trials.cases[i].case.name))
     if not short or all(programs == elements // block for programs, block, elements, _ in short):
-        return finding  # the grid follows, and is rounded down: `repairs` says so
+        return finding  # the grid follows, and is rounded down: a difference says so
     programs, block, elements, name = short[0]
     means = (
         f"With BLOCK_SIZE = {block} the grid started {programs} program{'s' * (programs != 1)}: "

@@ -151,8 +151,7 @@ def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding
     if finding is None:
         return None
     where = "alone" if call.world == 0 else "on the machine of the other cases"
-    usually = f"The same call {where} is right."
-    means = " ".join(filter(None, [usually, difference, finding.means]))
+    means = " ".join(filter(None, [f"The same call {where} is right.", difference, finding.means]))
     return replace(finding, means=means)
 
 

@@ -13,12 +13,11 @@ from ..box.wire.requests import PlanRequest
 from ..diagnosis import Observation, diagnose, error_map, overall, with_wrong_steps
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
-from . import compiling, large, operator, slips
+from . import compiling, large, nodes, operator, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
 from .consistency import inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
-from .nodes import UNREADABLE
 from .trials import Drawn, Trials, traces_of, types
 from .unused import about_products, with_a_stride_left_out, with_what_is_unused
 
@@ -140,7 +139,7 @@ class KernelJudgement:
                 yield o, found, self.trials.traces[i]
 
     def _beside_a_right_one(self, finding: Finding) -> Finding:
-        if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or not _kernels(self.source):
+        if self.trials.on_gpu or not self.judge.explains or not self.judge.seconds_left or "jit" not in self.source:
             return finding
         soon = self._soon_known()
 
@@ -208,9 +207,5 @@ class KernelJudgement:
 
 
 def _kernels(source: str) -> list[str]:
-    """The kernels of a source, as text that does not tell where they stand; none of one that is no Python."""
-    try:
-        functions = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)]
-    except UNREADABLE:
-        return []
-    return [ast.dump(each) for each in functions if "jit" in "".join(map(ast.unparse, each.decorator_list))]
+    """The kernels of a source, as text that does not tell where they stand."""
+    return [ast.dump(each) for each in ast.walk(ast.parse(source)) if nodes.is_kernel(each)]

@@ -142,6 +142,11 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
         yield from () if isinstance(each, NAMED) else inside(each)
 
 
+def is_kernel(node: ast.AST) -> bool:
+    """Whether a function has a decorator such as @triton.jit."""
+    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(each) for each in node.decorator_list)
+
+
 def launches(node: ast.AST) -> bool:
     """Whether an expression is kernel[grid](...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript)

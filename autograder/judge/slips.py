@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import chain, combinations, count, islice, zip_longest
 
 from ..verdict import Slug
@@ -78,7 +79,7 @@ class _Function:
 
     def __init__(self, function: ast.FunctionDef):
         self.name = function.name
-        self.is_kernel = any("jit" in ast.unparse(each) for each in function.decorator_list)
+        self.is_kernel = nodes.is_kernel(function)
         self.parts = [n for each in function.body for n in ast.walk(each)]
         expressions = (n for n in self.parts if isinstance(n, ast.expr))
         self.expressions = sorted(expressions, key=lambda n: (n.lineno, n.col_offset))
@@ -93,7 +94,7 @@ class _Function:
                 if isinstance(target, ast.Name) and target.id not in self.of:
                     self.of[target.id] = (self.kind(getattr(line, "value", None)), line.lineno)
 
-    @property
+    @cached_property
     def addresses(self) -> set[ast.AST]:
         """What stands in the addresses of loads and stores."""
         calls = (n for n in self.expressions if _method(n) in ("load", "store") and n.args)
@@ -103,7 +104,7 @@ class _Function:
     def places(self) -> set[str]:
         return {n.id for n in self.addresses if isinstance(n, ast.Name)}
 
-    @property
+    @cached_property
     def has_tiles(self) -> bool:
         return any(isinstance(n, ast.Subscript) and ast.unparse(n.slice) in _AXES for n in self.expressions)
 
@@ -176,8 +177,8 @@ def _exchanged(function: _Function) -> Iterator[list[Change]]:
     found = [n for n in function.expressions if isinstance(n, ast.BinOp) and type(n.op) in other]
     if len(found) == 2 and len({type(n.op) for n in found}) == 2:
         yield [(n, ast.BinOp(n.left, other[type(n.op)](), n.right)) for n in found]
-    axes = [n.args[0] for n in function.expressions if _method(n) == "program_id" and n.args]
-    if {ast.unparse(each) for each in axes} == {"0", "1"}:
+    axes = [nodes.given(n).get("axis") for n in function.expressions if _method(n) == "program_id"]
+    if all(axes) and {ast.unparse(each) for each in axes} == {"0", "1"}:
         yield [(each, ast.Constant(1 - each.value)) for each in axes]
     for call in filter(nodes.launches, function.expressions):
         kinds = function.kernels.get(getattr(call.func.value, "id", ""), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, is_dataclass, replace
 
@@ -11,7 +10,7 @@ import torch
 from ..box.wire import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
-from ..diagnosis.rules import RARE
+from ..diagnosis.rules import in_common
 from ..exercises.spec import Exercise
 from ..verdict import CaseResult, Finding, Verdict, quoted
 from .differences import blames_a_difference
@@ -147,17 +146,11 @@ class ValueJudgement:
         return Finding("wrong-value", happened, means, advice)
 
     def _only_where(self, findings: list[Finding | None]) -> str:
-        """A sentence about a value that all failing cases share, and few passing ones; "" if there is none."""
-        failing, passing = defaultdict(Counter), defaultdict(Counter)
+        """A sentence about a value that several failing cases share, and few passing ones; "" if there is none."""
+        failing, passing = [], []
         for found, arguments in zip(findings, self.arguments):
-            for name, value in _fields(self.exercise.parameters, arguments):
-                (failing if found else passing)[name][value] += 1
-        shared = {name: next(iter(values)) for name, values in failing.items() if len(values) == 1 < values.total()}
-        shares = {name: passing[name][value] / max(passing[name].total(), 1) for name, value in shared.items()}
-        name = min(shares, key=shares.get, default="")
-        if not name or shares[name] > 1 / RARE or len(passing[name]) < 2:
-            return ""
-        return f"In every case that fails, {name} is {shared[name]}."
+            (failing if found else passing).append(list(_facts(self.exercise.parameters, arguments)))
+        return in_common(failing, passing) if len(failing) > 1 else ""
 
     def _likely(self, mistake) -> bool:
         """Whether the mistake explains most of what is wrong, and would make nothing wrong that is right.
@@ -192,11 +185,11 @@ class ValueJudgement:
         return None
 
 
-def _fields(names: Sequence[str], arguments: Sequence) -> Iterator[tuple[str, object]]:
-    """The arguments by their names. Of a device, its fields."""
+def _facts(names: Sequence[str], arguments: Sequence) -> Iterator[str]:
+    """Each argument in words. Of a device, each of its fields."""
     for name, value in zip(names, arguments, strict=False):
         fields = asdict(value) if is_dataclass(value) else {"": value}
-        yield from ((f"{name}.{field}".strip("."), value) for field, value in fields.items())
+        yield from (f"{name}.{field}".strip(".") + f" is {value}" for field, value in fields.items())
 
 
 def _described(argument) -> Plain | Device:

@@ -308,19 +308,14 @@ def _products(operations: list[Operation], sources: dict, arguments: dict[Value,
     """Lines in which a number that follows from the program's, times an argument, overflows in a large tensor."""
     made = {result: each for each in operations for result in each.results}
     numbers = {result for each in operations if each.name == "get_program_id" for result in each.results}
-    waiting = [each.args[1] for each in operations if each.name == "addptr"]
-    seen = set(waiting)
-    while waiting:
-        each = made.get(waiting.pop())
-        if each is None or each.name not in _OF_OFFSETS:
-            continue
-        given = values(each.args)
-        if each.name == "mul" and each.results[0].type.scalar.is_integer(32):
+    terms = {value: sources[value] for value, each in made.items() if each.name in _OF_OFFSETS}
+    offsets = reached([each.args[1] for each in operations if each.name == "addptr"], terms)
+    for each in operations:  # in their order: two processes must say the same
+        if each.name == "mul" and each.results[0] in offsets and each.results[0].type.scalar.is_integer(32):
+            given = values(each.args)
             names = [arguments[first] for first in (_spread(value, made) for value in given) if first in arguments]
             if len(names) == 1 and not numbers.isdisjoint(reached(given, sources)):
                 yield Unused("product", each.location.line, names[0])
-        waiting += (new := {*given} - seen)
-        seen |= new
 
 
 _OF_OFFSETS = {"add", "sub", "mul", "splat", "broadcast", "expand_dims", "int_cast", "reshape"}
