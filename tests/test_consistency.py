@@ -139,6 +139,7 @@ def test_what_is_kept_over_many_calls_shows(here, what):
 RIGHT = {
     "what a stand-in lacks": "if x.is_cuda:\n    torch.cuda.Stream()",
     "what a stand-in has": "if x.is_cuda:\n    torch.cuda.synchronize()\n    torch.cuda.current_stream().cuda_stream",
+    "a kernel that each call makes": PLAIN[PLAIN.index("@triton.jit") : PLAIN.index("\n\n\ndef add(")],
     "a count": "C = globals().setdefault('C', [])\nC.append(len(C))",
 }
 

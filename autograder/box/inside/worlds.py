@@ -13,6 +13,7 @@ import contextlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from unittest import mock
 
@@ -21,7 +22,8 @@ import triton
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
+from triton.runtime import driver, interpreter
+from triton.runtime.jit import JITFunction
 
 import workshop
 from workshop import backend, stand_in
@@ -74,10 +76,16 @@ class World(contextlib.ExitStack):
             self.enter_context(self._mode)
         return self
 
-    def calls(self) -> contextlib.AbstractContextManager:
-        """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there."""
-        set_here = self.shown and self.shown.interpret
-        return mock.patch.dict(os.environ, {SWITCH: "1"}) if set_here else contextlib.nullcontext()
+    @contextlib.contextmanager
+    def calls(self) -> Iterator[None]:
+        """Around calls. TRITON_INTERPRET is not set while a module is loaded: Triton itself would read it there. A call
+        that makes a kernel of its own gets none of Triton's interpreter, either."""
+        if not (self.shown and self.shown.interpret):
+            yield
+            return
+        compiled = mock.patch.object(interpreter, "InterpretedFunction", JITFunction)
+        with compiled, mock.patch.dict(os.environ, {SWITCH: "1"}):
+            yield
 
     def inside(self) -> contextlib.AbstractContextManager:
         """Around the function of a registered operator, which torch calls outside of all modes."""
