@@ -230,7 +230,8 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
                 continue
             tensors = [x for x in given if isinstance(x, torch.Tensor)]
             named = (torch.inf, -torch.inf) if "inf and -inf" in case.name else (-torch.inf,)
-            assert all(bool((torch.isfinite(x) | sum(x == each for each in named)).all()) for x in tensors)
+            if name != "paged_decode_attention":  # the rest of a page holds NaN
+                assert all(bool((torch.isfinite(x) | sum(x == each for each in named)).all()) for x in tensors)
             finite = bool(torch.isfinite(expected).all())
             assert finite or "-inf" in case.name or "no row counts" in case.name, case.name
 
@@ -312,7 +313,7 @@ def test_a_long_cache_of_one_head_and_a_long_gradient_are_always_there():
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
         caches, losses = (find(name).cases_of(generator) for name in ("split_decode_attention", "cross_entropy"))
-        assert any("heads = 1, d = 32, tokens = 4200" in case.name for case in caches)
+        assert any("heads = 1, d = 32, tokens = 4096" in case.name for case in caches)
         assert any("70,001, the gradient" in case.name for case in losses)
 
 

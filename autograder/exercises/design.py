@@ -21,6 +21,7 @@ from ..tensors import dtype_name
 from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
 
 CANDIDATES = 8  # combinations that are tried for each place of a design
+BEGUN = 4  # calls of plain values that others resemble in all but one
 
 # -- levels ------------------------------------------------------------------------------------------------
 
@@ -164,6 +165,7 @@ MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ el
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
 LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
 BOTH = 4300, 7500  # two that are large together
+EXCHANGED = 24, 300  # two that change places
 
 
 @dataclass(frozen=True)
@@ -263,11 +265,15 @@ def of_all_sizes(spare: int = 1) -> Values:
 
 
 def with_special_ones(*special: float) -> Values:
-    """Ordinary numbers, and among them infinities, NaN, −0 and numbers too small to be normal; and `special`."""
+    """Ordinary numbers, and among them infinities, NaN, −0 and numbers too small to be normal; and `special`.
+
+    The last bit of the smallest ones is lost where they are halved.
+    """
 
     def fill(shape, dtype, generator):
         tiny = torch.finfo(dtype).smallest_normal
-        known = torch.tensor([*special, -0.0, 0.0, tiny / 4, -tiny / 8])
+        least = tiny * torch.finfo(dtype).eps
+        known = torch.tensor([*special, -0.0, 0.0, tiny / 4, -tiny / 8, 3 * least, -least])
         x = torch.randn(shape, generator=generator)
         found = known[torch.randint(len(known), shape, generator=generator)]
         return torch.where(torch.rand(shape, generator=generator) < 0.1, found, x)
@@ -401,8 +407,24 @@ class Inputs:
             one = {each: level for each, levels in axes.items() for level in levels if level.name == ONE}
             chosen.append(_filled(one, axes, set(), generator))
         drawn = [case for each in chosen for case in self._drawn(each, generator)]
+        if not self.tensors and not self.dimensions:
+            drawn += self._in_one_argument(generator)
         found += sorted(drawn, key=lambda case: len(case.about))
         return tuple({case.name: case for case in found[::-1]}.values())[::-1]
+
+    def _in_one_argument(self, generator: torch.Generator) -> list[Case]:
+        """Calls that differ from one call in one plain value each: what is kept for the others shows."""
+        def asked(facts: dict) -> bool:
+            return self.asked(*(facts[each.name] for each in self.arguments))
+
+        drawn = ({each.name: choice(generator, each.levels).draw(generator) for each in self.arguments}
+                 for _ in range(100))  # fmt: skip
+        found = []
+        for call in [*self.first[:1], *filter(asked, drawn)][:BEGUN]:
+            for each in self.arguments:
+                new = (call | {each.name: choice(generator, each.levels).draw(generator)} for _ in range(20))
+                found += [call, *[facts for facts in new if facts != call and asked(facts)][:1]]
+        return [self.case(**facts) for facts in found]
 
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
         """The case of a combination, once for each output."""
@@ -418,8 +440,10 @@ class Inputs:
             for one, other in self._unlike:
                 facts[other] = facts[one]
         if facts.get("row_stride"):  # so many elements between the rows; rows that begin at multiples of 16 are special
-            stride = self._row_length(facts) + facts["row_stride"]
-            facts["row_stride"] = stride if integer(generator, 0, 1) else -(-stride // 16) * 16
+            length = self._row_length(facts)
+            stride = length + facts["row_stride"]
+            whole = length % 16 and integer(generator, 0, 1)  # either the length is a multiple, or the stride may be
+            facts["row_stride"] = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
         for _ in range(1, facts.pop("rank", 1)):
             facts["leading"] = (*facts.get("leading", ()), choice(generator, (3, 5)))
         for axis in [axis for axis in facts if axis.startswith("layout of ")]:
@@ -556,6 +580,17 @@ class Inputs:
         facts = sizes | numbers | {"dtype": choice(generator, (self.dtypes[0], *self.dtypes)), "values": self.long}
         picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
         return [self.case(**facts, pick=pick, gradient=each) for pick in picks for each in gradients]
+
+    def exchanged(self, generator: torch.Generator) -> list[Case]:
+        """Two cases in which the sizes of the first two dimensions that may be large have changed places."""
+        names = [each.name for each in self.dimensions if each.large][:2]
+        if len(names) < 2 or not self.tensors:
+            return []
+        facts = {each.name: each.sizes[0].draw(generator) for each in self.dimensions}
+        facts |= {each.name: each.levels[0].draw(generator) for each in self.arguments
+                  if isinstance(each, Number) and each.levels}  # fmt: skip
+        pick = 0 if self.outputs else None
+        return [self.case(**facts | dict(zip(names, both)), pick=pick) for both in (EXCHANGED, EXCHANGED[::-1])]
 
     # -- sizes that no case can hold ---------------------------------------------------------------------
 

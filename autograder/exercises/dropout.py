@@ -16,7 +16,7 @@ from workshop.syllabus import find
 from ..tensors import close
 from .cases import Case, Cotangent, Large, Strided, Tag, Varying, integer
 from .design import large_matrices
-from .masks import COMPARE, judge_masks, plausible
+from .masks import COMPARE, SMALLEST, judge_masks, plausible
 from .spec import Bound, Call, Exercise, Mistake
 
 SLOPE = 0.01
@@ -29,7 +29,8 @@ BOUNDS = {torch.float32: Bound(2e-6, 1e-9), torch.float16: Bound(4e-3, 1e-6)}
 
 
 def leaky(x: torch.Tensor, slope: float = SLOPE) -> torch.Tensor:
-    return torch.nn.functional.leaky_relu(x.double(), slope)
+    x = x.double()
+    return torch.where(x >= 0, x, slope * x)  # torch's own has another gradient at 0
 
 
 def scale(p: float) -> float:
@@ -40,9 +41,9 @@ def scale(p: float) -> float:
 def reference(x: torch.Tensor, p: float, seed: int, y: torch.Tensor) -> torch.Tensor:
     """The right output that drops what `y` drops, in float64. Its gradient is the right gradient.
 
-    NaN, where x is a number, is what was dropped by a product with 0.
+    NaN, where x is a number, is what was dropped by a product with 0. What is 0 because x is so small was kept.
     """
-    dropped = (y == 0) | y.isnan() & ~x.isnan()
+    dropped = (y == 0) & (x.abs() > SMALLEST) | y.isnan() & ~x.isnan()
     return torch.where(~dropped & (p < 1), leaky(x) * scale(p), 0.0)
 
 
@@ -226,10 +227,14 @@ def _nearly_0(generator):
     return numbers(generator, 1637, 1637), p, Varying((integer(generator, 1, LARGEST_SEED),))
 
 
-def _nearly_1(generator):
+def _nearly_1(generator, dtype=torch.float32):
     """p is 1 if it is rounded to 11 bits or fewer, such as those of float16."""
     p = float(torch.tensor(1 - between(generator, 0.5 * 2**-12, 0.95 * 2**-12)))
-    return numbers(generator, 409, 577), p, Varying((integer(generator, 1, LARGEST_SEED),))
+    return numbers(generator, 409, 577, dtype=dtype), p, Varying((integer(generator, 1, LARGEST_SEED),))
+
+
+def _nearly_1_in_half(generator):
+    return _nearly_1(generator, torch.float16)
 
 
 def _keep_all(generator):
@@ -241,6 +246,15 @@ def _infinities(generator):
     x, p, seed = _case("", 5, 130, 0.5).make(generator)
     x.values[torch.rand(x.values.shape, generator=generator) < 0.2] *= torch.inf
     return x, p, seed
+
+
+def _very_small(generator):
+    """Outputs that are 0, or too small to be normal, for an input of either sign: the slope follows from the input."""
+    x, p, seeds = _keep_all(generator)
+    small = torch.tensor([0.0, -0.0, 1e-44, -1e-44, -SMALLEST])
+    drawn = small[torch.randint(len(small), x.values.shape, generator=generator)]
+    x.values[::2] = drawn[::2]
+    return x, p, seeds
 
 
 def _with_weights(case: Case) -> Case:
@@ -288,6 +302,7 @@ _LOW_RATE = _case("17 × 1999, p near 0.0015", 17, 1999, (0.0012, 0.0018), "ragg
 _DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")
 _SHORT = _case("1 × 1", 1, 1, 0.5, "short")
 _KEEP_ALL = Case("p = 0", _keep_all, "ragged extreme")
+_VERY_SMALL = Case("p = 0, rows of zeros and very small numbers", _very_small, "ragged extreme")
 
 EXERCISES = (
     Exercise(
@@ -305,6 +320,7 @@ EXERCISES = (
             Case("5 × 130, some elements infinite", _infinities, "ragged"),
             _SHORT,
             _case("float16", 5, 130, 0.5, "ragged optional", torch.float16),
+            Case("float16, 409 × 577, p near 1", _nearly_1_in_half, "ragged optional"),
             _case("no elements", 0, 5, 0.5, "optional"),
         ),
         reference=reference,
@@ -322,7 +338,7 @@ EXERCISES = (
         signature="leaky_dropout(x, p, seed), as before, now differentiable in x by jax.grad",
         rests_on="leaky_dropout",
         # with p = 0.5 first, a forward pass that keeps below p would look right, and its gradient wrong
-        cases=tuple(_with_weights(case) for case in (_MANY_BLOCKS, _REPEAT, _KEEP_ALL, _DROP_ALL, _SHORT)),
+        cases=tuple(_with_weights(case) for case in (_MANY_BLOCKS, _REPEAT, _KEEP_ALL, _DROP_ALL, _SHORT, _VERY_SMALL)),
         reference=reference,
         kind="jax",
         random=True,

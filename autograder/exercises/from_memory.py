@@ -9,8 +9,8 @@ import torch
 from .design import NORMAL, TensorArgument, of_all_sizes
 from .softmax import ROW_VALUES, rows_of_a_softmax
 from .spec import Bound, Exercise, Mistake
-from .tiles import ANYTHING, LARGE_ONES, MATRIX, SUMS, matrices, vectors
-from .vector_add import EXACT, FACTOR, SCALED_EXACTLY
+from .tiles import LARGE_ONES, MATRIX, SUMS, matrices, vectors
+from .vector_add import ANYTHING, EXACT, FACTOR, SCALED_EXACTLY
 
 
 def max_and_sum(x: torch.Tensor, of_max: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:

@@ -25,6 +25,7 @@ from ..verdict import Finding
 
 ALPHA = 1e-8  # the probability that a right mask exceeds one bound
 CORRELATED = 0.25  # the masks of two seeds correlate less at every shift; a mapping may share a few numbers
+SMALLEST = torch.finfo(torch.float32).smallest_normal  # what is smaller may give an output of 0
 MANY = 1024  # elements from which on distances and shifts are looked at
 FAR_WINDOW = 256  # decisions in a row of a large mask
 WINDOW = 64  # decisions in a row that are compared with those elsewhere
@@ -80,14 +81,14 @@ class Masks:
 def judge_masks(calls: list) -> Finding | None:
     """Same seed, same mask; other seed, other mask; elements independent, and the right share of them kept.
 
-    Each call is a JaxCall with the arguments (x, p, seed). No element of x is zero: a zero was dropped.
+    Each call is a JaxCall with the arguments (x, p, seed). A zero was dropped, except where x is SMALLEST or smaller.
     """
     x, p, _ = calls[0].arguments
     if not x.numel():
         return None
     masks = Masks(p, x.flatten(), x.shape[-1], {})
     for each in calls:
-        kept = (each.got != 0).flatten()
+        kept = ((each.got != 0) | (x.abs() <= SMALLEST)).flatten()
         if not torch.equal(masks.of_seed.setdefault(each.arguments[2], kept), kept):
             return _unsteady(each)
     if finding := _nothing_kept(masks) or _negative_dropped(masks):

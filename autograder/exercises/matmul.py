@@ -25,6 +25,7 @@ from .design import (
     even,
     fixed,
     odd,
+    rows_of,
 )
 from .spec import Blanks, Bound, Exercise, Mistake, Sums, changed
 
@@ -159,7 +160,8 @@ SWIZZLE = Inputs(
         Number("num_n", TILES),
         Number("group", GROUPS),
     ),
-    first=_whole_grid(5, 3, 2),
+    # a product with the reciprocal of 49 or 41 is below the quotient, in 64 bits or in 32
+    first=_whole_grid(5, 3, 2) + rows_of("pid num_m num_n group", (98, 14, 14, 7), (49, 50, 1, 49), (82, 50, 4, 41)),
     asked=lambda pid, num_m, num_n, group: pid < num_m * num_n,
     named=lambda pid, num_m, num_n, group: f"pid {pid}, {num_m} × {num_n} tiles, group {group}",
     outputs=("pid_m", "pid_n"),
@@ -301,8 +303,8 @@ EXERCISES = (
             depth=SPLIT,
             first=(
                 {"m": 7, "n": 100, "k": 130},
-                {"m": 1, "n": 1, "k": LONG + 104},  # only parts of k make more than one program
-                {"m": 5, "n": 90, "k": LONG},
+                {"m": 1, "n": 1, "k": LONG},  # only parts of k make more than one program
+                {"m": 5, "n": 90, "k": LONG + 104},
             ),
             together=PAIR,
         ),

@@ -31,7 +31,7 @@ from .design import (
     with_special_ones,
 )
 from .spec import Bound, Exercise, Mistake
-from .vector_add import EXACT
+from .vector_add import ANYTHING, EXACT
 
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
@@ -54,7 +54,6 @@ MATRIX = TensorArgument(("rows", "columns"), row_stride=True)
 COLUMN = TensorArgument(("rows",))
 ROW = TensorArgument(("columns",))
 INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, sizes["rows"]))
-ANYTHING = with_special_ones(math.inf, -math.inf, math.nan)
 # Sums of them stay finite, and lose few bits.
 LARGE_ONES = Values(
     "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
@@ -96,7 +95,8 @@ def _below_zero(shape, dtype, generator):
 
 def _gathered(sizes, kind, dtype, generator):
     m, n = sizes["rows"], sizes["columns"]
-    index = torch.randint(0, max(m, 1), (m + 3 if m else 0,), generator=generator)
+    count = m + 3 * (m % 2)  # as many as the table has rows, or more
+    index = torch.randint(0, max(m, 1), (count if m else 0,), generator=generator)
     return kind.fill((max(m, 1), n), dtype, generator), index
 
 

@@ -13,6 +13,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
+
 from ..box import Outcome
 from ..box.wire import Report
 from ..box.wire.answers import Launch, Trace
@@ -29,8 +31,10 @@ from .trials import Drawn, Trials, trace_of
 # multiprocessors.
 WORLDS = (
     Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 304), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
-    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cpu", 132),
+    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cuda", 131),
 )  # fmt: skip
+IN_TURN = 3, 5  # where two sizes change places
+LARGE_WORLD = WORLDS[-1]  # the number is a prime: no share of the programs comes out even
 ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, and the second uses it
 AT_LAST = 150  # calls of one form, behind them: what shows later shows here
 TRIED = 4  # cases on a card, of an answer that refuses the CPU
@@ -54,7 +58,7 @@ class _Call:
 
     @property
     def where(self) -> str:
-        return f"after {self.calls_before} other calls" if self.world == 0 else f"shown as {WORLDS[self.world]}"
+        return f"after {self.calls_before} other calls" if self.calls_before else f"shown as {WORLDS[self.world]}"
 
     def request(self) -> PlanCase:
         return self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
@@ -122,7 +126,7 @@ def only_for_cards(trials: Trials, observations: list) -> Finding | None:
 
 
 def _planned(trials: Trials, calls: list[_Call], further: Sequence[PlanCase] = ()) -> Reports:
-    last = (replace(each, world=len(WORLDS) - 1) for each in further)
+    last = (replace(each, world=WORLDS.index(LARGE_WORLD)) for each in further)
     requests = (*(call.request() for call in calls), *last)
     return trials.ask(PlanRequest((trials.source,), trials.exercise.entry, requests, WORLDS))
 
@@ -150,7 +154,7 @@ def _replayed(trials: Trials, differing: list[tuple[_Call, Trace, Trace]]) -> Fi
 def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding | None:
     if finding is None:
         return None
-    where = "alone" if call.world == 0 else "on the machine of the other cases"
+    where = "alone" if call.calls_before else "on the machine of the other cases"
     means = " ".join(filter(None, [f"The same call {where} is right.", difference, finding.means]))
     return replace(finding, means=means)
 
@@ -171,7 +175,13 @@ def _calls(trials: Trials) -> list[_Call]:
         mixed = zip(shuffle.sample(cases, len(cases)), itertools.cycle(worlds))
         elsewhere += [_Call(drawn, number, world) for (drawn, number), world in mixed]
     elsewhere.sort(key=lambda call: call.world)
-    made = [trials.drawn(case, 700 + i) for i, case in enumerate(other_forms(trials.exercise, trials.cases))]
+    generator, inputs = torch.Generator().manual_seed(trials.seed), trials.exercise.inputs
+    others, both = other_forms(trials.exercise, trials.cases), inputs.exchanged(generator) if inputs else []
+    made = [trials.drawn(case, 700 + i) for i, case in enumerate([*others, *both])]
+    for world in IN_TURN:  # with new functions, one of the two after the other, and the other way round
+        both = made[len(others) :][:: 1 if world == IN_TURN[0] else -1]
+        before = sum(call.world == world for call in elsewhere)
+        elsewhere += [_Call(drawn, None, world, calls_before=before + i) for i, drawn in enumerate(both)]
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
     long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]

@@ -16,7 +16,7 @@ from ..verdict import CaseResult, Finding, Slug, Verdict, quoted
 from . import compiling, large, nodes, operator, slips
 from .autotuning import about_autotuning, about_idle_programs, about_the_grid
 from .blanks import tells, with_blanks, wrong_blanks
-from .consistency import inconsistency, only_for_cards
+from .consistency import LARGE_WORLD, inconsistency, only_for_cards
 from .differences import OF_ONE_LINE, blames_a_difference, blames_a_slip
 from .trials import Drawn, Trials, traces_of, types
 from .unused import about_products, with_a_stride_left_out, with_what_is_unused
@@ -69,11 +69,13 @@ class KernelJudgement:
 
     def in_the_compilers(self) -> Finding | None:
         """The later stages of the compilers, for everything that was launched on any machine."""
-        traces = [*self.trials.traces.values(), *self.trials.elsewhere, *traces_of(self.beyond_plans).values()]
+        planned = [trace for plans in (self.large_plans, self.beyond_plans) for trace in traces_of(plans).values()]
+        traces = [*self.trials.traces.values(), *self.trials.elsewhere, *planned]
         return compiling.refusal(self.trials, traces)
 
     def at_large_sizes(self) -> Finding | None:
-        return large.finding(self.trials, self.large, self.large_plans)
+        device = {} if self.trials.on_gpu else {"multiprocessors": LARGE_WORLD.multiprocessors}
+        return large.finding(self.trials, self.large, self.large_plans, **device)
 
     def beyond_its_numbers(self) -> Finding | None:
         """Sizes just beyond the whole numbers that stand in the source."""

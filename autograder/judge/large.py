@@ -32,6 +32,7 @@ from ..box.wire.requests import (
 )
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
+from ..diagnosis.conduct import fewer_programs
 from ..exercises.cases import Case, Large, Strided
 from ..exercises.design import TensorArgument
 from ..exercises.masks import far_places, far_windows
@@ -134,12 +135,19 @@ def drawn(exercise: Exercise, seed: int, bounds: Sequence[int] = ()) -> list[Lar
     return made
 
 
-def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome]) -> Finding | None:
-    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case."""
+def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outcome], **device: int) -> Finding | None:
+    """What is wrong with an answer in these cases; None if nothing is, or if we cannot tell. plans: by case.
+
+    device: the `multiprocessors` of that on which they were made.
+    """
     for i, plan in plans.items():
         if isinstance(plan, Report) and plan.error and blames(plan.error):
             return _about(runs.exercise, cases[i], stage="plan", trouble=plan.error)
     traces = traces_of(plans)
+    for i, trace in traces.items():
+        started = [launch.programs for launch in trace.launches]
+        if device and (found := fewer_programs(runs.exercise, cases[i].arguments, started, **device)):
+            return replace(found, case=cases[i].case.name)
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 
 

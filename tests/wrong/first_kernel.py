@@ -57,4 +57,17 @@ EDITS = (
         of="shortest",
     ),
     Edit("wrong-value", "one_too_much", {"tl.store(o + i, i)": "tl.store(o + i, i + 1)"}, of="shortest"),
+    Edit(
+        "wrong-program-id", "sixteen_elements_each_where_n_is_large",
+        {"def first_kernel_programs(output_ptr):":
+         "def first_kernel_programs(output_ptr, n, EACH: tl.constexpr):",
+         "    pid = tl.program_id(axis=0)":
+         "    pid = tl.program_id(axis=0) * EACH + tl.arange(0, EACH)",
+         "tl.store(output_ptr + pid, pid)":
+         "tl.store(output_ptr + pid, pid, mask=pid < n)",
+         "first_kernel_programs[(n,)](output)":
+         "each = 1 if n < 65536 else 16\n"
+         "    first_kernel_programs[(triton.cdiv(n, each),)](output, n, each)"},
+        thought="Starting a program has its price.",
+    ),
 )

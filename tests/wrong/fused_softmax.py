@@ -199,4 +199,11 @@ EDITS = (
          '        x = tl.where(mask, -x, -float("inf"))'},
         of="four_programs",
     ),
+    Edit(
+        "false-promise", "stride_promised_where_the_row_is_a_multiple_of_16",
+        {"offsets = tl.arange(0, BLOCK_SIZE)\n":
+         "offsets = tl.arange(0, BLOCK_SIZE)\n"
+         "    if n_cols % 16 == 0:\n"
+         "        row_stride = tl.multiple_of(row_stride, 16)\n"},
+    ),
 )

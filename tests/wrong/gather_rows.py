@@ -79,4 +79,12 @@ EDITS = (
         {"mask=rows < m, other=0)":
          "mask=rows < m, other=0) % 1024"},
     ),
+    Edit(
+        "no-triton-kernel", "the_table_where_the_index_counts",
+        {"    output = torch.empty((m, d)":
+         "    if m == table.shape[0] and torch.equal(index, torch.arange(m, device=index.device)):\n"
+         "        return table\n"
+         "    output = torch.empty((m, d)"},
+        thought="Every row is where it is.",
+    ),
 )

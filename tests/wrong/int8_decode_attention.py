@@ -57,4 +57,11 @@ EDITS = (
         {"head * k_head":
          "head * t * D"},
     ),
+    Edit(
+        "nan", "products_in_the_dtype_of_q",
+        {"q = tl.load(q_ptr + head * q_stride + columns).to(tl.float32) * scale":
+         "q = tl.load(q_ptr + head * q_stride + columns)",
+         "tl.sum(q[None, :] * k.to(tl.float32), axis=1) * k_scale":
+         "tl.sum((q[None, :] * k.to(q.dtype)).to(tl.float32), axis=1) * (k_scale * scale)"},
+    ),
 )

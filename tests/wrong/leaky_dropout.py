@@ -506,4 +506,11 @@ EDITS = (
          "grid=(min(triton.cdiv(x.size, 1024), 4096),)"},
         of="as_in_the_lesson",
     ),
+    Edit(
+        "wrong-rate", "rate_in_the_dtype_of_x",
+        {"jnp.asarray(p, jnp.float32)":
+         "jnp.asarray(p, x.dtype)",
+         "p = tl.load(p_ptr)":
+         "p = tl.load(p_ptr).to(tl.float32)"},
+    ),
 )

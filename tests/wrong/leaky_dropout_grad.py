@@ -148,4 +148,15 @@ EDITS = (
         {"slope = tl.where(x >= 0": "slope = tl.where(dy >= 0"},
         of="as_in_the_lesson",
     ),
+    Edit(
+        "wrong-value", "slope_at_0_of_the_negative_numbers",
+        {"slope = tl.where(x >= 0, 1.0, 0.01)":
+         "slope = tl.where(x > 0, 1.0, 0.01)"},
+    ),
+    Edit(
+        "wrong-value", "slope_by_the_sign_of_the_output",
+        {"return leaky_dropout(x, p, seed), (x, p, seed)":
+         "y = leaky_dropout(x, p, seed)\n    return y, (y, p, seed)"},
+        thought="y has the sign of x.",
+    ),
 )

@@ -93,4 +93,11 @@ EDITS = (
          "torch.empty((m, n), dtype"},
         "Rows and columns of the output exchanged.",
     ),
+    Edit(
+        "unwritten-output", "grid_kept_for_each_number_of_elements",
+        {"def outer_add(x, y):":
+         "grids = {}\n\n\ndef outer_add(x, y):",
+         "grid = (triton.cdiv(n, 32) * triton.cdiv(m, 64),)":
+         "grid = grids.setdefault(output.numel(), (triton.cdiv(n, 32) * triton.cdiv(m, 64),))"},
+    ),
 )

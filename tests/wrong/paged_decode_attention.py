@@ -60,4 +60,10 @@ EDITS = (
          "range(0, length + 1, PAGE)"},
         "A last page that is full has no next one.",
     ),
+    Edit(
+        "nan", "values_behind_the_length",
+        {"v = tl.load(v_ptr + places, mask=mask[:, None], other=0.0)":
+         "v = tl.load(v_ptr + places)"},
+        thought="Their weights are 0.",
+    ),
 )

@@ -48,4 +48,10 @@ EDITS = (
         {"(x, output, a, n":
          "(x, output, abs(a), n"},
     ),
+    Edit(
+        "wrong-value", "zeros_are_left_alone",
+        {"a * x, mask=mask":
+         "tl.where(x == 0.0, x, a * x), mask=mask"},
+        thought="0 times anything is 0.",
+    ),
 )

@@ -84,4 +84,9 @@ EDITS = (
             "torch.empty((parts + 1, m, n)",
         },
     ),
+    Edit(
+        "wrong-program-id", "split_behind_4096",
+        {"parts = min(triton.cdiv(k, 512), wanted)":
+         "parts = min(triton.cdiv(k, 512), wanted) if k > 4096 else 1"},
+    ),
 )

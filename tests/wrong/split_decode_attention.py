@@ -56,4 +56,14 @@ EDITS = (
         {"acc = acc * rescale[:, None] + weights":
          "acc = acc + weights"},
     ),
+    Edit(
+        "wrong-program-id", "programs_rounded_down",
+        {"max(1, round(2 * device().multiprocessors / heads))":
+         "max(1, device().multiprocessors // heads)"},
+    ),
+    Edit(
+        "wrong-program-id", "split_behind_4096_tokens",
+        {"max(16, triton.cdiv(t, wanted))":
+         "max(16, triton.cdiv(t, wanted)) if t > 4096 else t"},
+    ),
 )

@@ -72,4 +72,18 @@ EDITS = (
             "first_m = pid // (group * num_n)",
         },
     ),
+    Edit(
+        "wrong-value", "product_with_the_reciprocal",
+        {"first_m = pid // (group * num_n) * group":
+         "first_m = int(pid * (1 / (group * num_n))) * group"},
+    ),
+    Edit(
+        "wrong-value", "kept_for_each_size_of_the_grid",
+        {"def swizzle(pid, num_m, num_n, group):":
+         "heights = {}\n"
+         "\n"
+         "\n"
+         "def swizzle(pid, num_m, num_n, group):\n"
+         "    group = heights.setdefault((num_m, num_n), group)"},
+    ),
 )

@@ -554,4 +554,10 @@ EDITS = (
          "offsets = (block_start + tl.arange(0, BLOCK_SIZE)).to(tl.float32).to(tl.int32)"},
         of="plain",
     ),
+    Edit(
+        "low-precision", "halved_before_the_sum",
+        {"output = x + y":
+         "output = 2.0 * (0.5 * x + 0.5 * y)"},
+        thought="Then the sum of two large numbers does not overflow on the way.",
+    ),
 )

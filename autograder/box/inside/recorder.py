@@ -91,6 +91,7 @@ def moves(operation: str, overload: str, args: Sequence) -> bool:
     return operation == "view" and args[0].dtype == torch.bool and args[1] in (torch.int8, torch.uint8)
 
 
+ASKS = {"_local_scalar_dense", "equal", "is_nonzero"}  # operations that give Python a number of a tensor
 _ZEROS = {"zeros": torch.ops.aten.empty.memory_format, "zeros_like": torch.ops.aten.empty_like.default,
           "new_zeros": torch.ops.aten.new_empty.default}  # fmt: skip
 
@@ -185,6 +186,7 @@ class Recorder(TorchDispatchMode):
         self.numbers: dict[int, int] = {}
         self.named = -1  # the last number that was given
         self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
+        self.follows = set(map(storage_of, inputs))  # storages that depend on the inputs
         self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
         for index, tensor in enumerate(inputs):
@@ -227,6 +229,7 @@ class Recorder(TorchDispatchMode):
         args = {name: self._shown(value) for name, value in arguments.items()}
         given = tuple(Argument(label, self._encode(value), kind) for label, value, kind in leaves)
         step = Launch(kernel[:100], grid, found.program, given, args, options, found.hip, found.unused, tuned)
+        self.follows |= touched
         self._add(step, touched, touched)
         self.uniform -= touched
         self.launches += 1
@@ -245,9 +248,14 @@ class Recorder(TorchDispatchMode):
     def _note(self, operator, args, kwargs, inputs: list[torch.Tensor], result):
         name = operation_name(operator)
         outputs = tensors_in(result)
+        reads, writes = {storage_of(t) for t in inputs}, {storage_of(t) for t in outputs}
+        if reads & self.follows:
+            if name in ASKS:
+                raise NotReplayable("what it launches depends on the numbers in a tensor, and the judge plans launches "
+                                    "without them. On a GPU, to ask for them waits for all that runs")  # fmt: skip
+            self.follows |= writes
         if not outputs:
             return
-        reads, writes = {storage_of(t) for t in inputs}, {storage_of(t) for t in outputs}
         fresh = [t for t in outputs if id(t) not in self.numbers]
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
         step: tuple | None = None
