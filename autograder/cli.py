@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     of_a_class = COMMANDS[options.command].of_a_class
     atexit.register(gc.freeze)  # Python's end would look for garbage among all that was imported, for 0.7 s
-    gc.set_threshold(50_000)  # to look for garbage took a fifth of a judgement's own time
+    gc.set_threshold(100_000, 20, 50)  # to look for garbage took a fifth of a judgement's own time
     _without_what_no_command_uses()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without Unicode ends no batch

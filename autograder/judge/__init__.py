@@ -16,7 +16,7 @@ import torch
 
 from workshop.backend import interpreting, one_thread
 
-from ..answer import is_starter, line_with_dots, unfilled
+from ..answer import from_history, is_starter, line_with_dots, unfilled
 from ..box import Box, BoxError, Outcome, Overloaded
 from ..box.wire.requests import Request
 from ..exercises import find
@@ -136,6 +136,7 @@ class Judge:
         if not source.strip():
             finding = Finding("not-attempted", "There is no code.", advice=f"define {exercise.signature}.")
             return self._verdict(exercise, finding)
+        source = from_history([source], [exercise.entry]) or source  # not left-over prints or benchmarks
         seed = secrets.randbits(62) if seed is None else seed
         if self.checker and (found := self._found_by_checker(exercise, source, seed)):
             return found

@@ -33,8 +33,8 @@ MOST_OF_ONE = 4  # differences of one statement that are undone in pairs
 CLOSE = 16  # the distance of a right answer beside which no other one is looked for
 MOST_CONFIRMED = 3
 MOST_CHANGED = 40  # size of what is told: more is another answer
+FEW = 7  # if there are no more differences, they are also tried in pairs
 NEAR = 4  # differences, at most, of an answer that becomes a known one when a few are undone
-FEW = {2: 9, 3: 6}  # if there are no more differences, they are also tried in pairs, and in threes
 MOST_CODE = 160  # characters of code in a message
 MOST_WRITTEN = 260  # characters of all that is to be written: more is another answer
 
@@ -95,18 +95,17 @@ def _written(differences: Together) -> int:
 
 
 def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
-    """The differences alone, from one right answer after the other. Of the nearest, those that are the same change
-    everywhere, those of one statement, and then a few together."""
+    """The differences alone, from one right answer after the other; two of one statement; of the nearest, those that are
+    the same change everywhere, and pairs."""
     yield from ([(each,) for each in found] for found in answers)
     for found in answers:
         lines = dict.fromkeys(d.within for d in found if d.within)
         statements = ([d for d in found if d.within == line][:MOST_OF_ONE] for line in lines)
         yield [pair for parts in statements for pair in combinations(parts, 2)][:MOST_TRIED]
     for found in answers[:1]:
-        same = [tuple(d for d in found if d.change == change) for change, n in Counter(d.change for d in found).items()
-                if n > 1]  # fmt: skip
-        for count, most in FEW.items():
-            yield same * (count == 2) + [*combinations(found, count)] * (len(found) <= most)
+        times = Counter(d.change for d in found)
+        same = [tuple(d for d in found if d.change == change) for change, n in times.items() if n > 1]
+        yield same + [*combinations(found, 2)] * (len(found) <= FEW)
 
 
 def undone(source: str, differences: Together) -> str:

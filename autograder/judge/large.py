@@ -50,6 +50,7 @@ ADVICE = (
     "there are."
 )
 
+PRIMES = 2, 3, 5, 7, 11, 13, 17, 19
 LEAST, MOST = 100, 1 << 27  # of an answer's numbers that may bound a size
 MOST_MODULUS = 512
 SHORTEST = 16  # block
@@ -158,11 +159,16 @@ def _by_element(exercise: Exercise) -> bool:
 def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int, ...] | None:
     if case.gradient is not None or exercise.inputs and not exercise.inputs.large:
         return None
-    # A random reference takes the output. Some arithmetic of "meta" imports torch._dynamo, which takes a second.
-    if exercise.random or _by_element(exercise):
-        return torch.broadcast_shapes(*(a.shape for a in arguments if isinstance(a, Large)))
-    tensors = [torch.empty(a.shape, dtype=a.dtype, device="meta") if isinstance(a, Large) else a for a in arguments]
-    return tuple(_picked(exercise.reference(*tensors), case.pick).shape)
+    shapes = [a.shape for a in arguments if isinstance(a, Large)]
+    if not shapes or exercise.random or _by_element(exercise):  # a random reference takes the output
+        return torch.broadcast_shapes(*shapes) if shapes else tuple(exercise.reference(*arguments).shape)
+    # Of small tensors: each size has its prime. The arithmetic of "meta" imports torch._dynamo, which takes a second.
+    small = dict(zip(dict.fromkeys(n for shape in shapes for n in shape), PRIMES, strict=False))
+    tensors = [
+        torch.ones([small[n] for n in a.shape], dtype=a.dtype) if isinstance(a, Large) else a for a in arguments
+    ]
+    known = {prime: size for size, prime in small.items()}
+    return tuple(known[n] for n in _picked(exercise.reference(*tensors), case.pick).shape)
 
 
 def _picked(output, pick: int | None) -> torch.Tensor:

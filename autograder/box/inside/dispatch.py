@@ -41,7 +41,7 @@ from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
 from workshop.executor.records import NeverEnds
 
-from ... import answer, tensors, text, versions
+from ... import tensors, text, versions
 from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
@@ -51,7 +51,7 @@ from .recorder import Recorder
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
-NEEDED = {module.__name__.split(".")[1] for module in (answer, lockdown, tensors, text, versions)}
+NEEDED = {module.__name__.split(".")[1] for module in (lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core

@@ -28,7 +28,6 @@ from workshop.executor.front_end import Unsupported
 from workshop.executor.records import Fault, Stopped
 from workshop.refusal import innermost, refusal
 
-from ...answer import from_history
 from ...tensors import dtype_name, storage_of
 from ...versions import FUNCTIONS
 from .. import wire
@@ -110,15 +109,9 @@ def _code_of(source: str, filename: str):
     return compile(source, filename, "exec")
 
 
-@functools.lru_cache(64)
-def _needed(source: str, entry: str) -> str:
-    """What the function needs of the source."""
-    return from_history([source], [entry]) or source
-
-
 def learner_function(source: str, entry: str):
-    """The learner's function. Only the definitions that it needs are executed, not left-over prints or benchmarks."""
-    function = load(_needed(source, entry)).get(entry)
+    """The learner's function. The judge sends only the definitions that it needs, not left-over prints."""
+    function = load(source).get(entry)
     if not callable(function):
         raise MissingEntry(entry)
     return function

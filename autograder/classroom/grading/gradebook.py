@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbgrader.api
 from nbformat import from_dict
-from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
 from sqlalchemy.exc import SAWarning, SQLAlchemyError
 from sqlalchemy.orm import selectinload
@@ -112,7 +112,7 @@ def save_grades(course: Course, gradebook: Gradebook, lateness: Lateness, row: R
     try:
         gradebook.find_student(row.student)
     except MissingEntry:
-        gradebook.add_student(row.student, first_name="", last_name=row.student)
+        gradebook.db.add(Student(id=row.student, first_name="", last_name=row.student))
     submission = _submission(gradebook, row)
     cells = {grade_id(check.cell): check.cell for check in checks_in(notebook)}
     for submitted in submission.notebooks:
