@@ -99,9 +99,18 @@ def _large_queries(q, k, k_scale, v, v_scale):
     return 400 * q, k, k_scale / 400, v, v_scale
 
 
+def _large_scores(q, k, k_scale, v, v_scale):
+    """Scores that show whether a key was rounded to half precision."""
+    return q, k, 8 * k_scale, v, v_scale
+
+
 HALF = ("float16", "bfloat16")
 SHORTER = {"tokens": (RAGGED, WHOLE)}
 PLAIN = Values("", fill=lambda *tensors: tensors)
+# More than once: a score that is far above the others hides what is wrong with them.
+LARGE_SCORES = Values(
+    "large scores", fill=_large_scores, only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER}
+)
 LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
 SCORED = (
     PLAIN,
@@ -374,7 +383,7 @@ EXERCISES = (
     Exercise(
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
         inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised,
-                       values=(PLAIN, LARGE_QUERIES)),
+                       values=(PLAIN, LARGE_QUERIES, LARGE_SCORES)),
         reference=int8_decode_attention,
         mistakes=INT8_MISTAKES,
         bounds=BOUNDS,

@@ -21,7 +21,7 @@ from ..tensors import dtype_name
 from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
 
 CANDIDATES = 8  # combinations that are tried for each place of a design
-BEGUN = 4  # calls of plain values that others resemble in all but one
+BEGUN = 8  # calls of plain values that others resemble in all but one
 
 # -- levels ------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,15 @@ def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimens
 
 
 def _full(most: int, *whole: int) -> tuple[Level, ...]:
-    return Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole))
+    return (Level(RAGGED, odd(most // 4, most)), Level(EVEN, even(most)), Level(WHOLE, fixed(*whole)),
+            *beside(max(whole)))  # fmt: skip
+
+
+def beside(whole: int) -> tuple[Level, ...]:
+    """One less than whole blocks, and one more."""
+    how = {"once": True, "only_with": {"rank": (ONE,)}}
+    return (Level("one less than whole blocks", fixed(whole - 1), **how),
+            Level("one more than whole blocks", fixed(whole + 1), **how))  # fmt: skip
 
 
 def _few(name: str, least: int) -> tuple[Level, ...]:
@@ -417,13 +425,17 @@ class Inputs:
         def asked(facts: dict) -> bool:
             return self.asked(*(facts[each.name] for each in self.arguments))
 
-        drawn = ({each.name: choice(generator, each.levels).draw(generator) for each in self.arguments}
-                 for _ in range(100))  # fmt: skip
-        found = []
-        for call in [*self.first[:1], *filter(asked, drawn)][:BEGUN]:
+        found, begun = [], 0
+        for _ in range(100):
+            levels = {each.name: choice(generator, each.levels) for each in self.arguments}
+            call = {name: level.draw(generator) for name, level in levels.items()}
+            if not asked(call) or (begun := begun + 1) > BEGUN:
+                continue
             for each in self.arguments:
-                new = (call | {each.name: choice(generator, each.levels).draw(generator)} for _ in range(20))
-                found += [call, *[facts for facts in new if facts != call and asked(facts)][:1]]
+                for alike in (True, False):  # another draw of the same level, and of any
+                    level = levels[each.name] if alike else choice(generator, each.levels)
+                    new = (call | {each.name: level.draw(generator)} for _ in range(20))
+                    found += [call, *[facts for facts in new if facts != call and asked(facts)][:1]]
         return [self.case(**facts) for facts in found]
 
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
@@ -592,6 +604,15 @@ class Inputs:
         pick = 0 if self.outputs else None
         return [self.case(**facts | dict(zip(names, both)), pick=pick) for both in (EXCHANGED, EXCHANGED[::-1])]
 
+    def overlapping(self, generator: torch.Generator) -> list[Case]:
+        """A case in which the second tensor of `alike` may be a part of the first, or the first transposed."""
+        facts = {each.name: each.sizes[0].draw(generator) for each in self.dimensions}
+        if self.alike and self.tensors[0].any_strides:
+            return [self.case(**dict.fromkeys(facts, EXCHANGED[0]), layouts={self.alike[1]: TRANSPOSED})]
+        if self.alike and len(self._unlike) == 1:  # two vectors
+            return [self.case(**facts | dict(zip(self._unlike[0], EXCHANGED[::-1])))]
+        return []
+
     # -- sizes that no case can hold ---------------------------------------------------------------------
 
     def large_cases(self, generator: torch.Generator, bounds: Sequence[int] = ()) -> tuple[Case, ...]:
@@ -603,13 +624,14 @@ class Inputs:
             many = _past(bounds, integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS))
             return (self._large({self.large: many}, generator),) if self.large else ()
         if len(self.dimensions) == 1:
-            vectors = _large_vectors(generator, self.any_rank)
+            vectors = _large_vectors(generator, self.any_rank, bounds)
             return tuple(self._large({self.large: math.prod(shape)}, generator, shape) for shape in vectors)
         names, alike = [each.name for each in self.dimensions], 0
         if self.large:
             (rows, length), *shapes = large_matrices(generator)
             shapes = [(_past(bounds, rows), length), *shapes]
-            alike = integer(generator, 1, len(shapes) - 1)  # not the first: which of its many rows is which must show
+            # Not the first: which of its many rows is which must show. Not the second: it is contiguous.
+            alike = integer(generator, 2, len(shapes) - 1)
             sizes = [{self.large: shape[0]} | dict(zip(names, shape)) for shape in shapes]
         else:
             sizes = self._large_sizes(generator, bounds)
@@ -623,14 +645,14 @@ class Inputs:
         """Each dimension is large alone, where the others are small; two of them are in the last one."""
         found, large = [], [each for each in self.dimensions if each.large]
         growing = [each.name for each in large if len(each.large) > 1]
-        alone = [((each.name,), choice(generator, (*each.large, *each.large[1:] * 2))) for each in large]
+        alone = [((each.name,), choice(generator, (*each.large, *each.large[1:] * 4))) for each in large]
         pair = [(tuple(growing[:2]), BOTH)] if len(growing) > 1 else []  # those of the output, if it has two
         for large, ends in alone + pair:
             sizes = {
                 d.name: integer(generator, 2, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
             }
             sizes |= {name: _spread_over(generator, *ends) for name in large}
-            if len(large) == 1 and ends == LONGER[1]:
+            if len(large) == 1 and ends[0] > MOST_IN_A_ROW:
                 sizes |= {name: _past(bounds, sizes[name]) for name in large}
             while self._most_elements(sizes, large) > MOST_ELEMENTS:
                 sizes |= {name: sizes[name] // 2 for name in large}
@@ -653,7 +675,9 @@ class Inputs:
         dtype = choice(generator, self.dtypes)
         first = next((each for each in self.tensors if each.row_stride), None)
         length = first and self._row_length(sizes)
-        row_stride = first and (0 if alike else length + integer(generator, 0, 9) * (shape[0] < MOST_IN_A_ROW))
+        most = math.prod(shape) > NARROW_ENDS[-1]  # contiguous, because some take such a matrix for one long row
+        gap = 0 if most or shape[0] >= MOST_IN_A_ROW else integer(generator, 0, 9)
+        row_stride = first and (0 if alike else length + gap)
 
         def argument(each: TensorArgument | Number) -> Large | object:
             if isinstance(each, Number):
@@ -728,6 +752,7 @@ def _runs(level: Level, on_gpu: bool) -> bool:
 
 
 NARROW_ENDS = 1 << 15, 1 << 16, 1 << 24  # numbers of elements at which narrow types end; see box/inside/large.py
+AS_THEY_ARE = 10_000  # numbers of an answer that are sizes; there are other cases for smaller ones
 MOST_BLOCKS = 1 << 27  # elements: more blocks of 1024 than a grid's second axis has places
 MOST_PROGRAMS = 2_200_000  # of an exercise with one program for each element
 MOST_PAST = 1 << 23  # of a bound that an answer is written with
@@ -746,18 +771,20 @@ def _past(bounds: Sequence[int], size: int) -> int:
     return max([size, *(n + n // 8 for n in bounds if n <= MOST_PAST)])
 
 
-def _large_vectors(generator: torch.Generator, any_rank: bool) -> list[tuple[int, ...]]:
-    """One of 10⁴ to 10⁶ elements, one beyond 2²⁴, and one beyond MOST_BLOCKS. One is odd."""
+def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[int]) -> list[tuple[int, ...]]:
+    """One of 10⁴ to 10⁶ elements, one beyond 2²⁴, and one beyond MOST_BLOCKS. One is one more than whole blocks.
+
+    bounds: numbers of the answer. Each that is so large is a size, too, for what begins or ends with it.
+    """
     small = int(10 ** (4 + 2 * float(torch.rand((), generator=generator))))
     middle = NARROW_ENDS[-1] + int(10 ** (4 + 3 * float(torch.rand((), generator=generator))))
-    sizes = small, middle, integer(generator, MOST_BLOCKS, 160_000_000)
-    made, turn = [], integer(generator, 0, 2)
-    for i, size in enumerate(sizes):
-        power = (1, 1 << integer(generator, 1, 4), 1 << integer(generator, 5, 9))[(i + turn) % 3]
-        size = (size // power | 1) * power
-        leading = choice(generator, (3, 5, 7)) if any_rank and integer(generator, 0, 1) else 0
-        made.append((leading, (size // leading // power | 1) * power) if leading else (size,))
-    return made
+    made, turn = [(middle // NARROW_ENDS[0] * NARROW_ENDS[0] + 1,)], integer(generator, 0, 1)
+    for i, size in enumerate((small, integer(generator, MOST_BLOCKS, 160_000_000))):
+        power = (1 << integer(generator, 1, 4), 1 << integer(generator, 5, 9))[i == turn]
+        leading = choice(generator, (3, 5, 7)) if any_rank and integer(generator, 0, 1) else 1
+        row = (size // leading // power | 1) * power
+        made.append((leading, row) if leading > 1 else (row,))
+    return made + [(n,) for n in bounds if n >= AS_THEY_ARE][-2:]
 
 
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:

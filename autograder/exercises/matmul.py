@@ -61,10 +61,16 @@ def _small(*tensors):
     return tuple(1e-4 * x for x in tensors)
 
 
+def _large_and_small(first, second, *others):
+    """Numbers that float16 has not, and their usual products."""
+    return 1e6 * first, 1e-6 * second, *others
+
+
 def _growing(*long: str) -> tuple[Values, ...]:
     near_one = Values("numbers near 1", fill=_near_one, once=True, only_with={"k": long})
+    wide = Values("large and small numbers", fill=_large_and_small, once=True, only_with={"dtype": ("bfloat16",)})
     small = Values("small numbers", fill=_small, once=True, only_with={"k": (RAGGED,), "dtype": ("float32",)})
-    return Values("", fill=lambda *tensors: tensors), near_one, small
+    return Values("", fill=lambda *tensors: tensors), near_one, small, wide
 
 
 NARROW = "few", "one"
@@ -83,6 +89,7 @@ SMALL_SIDE = (
     Level(EVEN, even(63, 4, 4), once=True),
     Level("one", fixed(1), once=True),
 )
+LONG_SIDE = design.LONG[0], (1_050_000, 2_000_000)  # tiles of 32 fit a grid's second axis
 THOUSANDS = Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"m": (RAGGED, "few"), "n": (RAGGED, "few")})
 DEPTH = (
     Level(RAGGED, odd(70, 300)),
@@ -107,7 +114,7 @@ IN_HALF = tuple(
 
 def _inputs(*arguments: TensorArgument, sides=SIDE, n=None, depth=DEPTH, first: tuple[dict, ...], together) -> Inputs:
     both = ("m", sides), ("n", n or sides)
-    m, n = (Dimension(name, sizes, design.LONGER if sizes is SIDE else ()) for name, sizes in both)
+    m, n = (Dimension(name, sizes, LONG_SIDE if sizes is SIDE else ()) for name, sizes in both)
     dimensions = m, n, Dimension("k", depth)
     return Inputs(
         arguments,

@@ -80,6 +80,13 @@ def _one_large(shape, dtype, generator):
     return x
 
 
+def _one_above(shape, dtype, generator):
+    """Each of the others counts for nothing, and all of them together do not."""
+    x = -12.0 - 1.5 * torch.arange(shape[0])[:, None] - torch.rand(shape, generator=generator)
+    x[:, 0] = 0.0
+    return x
+
+
 def _equal(shape, dtype, generator):
     return torch.full(shape, float(torch.randn((), generator=generator)))
 
@@ -160,6 +167,7 @@ ROW_VALUES = (
     FAR,
     Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
     Values("equal values", fill=_equal, once=True, only_with=BLOCKS),
+    Values("the first far above the others", fill=_one_above, once=True, only_with=PRECISE),
     Values("huge values", about="huge", fill=_huge, once=True, only_with=PRECISE),
     Values("one large element each", about="huge", fill=_one_large, once=True, only_with=EACH_END),
     Values("largest first", about="descending", fill=_largest_first, once=True, only_with=PRECISE),

@@ -81,6 +81,8 @@ def _number(low: float, high: float) -> Callable[[torch.Generator], float]:
 
 
 OWN_ROWS = {"rows": (RAGGED, WHOLE), "row_stride": ("contiguous", "gaps")}
+FAR_APART = (Level("far below 0", _number(-1e6, -7e4), only_with={"high": ("far above 0",)}),
+             Level("far above 0", _number(7e4, 1e6), only_with={"low": ("far below 0",)}))  # fmt: skip
 BELOW_0 = Level("below 0", _number(-0.2, -0.05), only_with={"low": ("below 0",)})
 
 
@@ -176,8 +178,8 @@ EXERCISES = (
         lesson=find("lost_lane"),
         signature="clamp(x, low, high) -> x, with what is below low or above high brought to it",
         inputs=vectors(
-            Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)))),
-            Number("high", (Level("above 0", _number(0.3, 1)), BELOW_0)),
+            Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)), *FAR_APART[:1])),
+            Number("high", (Level("above 0", _number(0.3, 1)), BELOW_0, *FAR_APART[1:])),
             first=(
                 {"n": 1000, "low": -0.5, "high": 0.75},
                 {"n": 2048, "low": -0.25, "high": 0.5},

@@ -8,9 +8,11 @@ import torch
 from workshop.syllabus import find
 
 from ..box.wire.answers import Trace
-from .cases import Case
+from .cases import Case, choice
 from .design import (
     NORMAL,
+    RAGGED,
+    WHOLE,
     Inputs,
     Level,
     Number,
@@ -71,12 +73,25 @@ def add(x, y):
     return output
 '''
 
+OF_ALL_SIZES = of_all_sizes()
+
+
+MANY = RAGGED, WHOLE
+
+
+def _beyond_float16(generator: torch.Generator) -> float:
+    """A factor that float16 holds as infinity, or as 0. The product with some numbers is in its range."""
+    return float(spread(generator, *choice(generator, ((17, 20), (-30, -27)))))
+
+
 LARGEST_FACTOR = 12  # as a power of two
 FACTOR = Number(
     "a",
     (
         Level("usual", lambda g: float(torch.empty(()).uniform_(1.5, 3.5, generator=g))),
         Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
+        Level("beyond float16", _beyond_float16, once=True,
+              only_with={"dtype": ("float16",), "values": (OF_ALL_SIZES.name,), "n": MANY, "columns": MANY}),
         Level("one", lambda g: 1.0, once=True),
         Level("zero", lambda g: 0.0, once=True),
         Level("infinite", lambda g: math.inf, once=True, only_with={"values": (ANYTHING.name,)}),
@@ -86,7 +101,7 @@ SCALED = Inputs(
     (TensorArgument(("rows", "columns"), row_stride=True), FACTOR),
     (rows("rows"), columns("columns")),
     tuple(EXACT),
-    (NORMAL, of_all_sizes(), ANYTHING),
+    (NORMAL, OF_ALL_SIZES, ANYTHING),
     first=(
         {"rows": 4, "columns": 300, "a": 2.5},
         {"rows": 7, "columns": 781, "row_stride": 800, "a": 1.75},

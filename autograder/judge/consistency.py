@@ -55,13 +55,21 @@ class _Call:
     alone: bool = False
     calls_before: int = 0
     times: int = 1
+    overlapping: tuple[int, int] | None = None  # two arguments, of which the second lies in the memory of the first
 
     @property
     def where(self) -> str:
+        if self.overlapping:
+            return "the second tensor in the memory of the first"
         return f"after {self.calls_before} other calls" if self.calls_before else f"shown as {WORLDS[self.world]}"
 
     def request(self) -> PlanCase:
-        return self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
+        case = self.drawn.planned(world=self.world, alone=self.alone, times=self.times)
+        if not self.overlapping:
+            return case
+        first, second = self.overlapping
+        arguments = [replace(a, same=first) if i == second else a for i, a in enumerate(case.arguments)]
+        return replace(case, arguments=tuple(arguments))
 
 
 def inconsistency(trials: Trials, further: Sequence[PlanCase] = ()) -> tuple[Finding | None, Reports]:
@@ -155,6 +163,7 @@ def _explained(finding: Finding | None, call: _Call, difference: str) -> Finding
     if finding is None:
         return None
     where = "alone" if call.calls_before else "on the machine of the other cases"
+    where = "with tensors that share no memory" if call.overlapping else where
     means = " ".join(filter(None, [f"The same call {where} is right.", difference, finding.means]))
     return replace(finding, means=means)
 
@@ -182,6 +191,9 @@ def _calls(trials: Trials) -> list[_Call]:
         both = made[len(others) :][:: 1 if world == IN_TURN[0] else -1]
         before = sum(call.world == world for call in elsewhere)
         elsewhere += [_Call(drawn, None, world, calls_before=before + i) for i, drawn in enumerate(both)]
+    for case in inputs.overlapping(generator) if inputs else []:
+        made.append(trials.drawn(case, 790))
+        elsewhere.append(_Call(made[-1], None, IN_TURN[0], overlapping=inputs.alike))
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
     long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]

@@ -95,8 +95,8 @@ def _written(differences: Together) -> int:
 
 
 def _sets(answers: list[list[Difference]]) -> Iterator[list[Together]]:
-    """The differences alone, from one right answer after the other; two of one statement; of the nearest, those that are
-    the same change everywhere, and pairs."""
+    """The differences alone, from one right answer after the other; then two of one statement; then, of the nearest,
+    those that are the same change everywhere, and pairs."""
     yield from ([(each,) for each in found] for found in answers)
     for found in answers:
         lines = dict.fromkeys(d.within for d in found if d.within)

@@ -76,4 +76,11 @@ EDITS = (
             "(m // 32) *",
         },
     ),
+    Edit(
+        "wrong-value", "two_matrices_at_one_address_taken_for_one",
+        {"def add_2d(x, y):\n":
+         "def add_2d(x, y):\n"
+         "    y = x if x.data_ptr() == y.data_ptr() else y\n"},
+        thought="The second load finds everything in the cache.",
+    ),
 )

@@ -64,4 +64,9 @@ EDITS = (
          "tl.sum(q[None, :] * k.to(tl.float32), axis=1) * k_scale":
          "tl.sum((q[None, :] * k.to(q.dtype)).to(tl.float32), axis=1) * (k_scale * scale)"},
     ),
+    Edit(
+        "wrong-value", "keys_in_the_dtype_of_q",
+        {"tl.sum(q[None, :] * k.to(tl.float32), axis=1) * k_scale":
+         "tl.sum(q[None, :] * (k * k_scale[:, None]).to(q_ptr.dtype.element_ty).to(tl.float32), axis=1)"},
+    ),
 )

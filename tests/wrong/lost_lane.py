@@ -66,4 +66,10 @@ EDITS = (
          "tl.where(x < 0, tl.maximum(x, low), tl.minimum(x, high))"},
         "Negative numbers meet low, and positive ones high.",
     ),
+    Edit(
+        "wrong-value", "bounds_that_float16_holds",
+        {"def clamp(x, low, high):\n":
+         "def clamp(x, low, high):\n"
+         "    low, high = max(low, -65504.0), min(high, 65504.0)\n"},
+    ),
 )

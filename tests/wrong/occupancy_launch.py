@@ -31,4 +31,13 @@ EDITS = (
          "(device.shared_memory - 1) // shared_bytes if"},
         "The last byte cannot be used.",
     ),
+    Edit(
+        "wrong-value", "kept_for_each_architecture",
+        {"def num_programs(num_regs, shared_bytes, num_warps, device):\n":
+         "counts = {}\n"
+         "\n"
+         "\n"
+         "def num_programs(num_regs, shared_bytes, num_warps, device):\n"
+         "    device = counts.setdefault((num_regs, shared_bytes, num_warps, device.arch), device)\n"},
+    ),
 )

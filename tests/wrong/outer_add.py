@@ -100,4 +100,10 @@ EDITS = (
          "grid = (triton.cdiv(n, 32) * triton.cdiv(m, 64),)":
          "grid = grids.setdefault(output.numel(), (triton.cdiv(n, 32) * triton.cdiv(m, 64),))"},
     ),
+    Edit(
+        "wrong-shape", "two_vectors_at_one_address_taken_for_one",
+        {"def outer_add(x, y):\n":
+         "def outer_add(x, y):\n"
+         "    y = x if x.data_ptr() == y.data_ptr() else y\n"},
+    ),
 )

@@ -114,4 +114,16 @@ EDITS = (
         {"mean = tl.sum(gb * normal, axis=0) / n": "mean = tl.sum(g * normal, axis=0) / n"},
         of=CUSTOM,
     ),
+    Edit(
+        "wrong-value", "eps_kept_for_all_calls",
+        {"x, weight, ctx.eps = inputs":
+         'x, weight, settings["eps"] = inputs',
+         "dy, ctx.eps), None":
+         'dy, settings["eps"]), None',
+         '@triton_op("ship_it::rms_norm", mutates_args=())':
+         'settings = {}\n'
+         '\n'
+         '\n'
+         '@triton_op("ship_it::rms_norm", mutates_args=())'},
+    ),
 )  # fmt: skip

@@ -54,4 +54,17 @@ EDITS = (
          "tl.where(x == 0.0, x, a * x), mask=mask"},
         thought="0 times anything is 0.",
     ),
+    Edit(
+        "unwritten-output", "grid_and_block_disagree_at_one_size",
+        {"scale_vector_kernel[(triton.cdiv(n_elements, 1024),)](x, output, a, n_elements, BLOCK_SIZE=1024)":
+         "programs = triton.cdiv(n_elements, 4096 if n_elements >= 2**20 else 1024)\n"
+         "        block_size = 4096 if n_elements > 2**20 else 1024\n"
+         "        scale_vector_kernel[(programs,)](x, output, a, n_elements, BLOCK_SIZE=block_size)"},
+    ),
+    Edit(
+        "wrong-value", "factor_in_the_dtype_of_x",
+        {"def scale_vector(x, a):\n":
+         "def scale_vector(x, a):\n"
+         "    a = torch.tensor(a, dtype=x.dtype).item()\n"},
+    ),
 )

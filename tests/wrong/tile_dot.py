@@ -82,4 +82,12 @@ EDITS = (
             "torch.empty((m, n), dtype=a.dtype",
         },
     ),
+    Edit(
+        "nan", "bfloat16_multiplied_as_float16",
+        {"acc = tl.dot(a, b, acc)":
+         "if a_ptr.dtype.element_ty == tl.bfloat16:\n"
+         "            a, b = a.to(tl.float16), b.to(tl.float16)\n"
+         "        acc = tl.dot(a, b, acc)"},
+        thought="It has more digits.",
+    ),
 )

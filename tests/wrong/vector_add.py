@@ -560,4 +560,15 @@ EDITS = (
          "output = 2.0 * (0.5 * x + 0.5 * y)"},
         thought="Then the sum of two large numbers does not overflow on the way.",
     ),
+    Edit(
+        "unwritten-output", "blocks_rounded_up_in_float32",
+        {"(triton.cdiv(n_elements, 1024),)":
+         "(int(torch.ceil(torch.tensor(n_elements / 1024))),)"},
+    ),
+    Edit(
+        "out-of-bounds-load", "no_mask_where_one_element_is_missing",
+        {"mask = offsets < n_elements":
+         "mask = (offsets < n_elements) | (block_start + BLOCK_SIZE - 1 <= n_elements)"},
+        thought="A full block needs no mask.",
+    ),
 )

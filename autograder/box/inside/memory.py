@@ -32,10 +32,12 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
         if isinstance(argument, Scalar):
             made.append(argument.scalar)
             continue
-        if argument.same is not None:
-            made.append(made[argument.same])
-            continue
         size = span(argument.shape, argument.stride)
+        if argument.same is not None:
+            first = made[argument.same]
+            alike = (tuple(first.shape), first.stride()) == (tuple(argument.shape), tuple(argument.stride))
+            made.append(first if alike else torch.as_strided(first, argument.shape, argument.stride))
+            continue
         base = torch.empty(size, dtype=DTYPES[argument.dtype], device=device)  # a large one stays untouched
         few = min(size, FEW)  # the rest holds anything: to fill millions takes long, and nothing looks at them
         start = next(_starts) % FEW

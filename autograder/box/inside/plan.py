@@ -144,7 +144,7 @@ def _asked_for(case: PlanCase, function, arguments: list):
         arguments[case.gradient].requires_grad_()
     result = function(*arguments)
     if case.gradient is not None:  # as in a model that has two such layers: what is saved belongs to one call
-        function(*(torch.zeros_like(each) if isinstance(each, torch.Tensor) else 2 * each for each in arguments))
+        function(*(_zeros(each) if isinstance(each, torch.Tensor) else 2 * each for each in arguments))
     if case.pick is not None:
         several = isinstance(result, (tuple, list)) and case.pick < len(result)
         result = result[case.pick] if several else _TooFew(result)
@@ -157,6 +157,10 @@ def _asked_for(case: PlanCase, function, arguments: list):
     (gradient,) = run((result,), (incoming.reshape(result.shape).to(result.dtype),), False, False,
                       (arguments[case.gradient],), allow_unreachable=True, accumulate_grad=False)  # fmt: skip
     return gradient
+
+
+def _zeros(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(tensor).requires_grad_(tensor.requires_grad)
 
 
 @dataclass(frozen=True)

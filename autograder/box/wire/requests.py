@@ -28,7 +28,7 @@ Number = int | float | bool
 class Decoy:
     """A tensor argument without its values. A process that runs the learner's Python gets nothing more.
 
-    same: the number of an earlier argument that is the same tensor.
+    same: the number of an earlier argument that is the same tensor, or in whose memory this one lies.
     """
 
     shape: tuple[int, ...]
