@@ -195,9 +195,10 @@ def _calls(trials: Trials) -> list[_Call]:
         made.append(trials.drawn(case, 790))
         elsewhere.append(_Call(made[-1], None, IN_TURN[0], overlapping=inputs.alike))
     forms = [each for each in cases if each[0].expected.numel() <= SMALL] + [(drawn, None) for drawn in made]
-    long = [each for _ in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
+    long = [(*each, round) for round in range(ROUNDS) for each in shuffle.sample(forms, len(forms))]
     alone = [_Call(drawn, None, 0, alone=True) for drawn in made]
-    run = [_Call(drawn, n, 0, calls_before=i) for i, (drawn, n) in enumerate(long)]
+    # In the first round twice in a row: what is kept for few calls is gone when a form comes again.
+    run = [_Call(drawn, n, 0, calls_before=i, times=2 - round) for i, (drawn, n, round) in enumerate(long)]
     return alone + run + [replace(each, calls_before=len(run), times=AT_LAST) for each in run[-1:]] + elsewhere
 
 
