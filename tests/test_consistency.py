@@ -12,11 +12,12 @@ from triton.runtime import driver
 import workshop
 from autograder import gallery
 from autograder.box import Box, Outcome
+from autograder.box.inside.memory import decoys
 from autograder.box.inside.worlds import NotShown, World
 from autograder.box.wire import Report
 from autograder.box.wire.answers import Trace
 from autograder.box.wire.requests import Shown
-from autograder.exercises import find
+from autograder.exercises import design, find
 from autograder.judge import consistency
 from autograder.judge.trials import Trials
 
@@ -188,11 +189,28 @@ def test_forms_that_no_case_has_are_called_too():
     trials = Trials(Backend, find("fused_softmax"), "", seed=1)
     made = [trials.drawn(case, i) for i, case in enumerate(consistency.other_forms(trials.exercise, trials.cases))]
     (first, *_) = (each.tensors[0] for each in made)
-    sizes = {each.tensors[0].values.numel() for each in made}
-    assert len(sizes) == 1 and len({each.tensors[0].values.shape for each in made}) > 2
+    assert len({each.tensors[0].values.shape for each in made}) == 1
     assert len({each.tensors[0].values.dtype for each in made}) > 1 and first.values.ndim == 2
     forms = [(x.values.shape, x.values.dtype, x.stride[0] > x.values.shape[1]) for x in (d.tensors[0] for d in made)]
     assert all(sum(a != b for a, b in zip(form, forms[0])) == 1 for form in forms[1:])
+
+
+@pytest.mark.parametrize("name", ["fused_softmax", "outer_add", "decode_attention", "matmul"])
+def test_two_sizes_change_places(name):
+    inputs = find(name).inputs
+    one, other = (case.make(torch.Generator()) for case in inputs.exchanged(torch.Generator()))
+    sizes = [sorted(n for a in made for n in a.values.shape) for made in (one, other)]
+    assert [a.values.shape for a in one] != [a.values.shape for a in other]
+    assert all(set(design.EXCHANGED) <= set(each) for each in sizes)
+
+
+@pytest.mark.parametrize("name", ["outer_add", "add_2d", "matmul"])
+def test_a_tensor_may_lie_in_the_memory_of_another(name):
+    trials = Trials(Backend, find(name), "", seed=1)
+    (case,) = trials.exercise.inputs.overlapping(torch.Generator())
+    call = consistency._Call(trials.drawn(case, 1), None, 3, overlapping=trials.exercise.inputs.alike)
+    first, second = decoys(call.request().arguments, "cpu")
+    assert first.data_ptr() == second.data_ptr() and (first.shape, first.stride()) != (second.shape, second.stride())
 
 
 class Told(Backend):

@@ -203,28 +203,24 @@ def _calls(trials: Trials) -> list[_Call]:
 
 
 def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
-    """The first ordinary case; in other dtypes; in other shapes with as many elements; and with other strides.
+    """The first ordinary case; in other dtypes; and with other strides.
 
-    Each differs from the first in one of these: what is kept for a form and forgets one of them shows.
+    Each differs from the first in one of these: what is kept for a form and forgets one of them shows. For shapes see
+    `Inputs.exchanged`.
     """
     base = next((each for each in cases if each.tensors and _ordinary(each)), None)
     if base is None:
         return []
     shapes = {tuple(a.values.shape) for a in base.tensors}
     (shape, *others) = shapes
-    dtype, *dtypes = list(exercise.bounds) if exercise.inputs else [None]  # where all tensors have one dtype
-    forms = [(shape, dtype, 0), *((shape, each, 0) for each in dtypes)]
+    dtypes = list(exercise.bounds) if exercise.inputs else [None]  # where all tensors have one dtype
     is_matrix = not others and len(shape) == 2
-    if is_matrix:
-        rows, columns = shape
-        fewer = [(rows * k, columns // k) for k in (2, 3) if columns % k == 0][:1]
-        forms += [(each, dtype, 0) for each in (*fewer, (columns, rows))] + [(shape, dtype, 3)]
     made = []
-    for form, dtype, more in forms:
-        size, kind = " × ".join(map(str, form)), dtype_name(dtype) if dtype else ""
+    for dtype, more in [*((each, 0) for each in dtypes), *[(dtypes[0], 3)] * is_matrix]:
+        size, kind = " × ".join(map(str, shape)), dtype_name(dtype) if dtype else ""
         name = ", ".join(filter(None, [size, kind, f"row stride + {more}" * (more > 0)]))
         half = {Tag.HALF} if dtype and dtype.itemsize == 2 else set()
-        make = _changed(base.case, form if is_matrix else None, dtype, more)
+        make = _changed(base.case, dtype, more)
         made.append(replace(base.case, name=name, make=make, about=base.case.about | {Tag.AGAIN} | half))
     return made
 
@@ -234,14 +230,14 @@ def _ordinary(each: Drawn) -> bool:
     return each.expected.numel() > 64 and not each.case.about & unfit
 
 
-def _changed(case: Case, shape, dtype, more: int):
+def _changed(case: Case, dtype, more: int):
     def make(generator):
         return tuple(changed(a) if isinstance(a, Strided) else a for a in case.make(generator))
 
     def changed(argument: Strided) -> Strided:
-        values = argument.values if shape is None else argument.values.reshape(shape)
+        values = argument.values
         values = values.to(dtype) if dtype and values.is_floating_point() else values
-        return Strided(values, shape[1] + more if more else None)
+        return Strided(values, values.shape[1] + more if more else None)
 
     return make
 
