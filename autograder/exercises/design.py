@@ -165,7 +165,7 @@ MOST_IN_A_ROW = 1_000_000  # an answer may take a row as one block, of 2²⁰ el
 LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large alone: more than 16 bits can count
 LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
 BOTH = 4300, 7500  # two that are large together
-EXCHANGED = 24, 300  # two that change places
+EXCHANGED, FEWER, MUCH = (24, 300), (5, 40), 100_000  # two that change places, and elements of a tensor
 
 
 @dataclass(frozen=True)
@@ -602,7 +602,11 @@ class Inputs:
         facts |= {each.name: each.levels[0].draw(generator) for each in self.arguments
                   if isinstance(each, Number) and each.levels}  # fmt: skip
         pick = 0 if self.outputs else None
-        return [self.case(**facts | dict(zip(names, both)), pick=pick) for both in (EXCHANGED, EXCHANGED[::-1])]
+        facts |= {each.name: min(n for level in each.sizes if (n := level.draw(generator)) > 1)
+                  for each in self.dimensions if each.name not in names}  # fmt: skip
+        much = self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH
+        both = FEWER if much else EXCHANGED
+        return [self.case(**facts | dict(zip(names, sizes)), pick=pick) for sizes in (both, both[::-1])]
 
     def overlapping(self, generator: torch.Generator) -> list[Case]:
         """A case in which the second tensor of `alike` may be a part of the first, or the first transposed."""
