@@ -185,8 +185,8 @@ def _activations(sizes, kind, dtype, generator):
 EXERCISES = (
     Exercise(
         signature="softmax_backward(y, dy) -> dx, contiguous, for two matrices with any row strides",
-        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, more=({"rows": 2, "columns": 20_001},),
-                        values=(NORMAL, RISING), long=RISING.name),
+        inputs=matrices(PROBABILITIES, MATRIX, together=_probabilities, values=(NORMAL, RISING), long=RISING.name,
+                        more=({"rows": 2, "columns": 20_001, "row_stride": 20_011},)),
         reference=softmax_backward,
         bounds=SOFTMAX,
         contiguous=True,

@@ -88,7 +88,7 @@ def _cache(sizes, kind, dtype, generator):
 
 def _quantised(sizes, kind, dtype, generator):
     h, t, d = sizes["heads"], sizes["tokens"], sizes["d"]
-    k, v = (torch.randint(-127, 128, (h, t, d), generator=generator) for _ in range(2))
+    k, v = (torch.randint(-128, 128, (h, t, d), generator=generator) for _ in range(2))
     scales = [(0.5 + torch.rand(h, t, generator=generator)) / 64 for _ in range(2)]
     q = torch.randn(h, d, generator=generator)
     return kind.fill(q, k, scales[0], v, scales[1])

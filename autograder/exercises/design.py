@@ -20,6 +20,7 @@ import torch
 from ..tensors import dtype_name
 from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
 
+RANKS = 1, 2, 3, 4
 CANDIDATES = 8  # combinations that are tried for each place of a design
 BEGUN = 8  # calls of plain values that others resemble in all but one
 
@@ -400,7 +401,7 @@ class Inputs:
         if self.alike:
             found["twice"] = Level("no"), Level("yes", once=True, only_with=self._plain())
         if self.any_rank:
-            found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank)) for rank in (1, 2, 3))
+            found["rank"] = tuple(Level(ONE if rank == 1 else str(rank), fixed(rank), once=rank > 3) for rank in RANKS)
         return {axis: tuple(level for level in levels if _runs(level, on_gpu)) for axis, levels in found.items()}
 
     def cases(self, generator: torch.Generator, on_gpu: bool = False) -> tuple[Case, ...]:
@@ -794,13 +795,14 @@ def _large_vectors(generator: torch.Generator, any_rank: bool, bounds: Sequence[
 def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
     """More short rows than a grid's second axis has places, more than 2²⁴ elements in some width, and long rows.
 
-    The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at.
+    The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
+    third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
     """
     usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
     return [
         (integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),
-        (integer(generator, 30, 200), integer(generator, 17_000, 30_000) | 1),
+        (integer(generator, 130, 300), 107 * 256 - integer(generator, 1, 7)),
         (integer(generator, 2, 20), 16 * integer(generator, 4_200, 8_100)),
         (integer(generator, 3, 8), integer(generator, 700_000, MOST_IN_A_ROW)),
     ]

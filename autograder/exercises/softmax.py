@@ -151,8 +151,10 @@ def _far(shape, dtype, generator):
 
 
 def _lowest(shape, dtype, generator):
-    """No other number that stands for -inf is below these."""
-    return -spread(generator, 100, 127, *shape).abs()
+    """No other number that stands for -inf is below these. Their products with log2(e) are finite."""
+    x = -spread(generator, 100, 127, *shape).abs()
+    x[-1:] = -2.2e38 - 1e37 * torch.rand(x[-1:].shape, generator=generator)
+    return x
 
 
 BLOCKS = {"columns": (RAGGED, WHOLE), "rows": ("few",)}  # several blocks to a row

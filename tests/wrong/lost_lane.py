@@ -72,4 +72,10 @@ EDITS = (
          "def clamp(x, low, high):\n"
          "    low, high = max(low, -65504.0), min(high, 65504.0)\n"},
     ),
+    Edit(
+        "wrong-value", "a_bound_of_0_counts_as_none",
+        {"def clamp(x, low, high):\n":
+         "def clamp(x, low, high):\n"
+         "    high = high or 1e30\n"},
+    ),
 )

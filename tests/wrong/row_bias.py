@@ -75,4 +75,9 @@ EDITS = (
          "    return output":
          "return x + b"},
     ),
+    Edit(
+        "unwritten-output", "tile_by_a_product_with_the_reciprocal",
+        {"rows = pid // tiles_across * ROWS":
+         "rows = (pid * (1.0 / tiles_across)).to(tl.int32) * ROWS"},
+    ),
 )

@@ -11,13 +11,13 @@ def _merge(ma, da, mb, db):
 @triton.jit
 def kernel(x_ptr, y_ptr, sx, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    m = -1.0e38
+    m = -3.4e38
     d = 0.0
     idx = tl.arange(0, BLOCK)
     for c0 in range(0, N, BLOCK):
         c = c0 + idx
         x = tl.load(x_ptr + row * sx + c, mask=c < N, other=0.0).to(tl.float32)
-        x = tl.where(c < N, x, -1.0e38)
+        x = tl.where(c < N, x, -3.4e38)
         one = (c < N).to(tl.float32)
         ms, ds = tl.associative_scan((x, one), 0, _merge)
         last = idx == BLOCK - 1
@@ -27,7 +27,7 @@ def kernel(x_ptr, y_ptr, sx, N, BLOCK: tl.constexpr):
     for c0 in range(0, N, BLOCK):
         c = c0 + idx
         x = tl.load(x_ptr + row * sx + c, mask=c < N, other=0.0).to(tl.float32)
-        x = tl.where(c < N, x, -1.0e38)
+        x = tl.where(c < N, x, -3.4e38)
         tl.store(y_ptr + row * N + c, tl.exp(x - m) / d, mask=c < N)
 
 
