@@ -599,14 +599,12 @@ class Inputs:
         names = [each.name for each in self.dimensions if each.large][:2]
         if len(names) < 2 or not self.tensors:
             return []
-        facts = {each.name: each.sizes[0].draw(generator) for each in self.dimensions}
+        facts = {each.name: min(n for level in each.sizes if (n := level.draw(generator)) > 1)
+                 for each in self.dimensions if each.name not in names}  # fmt: skip
+        both = FEWER if self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH else EXCHANGED
         facts |= {each.name: each.levels[0].draw(generator) for each in self.arguments
                   if isinstance(each, Number) and each.levels}  # fmt: skip
         pick = 0 if self.outputs else None
-        facts |= {each.name: min(n for level in each.sizes if (n := level.draw(generator)) > 1)
-                  for each in self.dimensions if each.name not in names}  # fmt: skip
-        much = self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH
-        both = FEWER if much else EXCHANGED
         return [self.case(**facts | dict(zip(names, sizes)), pick=pick) for sizes in (both, both[::-1])]
 
     def overlapping(self, generator: torch.Generator) -> list[Case]:
