@@ -85,7 +85,8 @@ TOLD = {
 def finding(trials: Trials) -> Finding | None:
     """What torch says of the function in a few ordinary cases; None if it accepts it."""
     ordinary = [d for d in trials.cases if d.case.gradient is None and not d.case.about & {Tag.EMPTY, Tag.SHORT}]
-    asked = [*{Tag.HALF in d.case.about: d for d in reversed(ordinary)}.values()]  # in float32, and in half precision
+    in_half = [Tag.HALF in d.case.about for d in ordinary]
+    asked = [ordinary[in_half.index(half)] for half in (False, True) if half in in_half]
     request = PlanRequest((trials.source,), trials.exercise.entry, tuple(d.planned(operator=True) for d in asked))
     reports = trials.ask(request)
     for drawn, report in zip(asked, map(reports.get, range(len(asked)))):

@@ -71,14 +71,14 @@ EDITS = (
         of=DIRECT,
     ),
     Edit(
-        "graph-break", "asks_for_the_numbers_in_front_of_the_operator",
+        "no-triton-kernel", "asks_for_the_numbers_in_front_of_the_operator",
         {"    return norm(x, weight, eps)[0]":
          "    if bool((weight == 0).all()):\n        return torch.zeros_like(x)\n"
          "    return norm(x, weight, eps)[0]"},
         of=CUSTOM,
     ),
     Edit(
-        "graph-break", "asks_for_the_numbers_in_the_backward_pass",
+        "no-triton-kernel", "asks_for_the_numbers_in_the_backward_pass",
         {"    return *norm_backward(x, weight, dy, rstds), None":
          "    if not bool(dy.any()):\n        return torch.zeros_like(x), torch.zeros_like(weight), None\n"
          "    return *norm_backward(x, weight, dy, rstds), None"},

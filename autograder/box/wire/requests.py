@@ -129,8 +129,8 @@ class PlanRequest:
 
     @property
     def operators(self) -> bool:
-        """Whether the modules may register operators: then torch loads its compiler."""
-        return any("library" in source for source in self.sources)
+        """Whether the modules may register operators, or somebody asks for one: then torch loads its compiler."""
+        return any(case.operator for case in self.cases) or any("library" in source for source in self.sources)
 
 
 @dataclass(frozen=True)
