@@ -230,8 +230,9 @@ def test_every_drawn_case_is_finite_in_its_reference(name):
                 continue
             tensors = [x for x in given if isinstance(x, torch.Tensor)]
             named = (torch.inf, -torch.inf) if "inf and -inf" in case.name else (-torch.inf,)
-            if name != "paged_decode_attention":  # the rest of a page holds NaN
-                assert all(bool((torch.isfinite(x) | sum(x == each for each in named)).all()) for x in tensors)
+            if name == "paged_decode_attention":  # the rest of a page holds NaN
+                tensors = [x for x in tensors if x.ndim != 4]
+            assert all(bool((torch.isfinite(x) | sum(x == each for each in named)).all()) for x in tensors)
             finite = bool(torch.isfinite(expected).all())
             assert finite or "-inf" in case.name or "no row counts" in case.name, case.name
 

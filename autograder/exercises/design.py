@@ -588,11 +588,14 @@ class Inputs:
 
     def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
         """The cases of these sizes: of each output, and of each gradient."""
-        numbers = {each.name: each.levels[0].draw(generator) for each in self.arguments
-                   if isinstance(each, Number) and each.levels}  # fmt: skip
-        facts = sizes | numbers | {"dtype": choice(generator, (self.dtypes[0], *self.dtypes)), "values": self.long}
+        facts = sizes | self._plain_numbers(generator)
+        facts |= {"dtype": choice(generator, (self.dtypes[0], *self.dtypes)), "values": self.long}
         picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
         return [self.case(**facts, pick=pick, gradient=each) for pick in picks for each in gradients]
+
+    def _plain_numbers(self, generator: torch.Generator) -> dict[str, object]:
+        numbers = (each for each in self.arguments if isinstance(each, Number) and each.levels)
+        return {each.name: each.levels[0].draw(generator) for each in numbers}
 
     def exchanged(self, generator: torch.Generator) -> list[Case]:
         """Two cases in which the sizes of the first two dimensions that may be large have changed places."""
@@ -602,8 +605,7 @@ class Inputs:
         facts = {each.name: min(n for level in each.sizes if (n := level.draw(generator)) > 1)
                  for each in self.dimensions if each.name not in names}  # fmt: skip
         both = FEWER if self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH else EXCHANGED
-        facts |= {each.name: each.levels[0].draw(generator) for each in self.arguments
-                  if isinstance(each, Number) and each.levels}  # fmt: skip
+        facts |= self._plain_numbers(generator)
         pick = 0 if self.outputs else None
         return [self.case(**facts | dict(zip(names, sizes)), pick=pick) for sizes in (both, both[::-1])]
 
