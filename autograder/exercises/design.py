@@ -21,6 +21,7 @@ from ..tensors import dtype_name
 from .cases import Case, Cotangent, Large, Strided, Tag, choice, integer
 
 RANKS = 1, 2, 3, 4
+LEADING = (3, 5), (2, 3), (2, 3)  # lengths of the axes before the last one
 CANDIDATES = 8  # combinations that are tried for each place of a design
 BEGUN = 8  # calls of plain values that others resemble in all but one
 
@@ -457,8 +458,7 @@ class Inputs:
             stride = length + facts["row_stride"]
             whole = length % 16 and integer(generator, 0, 1)  # either the length is a multiple, or the stride may be
             facts["row_stride"] = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
-        for _ in range(1, facts.pop("rank", 1)):
-            facts["leading"] = (*facts.get("leading", ()), choice(generator, (3, 5)))
+        facts["leading"] = tuple(choice(generator, lengths) for lengths in LEADING[: facts.pop("rank", 1) - 1])
         for axis in [axis for axis in facts if axis.startswith("layout of ")]:
             facts["layouts"] = facts.get("layouts", {}) | {int(axis[10:]): chosen[axis].name}
             del facts[axis]
