@@ -198,7 +198,7 @@ def test_forms_that_no_case_has_are_called_too():
 @pytest.mark.parametrize("name", ["fused_softmax", "outer_add", "decode_attention", "matmul"])
 def test_two_sizes_change_places(name):
     inputs = find(name).inputs
-    one, other = (case.make(torch.Generator()) for case in inputs.exchanged(torch.Generator()))
+    one, other = (case.make(torch.Generator()) for case in inputs.alike_in_part(torch.Generator())[-2:])
     shapes = [[a.values.shape for a in made] for made in (one, other)]
     assert shapes[0] != shapes[1]
     sizes = [{n for shape in each for n in shape} for each in shapes]

@@ -18,7 +18,7 @@ from workshop.syllabus import find
 
 from ..text import many
 from .cases import choice, integer
-from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, rows_of
+from .design import Inputs, Level, Number, between, each_of, fixed, memory_of_a_program, of_each_size, rows_of
 from .spec import Exercise, changed, wrong_values
 
 
@@ -38,10 +38,10 @@ def _scaled(change):
 
 LENGTHS = (
     Level("one", fixed(1)),
-    Level("few", between(2, 30)),
-    Level("hundreds", between(31, 999)),
-    Level("thousands", between(1000, 9999)),
-    Level("more", between(10_000, 10_000_000)),
+    Level("few", of_each_size(2, 30)),
+    Level("hundreds", of_each_size(31, 999)),
+    Level("thousands", of_each_size(1000, 9999)),
+    Level("more", of_each_size(10_000, 10_000_000)),
 )
 BYTES_INPUTS = Inputs(
     (Number("m", LENGTHS), Number("n", LENGTHS), Number("element_size", each_of(1, 2, 4, 8))),
@@ -128,18 +128,20 @@ _ARCHITECTURES = (
 
 
 def _made_up(architecture: tuple[str, str, int], generator: torch.Generator) -> DeviceFacts:
-    """A device that no table contains. Its name says its numbers, so that a learner can repeat the case."""
+    """A device that no table contains. Others have its name."""
     backend, arch, warp_size = architecture
     multiprocessors = integer(generator, 10, 320)
     registers = 1024 * choice(generator, (32, 64, 128))
     shared = 1024 * integer(generator, 32, 256)
     threads = warp_size * integer(generator, 512 // warp_size, 2048 // warp_size)
-    name = f"A GPU of {arch} with {multiprocessors} × ({registers} registers, {shared} bytes, {threads} threads)"
-    return DeviceFacts(name, backend, arch, multiprocessors, registers, shared, warp_size, threads)
+    return DeviceFacts(f"A GPU of {arch}", backend, arch, multiprocessors, registers, shared, warp_size, threads)
 
 
 def _launch_in_words(regs: int, shared: int, warps: int, device: DeviceFacts) -> str:
-    return f"{device.name}: {regs} registers, {many(shared, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
+    facts = f" with {device.multiprocessors} × ({device.registers} registers, {device.shared_memory} bytes, "
+    facts += f"{device.max_threads} threads)"
+    where = device.name + facts * (device not in _DEVICES)  # so that a learner can repeat the case
+    return f"{where}: {regs} registers, {many(shared, 'byte', 'bytes')}, {many(warps, 'warp', 'warps')}"
 
 
 _DEVICES = (*KNOWN_DEVICES.values(), _RADEON)

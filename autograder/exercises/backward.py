@@ -92,6 +92,7 @@ def _classified(sizes, kind, dtype, generator):
     return kind.fill(logits, targets)
 
 
+IN_BFLOAT16 = {"dtype": ("bfloat16",)}
 LOGITS = Inputs(
     (
         TensorArgument(("rows", "vocabulary"), row_stride=True),
@@ -100,7 +101,13 @@ LOGITS = Inputs(
     (
         Dimension(
             "rows",
-            (Level("few", between(3, 12)), Level("many", between(20, 70)), Level("none", fixed(0), once=True)),
+            (
+                Level("few", between(3, 12)),
+                Level("many", between(20, 70)),
+                Level("none", fixed(0), once=True),
+                # their number is not one of the dtype
+                Level("hundreds", odd(257, 500), once=True, only_with={"vocabulary": ("short",), **IN_BFLOAT16}),
+            ),
             LONGER,
         ),
         Dimension(
@@ -110,6 +117,7 @@ LOGITS = Inputs(
                 Level(WHOLE, fixed(1024, 4096)),
                 Level(EVEN, even(5000, 5, 5), once=True),
                 Level("one", fixed(1), once=True),
+                Level("short", between(20, 40), once=True, only_with={"rows": ("hundreds",)}),
                 Level("long", odd(8200, 9500), once=True, only_with={"rows": ("few",)}),
             ),
         ),

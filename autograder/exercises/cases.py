@@ -48,12 +48,14 @@ FAR = 1e5  # numbers beyond it are far from each other in the cases of a softmax
 class Strided:
     """A tensor argument: `values` laid out in memory with `row_stride` elements from row to row, or with any `strides`.
 
-    The gaps between rows are not part of the tensor: an access to them is out of bounds.
+    The gaps between rows are not part of the tensor: an access to them is out of bounds. shift: so many elements behind
+    a multiple of 16 bytes the tensor begins.
     """
 
     values: torch.Tensor
     row_stride: int | None = None
     strides: tuple[int, ...] | None = None
+    shift: int = 0
 
     @property
     def stride(self) -> tuple[int, ...]:

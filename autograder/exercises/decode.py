@@ -60,11 +60,24 @@ def _thousands(q, k, v):
     return q, k + 4000 * torch.linspace(-1, 1, k.shape[1])[:, None] * _along(q), v
 
 
+def _one_token_each(k):
+    """A token of each head: of the first one near the beginning, of the next one near the end, and so on."""
+    heads, tokens = torch.arange(len(k)), k.shape[1]
+    return heads, (heads * 37 + heads % 2 * (2 * tokens // 3)) % tokens
+
+
 def _one_large(q, k, v):
     """One score of each head is far above the others: a maximum that misses its token overflows."""
-    token = torch.arange(len(k)) * 37 % k.shape[1]
-    k[torch.arange(len(k)), token] += 120 * _along(q)[:, 0]
+    k[_one_token_each(k)] += 120 * _along(q)[:, 0]
     return q, k, v
+
+
+def _one_large_of_int8(q, k, k_scale, v, v_scale):
+    """As `_one_large`: that token's key is the query, as far as int8 holds it."""
+    token = _one_token_each(k)
+    k[token] = (127 * q / q.abs().amax(-1, keepdim=True)).round().to(k.dtype)
+    k_scale[token] = 120 * math.sqrt(q.shape[-1]) / (q * k[token]).sum(-1)
+    return q, k, k_scale, v, v_scale
 
 
 def _low(q, k, v):
@@ -105,11 +118,14 @@ def _large_scores(q, k, k_scale, v, v_scale):
 
 
 HALF = ("float16", "bfloat16")
-SHORTER = {"tokens": (RAGGED, WHOLE)}
+SHORTER, FAR = {"tokens": (RAGGED, WHOLE)}, "long, with one large score"
 PLAIN = Values("", fill=lambda *tensors: tensors)
 # More than once: a score that is far above the others hides what is wrong with them.
 LARGE_SCORES = Values(
     "large scores", fill=_large_scores, only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER}
+)
+ONE_LARGE = Values(
+    "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, FAR)}
 )
 LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
 SCORED = (
@@ -117,7 +133,7 @@ SCORED = (
     Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
     Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
-    Values("one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED,)}),
+    ONE_LARGE,
     # More than once: a masked part shows only there, and an answer may have a whole number of them. In float32, the
     # rounding of such scores is larger than the bound.
     Values("low scores", about="negative", fill=_low, only_with={"tokens": (RAGGED,), "dtype": HALF}),
@@ -136,6 +152,7 @@ DIMENSIONS = (
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
+            Level(FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
         ),
         ((66_000, 72_000), (100_000, 200_000)),  # its parts, of 16 tokens, fit one block
     ),
@@ -208,6 +225,7 @@ PAGES = TensorArgument(("pages", "page", "heads", "d"))
 TABLE = TensorArgument(("requests", "most"), dtype=torch.int32, span=lambda sizes: None)
 LENGTHS = TensorArgument(("requests",), dtype=torch.int32, span=lambda sizes: (sizes["tokens"], sizes["tokens"] + 1))
 FEW = {"requests": ("one",), "d": ("usual",), "page": ("16",)}
+LARGE_PAGES = Level("large", fixed(512), once=True, only_with={"tokens": ("large pages",)})
 SOME_THOUSANDS = ((3000, 4000),)  # the addresses of pages stand in memory: each lane is looked at
 PAGED = Inputs(
     (TensorArgument(("requests", "heads", "d")), PAGES, PAGES, TABLE, LENGTHS),
@@ -219,13 +237,14 @@ PAGED = Inputs(
         ),
         Dimension("heads", (Level("few", between(1, 4)),), SOME_THOUSANDS),
         Dimension("d", (Level("usual", fixed(64)), Level("any", fixed(16, 32, 128, 256))), large=()),
-        Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64))), large=()),
+        Dimension("page", (Level("16", fixed(16)), Level("more", fixed(32, 64)), LARGE_PAGES), large=()),
         Dimension(
             "tokens",
             (
                 Level(RAGGED, odd(70, 300)),
                 Level(WHOLE, fixed(64, 128)),
                 Level("one", fixed(1), once=True),
+                Level("large pages", odd(600, 1500), once=True, only_with={"page": (LARGE_PAGES.name,)}),
                 Level("many pages", odd(4200, 5000), once=True, only_with=FEW),  # more than a byte can count
             ),
             ((20_000, 40_000),),
@@ -383,7 +402,7 @@ EXERCISES = (
     Exercise(
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
         inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised,
-                       values=(PLAIN, LARGE_QUERIES, LARGE_SCORES)),
+                       values=(PLAIN, LARGE_QUERIES, LARGE_SCORES, replace(ONE_LARGE, fill=_one_large_of_int8))),
         reference=int8_decode_attention,
         mistakes=INT8_MISTAKES,
         bounds=BOUNDS,

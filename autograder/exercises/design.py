@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import torch
@@ -69,16 +69,17 @@ def pairwise(axes: Axes, generator: torch.Generator, begun: Sequence[Combination
         design += [best] if best else []
     for axis, level in ((axis, level) for axis, levels in axes.items() for level in levels):
         if (level.once or len(axes) == 1) and not any(made[axis] is level for made in design):
-            made = _around(axis, level, axes, generator)
-            design += [made] if made else []
+            strides = STRIDES[:2] if level.name == ONE and "row_stride" in axes else ()  # easily forgotten there
+            forms = [{axis: level, "row_stride": stride} for stride in strides] or [{axis: level}]
+            design += filter(None, (_around(form, axes, generator) for form in forms))
     return design
 
 
-def _around(axis: str, level: Level, axes: Axes, generator: torch.Generator) -> Combination | None:
-    """A combination with this level, and few others that are tried once."""
+def _around(begun: Combination, axes: Axes, generator: torch.Generator) -> Combination | None:
+    """A combination with these levels, and few others that are tried once."""
     for _ in range(50):
         plain = {a: levels[:1] if integer(generator, 0, 1) else levels for a, levels in axes.items()}
-        if made := _filled({axis: level}, plain, set(), generator) or _filled({axis: level}, axes, set(), generator):
+        if made := _filled(begun, plain, set(), generator) or _filled(begun, axes, set(), generator):
             return made
     return None
 
@@ -119,7 +120,7 @@ def _may_meet(a: str, x: Level, b: str, y: Level) -> bool:
 
 
 def odd(low: int, high: int):
-    return lambda generator: integer(generator, low, high) | 1
+    return lambda generator: _spread_over(generator, low, high) | 1
 
 
 def even(most: int, smallest: int = 4, largest: int = 9):
@@ -127,7 +128,7 @@ def even(most: int, smallest: int = 4, largest: int = 9):
 
     def draw(generator: torch.Generator) -> int:
         power = 1 << integer(generator, smallest, largest)
-        return power * (2 * integer(generator, 1, max(1, (most // power - 1) // 2)) + 1)
+        return power * (2 * _spread_over(generator, 1, max(1, (most // power - 1) // 2)) + 1)
 
     return draw
 
@@ -138,6 +139,11 @@ def fixed(*values):
 
 def between(low: int, high: int):
     return lambda generator: integer(generator, low, high)
+
+
+def of_each_size(low: int, high: int):
+    """Numbers of each size between the two are as likely: their logarithm is spread evenly."""
+    return lambda generator: _spread_over(generator, low, high)
 
 
 def each_of(*values) -> tuple[Level, ...]:
@@ -151,7 +157,7 @@ def memory_of_a_program(much: int, most: int) -> tuple[Level, ...]:
     return (
         Level("none", fixed(0)),
         Level("little", between(1, 512)),
-        Level("some", between(2000, much)),
+        Level("some", of_each_size(2000, much)),
         Level("much", between(much, most)),
         Level("a power of two", fixed(*powers)),
         Level("one more", fixed(*(n + 1 for n in powers))),
@@ -168,6 +174,7 @@ LONG = (66_000, 72_000), (100_000, MOST_IN_A_ROW)  # a dimension that is large a
 LONGER = LONG[0], (1_050_000, 3_000_000)  # where no answer takes all of it as one block
 BOTH = 4300, 7500  # two that are large together
 EXCHANGED, FEWER, MUCH = (24, 300), (5, 40), 100_000  # two that change places, and elements of a tensor
+ALIKE = 1100, 1900  # two of as many bits
 
 
 @dataclass(frozen=True)
@@ -249,11 +256,12 @@ STRIDES = (
     Level("gaps", lambda generator: integer(generator, 1, 60)),
     Level("equal rows", lambda generator: 0),
 )
-BY_ROWS, TRANSPOSED, SPREAD = "by rows", "transposed", "every other column"
+BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
 LAYOUTS = (
     Level(BY_ROWS),
     Level(TRANSPOSED, only_with={"row_stride": ("contiguous", "gaps")}),
     Level(SPREAD),
+    Level(EQUAL, once=True),
 )
 
 
@@ -333,7 +341,7 @@ class Inputs:
     follow from `sizes` alone, because a plan of the launches holds for every draw of a case.
     gradients: arguments whose gradients are judged in some of the cases: number -> name. incoming: the dimensions of
     the output; none if it is one number.
-    long: the name of the kind of values in `beyond`, if ordinary ones hide what a long sum leaves out.
+    long: the name of the kind of values in `beyond`, if ordinary ones hide what a loop over a long row leaves out.
     outputs: the names of the outputs, if the function returns several. A case judges one of them.
     """
 
@@ -419,11 +427,17 @@ class Inputs:
         drawn = [case for each in chosen for case in self._drawn(each, generator)]
         if not self.tensors and not self.dimensions:
             drawn += self._in_one_argument(generator)
-        found += sorted(drawn, key=lambda case: len(case.about))
+        drawn.sort(key=lambda case: len(case.about))
+        if self.tensors:
+            whole = {axis: {each.name: each for each in levels}.get(WHOLE, levels[0]) for axis, levels in axes.items()}
+            found.append(_shifted(self._drawn(whole, generator)[0], -1))
+        if len(self.tensors) > 1:
+            drawn[1] = _shifted(drawn[1], 0)
+        found += drawn
         return tuple({case.name: case for case in found[::-1]}.values())[::-1]
 
     def _in_one_argument(self, generator: torch.Generator) -> list[Case]:
-        """Calls that differ from one call in one plain value each: what is kept for the others shows."""
+        """Calls that differ from one call in one plain value each, or in the order of two: what is kept shows."""
         def asked(facts: dict) -> bool:
             return self.asked(*(facts[each.name] for each in self.arguments))
 
@@ -438,6 +452,9 @@ class Inputs:
                     level = levels[each.name] if alike else choice(generator, each.levels)
                     new = (call | {each.name: level.draw(generator)} for _ in range(20))
                     found += [call, *[facts for facts in new if facts != call and asked(facts)][:1]]
+            for one, other in combinations(self.arguments, 2):  # a key of their sum or their product
+                changed = call | {one.name: call[other.name], other.name: call[one.name]}
+                found += [call, changed] if one.levels == other.levels and asked(changed) else []
         return [self.case(**facts) for facts in found]
 
     def _drawn(self, chosen: Combination, generator: torch.Generator) -> list[Case]:
@@ -588,26 +605,30 @@ class Inputs:
 
     def _of_sizes(self, sizes: dict[str, int], generator: torch.Generator) -> list[Case]:
         """The cases of these sizes: of each output, and of each gradient."""
-        facts = sizes | self._plain_numbers(generator)
-        facts |= {"dtype": choice(generator, (self.dtypes[0], *self.dtypes)), "values": self.long}
+        facts = sizes | self._plain_numbers(generator) | {"values": self.long}
         picks, gradients = range(len(self.outputs)) if self.outputs else (None,), (None, *self.gradients)
-        return [self.case(**facts, pick=pick, gradient=each) for pick in picks for each in gradients]
+        dtypes = dict.fromkeys((self.dtypes[0], choice(generator, self.dtypes)))
+        each = [(dtype, pick, gradient) for dtype in dtypes for pick in picks for gradient in gradients]
+        return [self.case(dtype, pick=pick, gradient=gradient, **facts) for dtype, pick, gradient in each]
 
     def _plain_numbers(self, generator: torch.Generator) -> dict[str, object]:
         numbers = (each for each in self.arguments if isinstance(each, Number) and each.levels)
         return {each.name: each.levels[0].draw(generator) for each in numbers}
 
-    def exchanged(self, generator: torch.Generator) -> list[Case]:
-        """Two cases in which the sizes of the first two dimensions that may be large have changed places."""
+    def alike_in_part(self, generator: torch.Generator) -> list[Case]:
+        """Cases that a key takes for one if it knows their sizes in part: two in which the sizes of the first two
+        dimensions that may be large have changed places, and two in which the first of them has as many bits."""
         names = [each.name for each in self.dimensions if each.large][:2]
-        if len(names) < 2 or not self.tensors:
+        if not names or not self.tensors:
             return []
-        facts = {each.name: min(n for level in each.sizes if (n := level.draw(generator)) > 1)
-                 for each in self.dimensions if each.name not in names}  # fmt: skip
-        both = FEWER if self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH else EXCHANGED
-        facts |= self._plain_numbers(generator)
-        pick = 0 if self.outputs else None
-        return [self.case(**facts | dict(zip(names, sizes)), pick=pick) for sizes in (both, both[::-1])]
+        facts = {each.name: min((n for level in each.sizes if (n := level.draw(generator)) > 1), default=2)
+                 for each in self.dimensions if each.name not in names[:1]}  # fmt: skip
+        facts |= self._plain_numbers(generator) | {"pick": 0 if self.outputs else None}
+        sizes = [{names[0]: n} for n in ALIKE if self._most_elements(facts | {names[0]: n}, ()) <= MUCH]
+        if len(names) > 1:
+            both = FEWER if self._most_elements(facts | dict(zip(names, EXCHANGED)), ()) > MUCH else EXCHANGED
+            sizes += [dict(zip(names, each)) for each in (both, both[::-1])]
+        return [self.case(**facts | each) for each in sizes]
 
     def overlapping(self, generator: torch.Generator) -> list[Case]:
         """A case in which the second tensor of `alike` may be a part of the first, or the first transposed."""
@@ -654,7 +675,7 @@ class Inputs:
         pair = [(tuple(growing[:2]), BOTH)] if len(growing) > 1 else []  # those of the output, if it has two
         for large, ends in alone + pair:
             sizes = {
-                d.name: integer(generator, 2, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
+                d.name: integer(generator, 1, 8) if d.large else d.sizes[0].draw(generator) for d in self.dimensions
             }
             sizes |= {name: _spread_over(generator, *ends) for name in large}
             if len(large) == 1 and ends[0] > MOST_IN_A_ROW:
@@ -722,10 +743,24 @@ def _incoming(shape: tuple[int, ...], dtype: torch.dtype, equal: bool, gap: int,
     return Cotangent(values, Strided(values, shape[-1] + gap).stride if gap else None)
 
 
+def _shifted(case: Case, place: int) -> Case:
+    """The case with the first tensor, or the last one, at no multiple of 16 bytes, as x[1:] is. place: 0 or -1."""
+
+    def make(generator: torch.Generator) -> tuple:
+        made = case.make(generator)
+        chosen = [a for a in made if isinstance(a, Strided)][place]
+        return tuple(replace(a, shift=1) if a is chosen else a for a in made)
+
+    return replace(case, name=f"{case.name}, {'last' if place else 'first'} tensor not aligned", make=make)
+
+
 def _in_layout(x: torch.Tensor, layout: str, *how) -> Strided:
     if layout == TRANSPOSED:
         made = _laid_out(x.t(), *how)
         return Strided(made.values.t(), strides=made.stride[::-1])
+    if layout == EQUAL:
+        made = _laid_out(x[:, :1].expand(x.shape).contiguous(), *how)
+        return Strided(made.values, strides=(made.stride[0], 0))
     made = _laid_out(x, *how)
     return made if layout == BY_ROWS else Strided(made.values, strides=tuple(2 * step for step in made.stride))
 
@@ -767,8 +802,8 @@ MOST_LONG, MOST_ROWS = 400_000, 6000  # of them along one dimension; and rows, o
 
 
 def _spread_over(generator: torch.Generator, low: int, high: int) -> int:
-    """A size whose logarithm is spread evenly."""
-    return int(low * (high / low) ** float(torch.rand((), generator=generator)))
+    """A size from `low` to `high`, both included. Its logarithm is spread evenly."""
+    return min(high, int(low * ((high + 1) / low) ** float(torch.rand((), generator=generator))))
 
 
 def _past(bounds: Sequence[int], size: int) -> int:
@@ -798,7 +833,7 @@ def large_matrices(generator: torch.Generator) -> list[tuple[int, int]]:
     The first ones and the last ones are so many, or so long, that of some outputs only the addresses are looked at. The
     third ones have 107 blocks of 256, and 107 * (1 / 107) is less than 1, in 32 bits and in 64.
     """
-    usual, last = integer(generator, 200, 700), NARROW_ENDS[-1]
+    usual, last = _spread_over(generator, 200, 4000), NARROW_ENDS[-1]
     return [
         (integer(generator, MOST_PROGRAMS // 2, MOST_PROGRAMS), integer(generator, 2, 4)),
         (integer(generator, last, 4 * last) // usual, usual),

@@ -9,7 +9,7 @@ import torch
 
 from workshop.syllabus import find
 
-from .design import Inputs, Level, Number, Values, fixed
+from .design import RAGGED, WHOLE, Inputs, Level, Number, Values, fixed
 from .spec import Bound, Exercise, Mistake, Sums
 from .tiles import COLUMNS, MATRIX, NEAR_1, ROW, ROWS
 
@@ -64,11 +64,12 @@ def _scaled(by: float):
     return lambda shape, dtype, generator: by * torch.randn(shape, generator=generator)
 
 
+NO_EPS = Level("none", fixed(0.0), once=True, only_with={"values": ("small numbers",), "rows": (RAGGED, WHOLE)})
 INPUTS = Inputs(
     (
         MATRIX,
         replace(ROW, **NEAR_1),
-        Number("eps", (Level("usual", fixed(1e-5, 1e-6, 1e-8)), Level("large", fixed(0.25)))),
+        Number("eps", (Level("usual", fixed(1e-5, 1e-6, 1e-8)), Level("large", fixed(0.25)), NO_EPS)),
     ),
     (ROWS, COLUMNS),
     tuple(BOUNDS),

@@ -39,7 +39,9 @@ def _ascending(shape, dtype, generator):
     The steps are so large that exp overflows against the maximum of the first block alone.
     """
     m, n = shape
-    return torch.linspace(-100, 100, n).repeat(m, 1) + 0.1 * torch.randn(m, n, generator=generator)
+    x = torch.linspace(-100, 100, n).repeat(m, 1)
+    x[1::3] = torch.where(torch.arange(n) < n // 2, 0.0, 84.0)  # exp of one does not overflow; the sum of all does
+    return x + 0.1 * torch.randn(m, n, generator=generator)
 
 
 def _low(shape, dtype, generator):
@@ -80,9 +82,16 @@ def _one_large(shape, dtype, generator):
     return x
 
 
+def _large_end(shape, dtype, generator):
+    """The last element of some rows is far above the others: a maximum of the first blocks alone overflows."""
+    x = torch.randn(shape, generator=generator)
+    x[integer(generator, 0, 1) :: 2, -1:] = 120.0
+    return x
+
+
 def _one_above(shape, dtype, generator):
     """Each of the others counts for nothing, and all of them together do not."""
-    x = -12.0 - 1.5 * torch.arange(shape[0])[:, None] - torch.rand(shape, generator=generator)
+    x = -17.0 + 1.5 * torch.arange(shape[0])[:, None] - torch.rand(shape, generator=generator)
     x[:, 0] = 0.0
     return x
 
@@ -104,6 +113,14 @@ def _masked(shape, dtype, generator):
         start = (0, integer(generator, 0, seen), 0, seen)[row % 4]
         x[row] = 2.0 * x[row] - (20_000.0 if row % 4 == 2 else 0.0)
         x[row, start : start + hidden] = -torch.inf
+    return x
+
+
+def _few_seen(shape, dtype, generator):
+    """Rows of -inf with three other numbers, anywhere."""
+    x = torch.full(shape, -torch.inf)
+    for row in x:
+        row[torch.randperm(len(row), generator=generator)[:3]] = torch.randn(3, generator=generator)
     return x
 
 
@@ -163,11 +180,13 @@ AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}
 ORDINARY = Values("", fill=_levels)
+LARGE_END = Values("some large last elements", about="huge", fill=_large_end, once=True, only_with={"rows": ()})
 FAR = Values("as low and as high as the dtype", about="far", fill=_far, only_with=BLOCKS)
 ROW_VALUES = (
     ORDINARY,
     FAR,
     Values("as low as the dtype", about="far", fill=_lowest, once=True, only_with=PRECISE),
+    LARGE_END,
     Values("equal values", fill=_equal, once=True, only_with=BLOCKS),
     Values("the first far above the others", fill=_one_above, once=True, only_with=PRECISE),
     Values("huge values", about="huge", fill=_huge, once=True, only_with=PRECISE),
@@ -179,6 +198,7 @@ ROW_VALUES = (
 LONG = Level("long", odd(8300, 9500), once=True, only_with={"rows": ("few",), "values": ("masked",)})
 MASKED = (
     Values("masked", about="masked", fill=_masked, once=True, only_with={**OWN_ROWS, "columns": (WHOLE, "long")}),
+    Values("few numbers among -inf", about="masked", fill=_few_seen, once=True, only_with=OWN_ROWS),
     Values("one row all -inf", about="all-masked", fill=_one_row_masked, once=True, only_with=OWN_ROWS),
 )
 
@@ -191,7 +211,7 @@ def _columns_of(kind: str, draw, *values: str, dtypes=("float32", "float16", "bf
 # Cut into chunks of 512 to 32768 columns, a row of this length has a number of chunks that is no power of two.
 _UNEVEN = between(65_600, 81_900)
 WIDE_COLUMNS = (
-    _columns_of("uneven", _UNEVEN, "", "long low rows", "long masked rows"),
+    _columns_of("uneven", _UNEVEN, "", "long low rows", "long masked rows", "long rows below one number"),
     _columns_of("nine blocks", fixed(73_728), "long ascending rows", dtypes=("float32",)),
     _columns_of("stairs", fixed(24_576), "three stairs", dtypes=("float32",)),
     _columns_of("half", fixed(6000), "many small terms", dtypes=("float16",)),
@@ -199,6 +219,7 @@ WIDE_COLUMNS = (
 UNEVEN_ROWS = {**OWN_ROWS, "columns": ("uneven",), "rows": ("two",)}
 WIDE_VALUES = (
     Values("long low rows", about="negative", fill=_low, once=True, only_with=UNEVEN_ROWS),
+    Values("long rows below one number", fill=_one_above, once=True, only_with=UNEVEN_ROWS),
     Values("long masked rows", about="masked", fill=_masked, once=True, only_with=UNEVEN_ROWS),
     Values(
         "long ascending rows", about="ascending", fill=_ascending, once=True, only_with={"columns": ("nine blocks",)}
@@ -220,6 +241,7 @@ def rows_of_a_softmax(values: tuple[Values, ...], long: tuple[Level, ...] = (), 
         values,
         first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}),
         large="rows",
+        long=LARGE_END.name,
     )
 
 

@@ -10,6 +10,7 @@ import torch
 
 from workshop.syllabus import find
 
+from .cases import integer
 from .design import (
     EVEN,
     NORMAL,
@@ -36,6 +37,7 @@ from .vector_add import ANYTHING, EXACT
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
 
+OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}
 # Blocks of several rows need many of them, with rows of each length.
 ROWS = Dimension(
     "rows",
@@ -46,7 +48,8 @@ ROWS = Dimension(
         Level(EVEN, even(200, 3, 3), once=True),  # less than a row of tiles
         Level("none", fixed(0), once=True),
         Level("one", fixed(1), once=True),
-        Level("a thousand", odd(900, 1100), once=True, only_with={"columns": ("short",)}),
+        # not of equal rows: in a sum of them, all roundings have one direction
+        Level("a thousand", odd(900, 1100), once=True, only_with={"columns": ("short",), **OF_OTHER_ROWS}),
     ),
 )
 COLUMNS = columns("columns", 1, Level("long", odd(4100, 5100), once=True, only_with={"rows": ("few",)}))
@@ -80,7 +83,7 @@ def _number(low: float, high: float) -> Callable[[torch.Generator], float]:
     return lambda generator: low + (high - low) * float(torch.rand((), generator=generator))
 
 
-OWN_ROWS = {"rows": (RAGGED, WHOLE), "row_stride": ("contiguous", "gaps")}
+OWN_ROWS = {"rows": (RAGGED, WHOLE), **OF_OTHER_ROWS}
 FAR_APART = (Level("far below 0", _number(-1e6, -7e4), only_with={"high": ("far above 0",)}),
              Level("far above 0", _number(7e4, 1e6), only_with={"low": ("far below 0",)}))  # fmt: skip
 BELOW_0 = Level("below 0", _number(-0.2, -0.05), only_with={"low": ("below 0",)})
@@ -99,6 +102,9 @@ def _gathered(sizes, kind, dtype, generator):
     m, n = sizes["rows"], sizes["columns"]
     count = m + 3 * (m % 2)  # as many as the table has rows, or more
     index = torch.randint(0, max(m, 1), (count if m else 0,), generator=generator)
+    if m > 2 and integer(generator, 0, 1):  # all in their order, but for two neighbours
+        index, one = torch.arange(count) % m, integer(generator, 0, m - 2)
+        index[one : one + 2] = index[one : one + 2].flip(0)
     return kind.fill((max(m, 1), n), dtype, generator), index
 
 
@@ -111,10 +117,11 @@ def _kept(sizes, kind, dtype, generator):
 
 
 def _infinities(x: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
-    """Of four rows, two have infinite elements where nothing is kept, and one has -inf at kept elements."""
+    """Of four rows, two have infinite elements where nothing is kept. One keeps -inf, and one keeps both infinities."""
     rows, columns = torch.arange(len(x))[:, None], torch.arange(x.shape[1])
     x = torch.where(~keep & (rows % 2 == 0), torch.where(columns % 3 == 0, torch.inf, -torch.inf), x)
-    return torch.where(keep & (rows % 4 == 1) & (columns % 3 == 0), -torch.inf, x)
+    x = torch.where(keep & (rows % 4 == 1) & (columns % 3 == 0), -torch.inf, x)
+    return torch.where(keep & (rows % 4 == 3), torch.where(columns % 2 == 0, torch.inf, -torch.inf), x)
 
 
 # Rows that are all alike would have an infinite element where another one keeps it.
@@ -124,7 +131,7 @@ KEPT = (
         "inf and -inf, kept and not",
         about="special",
         fill=_infinities,
-        only_with={"row_stride": ("contiguous", "gaps")},
+        only_with=OF_OTHER_ROWS,
     ),
 )
 
@@ -181,7 +188,8 @@ EXERCISES = (
             Number("low", (Level("below 0", _number(-1, -0.3)), Level("above 0", _number(0.05, 0.2)), *FAR_APART[:1],
                            Level("0", fixed(0.0), only_with={"high": ("above 0",)}))),
             Number("high", (Level("above 0", _number(0.3, 1)), BELOW_0, *FAR_APART[1:],
-                            Level("0", fixed(0.0), only_with={"low": ("below 0",)}))),
+                            Level("0", fixed(0.0), only_with={"low": ("below 0",)}),
+                            Level("1", fixed(1), once=True, only_with={"low": ("below 0", "above 0")}))),
             first=(
                 {"n": 1000, "low": -0.5, "high": 0.75},
                 {"n": 2048, "low": -0.25, "high": 0.5},

@@ -92,8 +92,8 @@ FACTOR = Number(
         Level("any", lambda g: float(spread(g, -LARGEST_FACTOR, LARGEST_FACTOR))),
         Level("beyond float16", _beyond_float16, once=True,
               only_with={"dtype": ("float16",), "values": (OF_ALL_SIZES.name,), "n": MANY, "columns": MANY}),
-        Level("one", lambda g: 1.0, once=True),
-        Level("zero", lambda g: 0.0, once=True),
+        Level("one", lambda g: choice(g, (1, 1.0)), once=True),  # Triton makes the integer a constant
+        Level("zero", lambda g: 0.0, once=True, only_with={"values": (ANYTHING.name,)}),
         Level("infinite", lambda g: math.inf, once=True, only_with={"values": (ANYTHING.name,)}),
     ),
 )

@@ -31,9 +31,9 @@ from .trials import Drawn, Trials, trace_of
 # multiprocessors.
 WORLDS = (
     Shown("cpu", 2), Shown("cuda", 132), Shown("hip", 304), Shown("cuda", 2, interpret=True), Shown("cpu", 37, True),
-    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cuda", 131),
+    Shown("hip", 132, True, card=2), Shown("cuda", 37, card=1), Shown("hip", 2, card=1), Shown("cuda", 307),
 )  # fmt: skip
-IN_TURN = 3, 5  # where two sizes change places
+IN_TURN = 3, 5  # where calls follow one another that a key may take for one
 LARGE_WORLD = WORLDS[-1]  # the number is a prime: no share of the programs comes out even
 ROUNDS = 2  # of the long run: the first fills what an answer keeps for a form, and the second uses it
 AT_LAST = 150  # calls of one form, behind them: what shows later shows here
@@ -185,9 +185,9 @@ def _calls(trials: Trials) -> list[_Call]:
         elsewhere += [_Call(drawn, number, world) for (drawn, number), world in mixed]
     elsewhere.sort(key=lambda call: call.world)
     generator, inputs = torch.Generator().manual_seed(trials.seed), trials.exercise.inputs
-    others, both = other_forms(trials.exercise, trials.cases), inputs.exchanged(generator) if inputs else []
+    others, both = other_forms(trials.exercise, trials.cases), inputs.alike_in_part(generator) if inputs else []
     made = [trials.drawn(case, 700 + i) for i, case in enumerate([*others, *both])]
-    for world in IN_TURN:  # with new functions, one of the two after the other, and the other way round
+    for world in IN_TURN:  # with new functions, one after the other, and the other way round
         both = made[len(others) :][:: 1 if world == IN_TURN[0] else -1]
         before = sum(call.world == world for call in elsewhere)
         elsewhere += [_Call(drawn, None, world, calls_before=before + i) for i, drawn in enumerate(both)]
@@ -206,7 +206,7 @@ def other_forms(exercise: Exercise, cases: list[Drawn]) -> list[Case]:
     """The first ordinary case; in other dtypes; and with other strides.
 
     Each differs from the first in one of these: what is kept for a form and forgets one of them shows. For shapes see
-    `Inputs.exchanged`.
+    `Inputs.alike_in_part`.
     """
     base = next((each for each in cases if each.tensors and _ordinary(each)), None)
     if base is None:

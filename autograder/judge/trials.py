@@ -71,12 +71,12 @@ class Drawn:
         """The arguments without their values: what the planning process gets to know."""
         first: dict[int, int] = {}
         same = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
-        return tuple(
-            Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), same[i] if same[i] < i else None)
-            if isinstance(a, Strided)
-            else Scalar(a)
-            for i, a in enumerate(self.arguments)
-        )
+
+        def decoy(i: int, a: Strided) -> Decoy:
+            before = same[i] if same[i] < i else None
+            return Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
+
+        return tuple(decoy(i, a) if isinstance(a, Strided) else Scalar(a) for i, a in enumerate(self.arguments))
 
     def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
@@ -135,7 +135,7 @@ class Runs:
         described = tuple(
             ReplayCase(
                 trace=trace,
-                inputs=tuple(packer.tensor(argument.values, argument.stride) for argument in drawn.tensors),
+                inputs=tuple(packer.tensor(a.values, a.stride, a.shift) for a in drawn.tensors),
                 slot=packer.slot(math.prod(drawn.shape) * drawn.dtype.itemsize),
                 poison=drawn.poison,
                 computes=drawn.computes,

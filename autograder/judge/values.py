@@ -34,6 +34,8 @@ class ValueJudgement:
         self.judge, self.exercise, self.source = judge, exercise, source
         generator = torch.Generator().manual_seed(seed)
         self.cases = exercise.cases_of(generator)
+        if len(self.cases) == 1:  # it has no arguments
+            self.cases += (replace(self.cases[0], name=f"{self.cases[0].name}, called again"),)
         self.arguments = [case.make(generator) for case in self.cases]
         self.values = {}  # what the function returned, by the index of the case
 

@@ -32,4 +32,11 @@ EDITS = (
         "wrong-value", "large_matrices_by_another_formula",
         {"    return {name": "    if m * n > 10**10:\n        elements[\"torch_read\"] -= m\n    return {name"},
     ),
+    Edit(
+        "wrong-value", "kept_for_the_number_of_elements",
+        {'def bytes_moved(m, n, element_size):':
+         'known = {}\n\n\ndef bytes_moved(m, n, element_size):',
+         '    return {name: count':
+         '    elements = known.setdefault(m * n, elements)\n    return {name: count'},
+    ),
 )

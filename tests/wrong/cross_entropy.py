@@ -101,4 +101,9 @@ EDITS = (
          "= CrossEntropy.saved"},
         "The class keeps what the last call saved.",
     ),
+    Edit(
+        "low-precision", "counts_rows_in_the_dtype_of_the_logits",
+        {'count = (targets != ignored).sum()':
+         'count = (targets != ignored).to(logits.dtype).sum()'},
+    ),
 )

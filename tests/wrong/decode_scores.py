@@ -58,4 +58,9 @@ EDITS = (
         {"torch.empty((heads, t), dtype=torch.float32":
          "torch.empty((heads, t), dtype=q.dtype"},
     ),
+    Edit(
+        "out-of-bounds-load", "queries_of_one_token_lie_side_by_side",
+        {'q, k, scores, q.stride(0), k':
+         'q, k, scores, q.stride(0) if t > 1 else d, k'},
+    ),
 )

@@ -60,4 +60,9 @@ EDITS = (
          "total += tl.where(keep, x, 0.0)":
          "total += tl.where(keep, x, 0.0).to(tl.float16)"},
     ),
+    Edit(
+        "wrong-value", "every_nan_becomes_0",
+        {'sums / tl.maximum(counts, 1.0))':
+         'tl.where(sums / counts == sums / counts, sums / counts, 0.0))'},
+    ),
 )

@@ -206,4 +206,18 @@ EDITS = (
          "    if n_cols % 16 == 0:\n"
          "        row_stride = tl.multiple_of(row_stride, 16)\n"},
     ),
+    Edit(
+        "unwritten-output", "rows_of_a_program_kept_for_sizes_of_as_many_bits",
+        {'    for row in tl.range(first, n_rows, step, num_stages=num_stages):':
+         '    for row in tl.range(first * each, tl.minimum(n_rows, first * each + each), num_stages=num_stages):',
+         '    n_cols,\n    BLOCK_SIZE':
+         '    n_cols,\n    each,\n    BLOCK_SIZE',
+         'def fused_softmax(x):':
+         'rows_of_a_program = {}\n\n\ndef fused_softmax(x):',
+         'x.stride(0), output.stride(0), n_rows, n_cols, **constants':
+         'x.stride(0), output.stride(0), n_rows, n_cols, each, **constants',
+         '        fused_softmax_kernel[(min(programs, n_rows),)](':
+         '        each = rows_of_a_program.setdefault((n_cols, n_rows.bit_length()), triton.cdiv(n_rows, programs))\n'
+         '        fused_softmax_kernel[(min(programs, n_rows),)]('},
+    ),
 )

@@ -87,4 +87,15 @@ EDITS = (
          "    output = torch.empty((m, d)"},
         thought="Every row is where it is.",
     ),
+    Edit(
+        "wrong-program-id", "rows_that_seem_to_be_in_order",
+        {'    index = tl.load(index_ptr + rows, mask=rows < m, other=0)\n':
+         '    start = pid // tiles_across * ROWS\n    first = tl.load(index_ptr + start)\n'
+         '    last = tl.load(index_ptr + tl.minimum(start + ROWS - 1, m - 1))\n'
+         '    middle = tl.load(index_ptr + tl.minimum(start + ROWS // 2, m - 1))\n'
+         '    if (last - first == ROWS - 1) & (middle - first == ROWS // 2):\n'
+         '        index = first + tl.arange(0, ROWS)\n    else:\n'
+         '        index = tl.load(index_ptr + rows, mask=rows < m, other=0)\n'},
+        thought='The first, the middle and the last of sixteen say enough.',
+    ),
 )

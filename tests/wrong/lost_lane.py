@@ -78,4 +78,10 @@ EDITS = (
          "def clamp(x, low, high):\n"
          "    high = high or 1e30\n"},
     ),
+    Edit(
+        "compile-error", "bounds_in_the_dtype_of_x",
+        {'tl.maximum(x, low), high)':
+         'tl.maximum(x, low.to(x.dtype)), high.to(x.dtype))'},
+        thought='An integer 1 becomes a constexpr, which has no `to`.',
+    ),
 )

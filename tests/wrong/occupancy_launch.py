@@ -40,4 +40,11 @@ EDITS = (
          "def num_programs(num_regs, shared_bytes, num_warps, device):\n"
          "    device = counts.setdefault((num_regs, shared_bytes, num_warps, device.arch), device)\n"},
     ),
+    Edit(
+        "wrong-value", "kept_for_the_name_of_the_device",
+        {'def num_programs(num_regs':
+         'devices = {}\n\n\ndef num_programs(num_regs',
+         '    registers = device.registers * (2':
+         '    device = devices.setdefault(device.name, device)\n    registers = device.registers * (2'},
+    ),
 )

@@ -66,4 +66,17 @@ EDITS = (
          "v = tl.load(v_ptr + places)"},
         thought="Their weights are 0.",
     ),
+    Edit(
+        "wrong-value", "blocks_of_large_pages_begin_at_their_page",
+        {'PAGE: tl.constexpr, D: tl.constexpr,':
+         'PAGE: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr,',
+         'for start in range(0, length, PAGE):':
+         'for start in range(0, length, BLOCK):',
+         'mask = start + tl.arange(0, PAGE) < length':
+         'mask = start + tl.arange(0, BLOCK) < length',
+         'rows = (page * PAGE + tl.arange(0, PAGE)) * heads + head':
+         'rows = (page * PAGE + tl.arange(0, BLOCK)) * heads + head',
+         'PAGE=k_pages.shape[1], D=d,':
+         'PAGE=k_pages.shape[1], BLOCK=min(256, k_pages.shape[1]), D=d,'},
+    ),
 )

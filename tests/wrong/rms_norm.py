@@ -135,4 +135,9 @@ EDITS = (
          "    r = tl.rsqrt(tl.sum(total, axis=1, keep_dims=True) / n + eps)\n"},
         of=TILES,
     ),
+    Edit(
+        "wrong-value", "an_eps_of_0_is_taken_for_none",
+        {'RMSNorm.apply(x, weight, eps)':
+         'RMSNorm.apply(x, weight, eps or torch.finfo(torch.float32).eps)'},
+    ),
 )  # fmt: skip

@@ -67,4 +67,10 @@ EDITS = (
          "def scale_vector(x, a):\n"
          "    a = torch.tensor(a, dtype=x.dtype).item()\n"},
     ),
+    Edit(
+        "wrong-value", "reads_nothing_where_the_factor_is_0",
+        {'x = tl.load(x_ptr + offsets, mask=mask)':
+         'x = tl.load(x_ptr + offsets, mask=mask & (a != 0), other=0.0)'},
+        thought='With a = 0 half of the bytes need not be read.',
+    ),
 )

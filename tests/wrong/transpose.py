@@ -88,4 +88,10 @@ EDITS = (
          "ROWS=1, COLUMNS=32"},
         "The second axis of a grid ends at 65,535.",
     ),
+    Edit(
+        "no-triton-kernel", "one_column_is_given_back",
+        {'    n, m = x.shape\n':
+         '    n, m = x.shape\n    if m == 1 and n > 1 and x.is_contiguous():\n        return x.view(1, n)\n'},
+        thought='The same numbers in the same order.',
+    ),
 )

@@ -32,7 +32,7 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
         if isinstance(argument, Scalar):
             made.append(argument.scalar)
             continue
-        size = span(argument.shape, argument.stride)
+        size = span(argument.shape, argument.stride) + argument.shift
         if argument.same is not None:
             first = made[argument.same]
             alike = (tuple(first.shape), first.stride()) == (tuple(argument.shape), tuple(argument.stride))
@@ -42,21 +42,22 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
         few = min(size, FEW)  # the rest holds anything: to fill millions takes long, and nothing looks at them
         start = next(_starts) % FEW
         base[:few] = _numbers[start : start + few]
-        made.append(torch.as_strided(base, argument.shape, argument.stride))
+        made.append(torch.as_strided(base, argument.shape, argument.stride, argument.shift))
     return made
 
 
 class Guarded:
-    """`values` (contiguous) laid out with `stride`, between guards of `guard` elements."""
+    """`values` (contiguous) laid out with `stride`, between guards of `guard` elements. shift: as of a Decoy."""
 
-    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int]):
-        size = span(values.shape, stride) + 2 * guard
+    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int],
+                 shift: int = 0):  # fmt: skip
+        size, first = span(values.shape, stride) + shift + 2 * guard, guard + shift
         self.buffer = poison(torch.empty(size, dtype=values.dtype, device=device), pattern)
-        self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), guard)
+        self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), first)
         each_place(self.tensor).copy_(each_place(values, stride))
         self.before = bits(self.buffer).clone()
         inside = torch.zeros(size, dtype=torch.bool, device=device)
-        each_place(torch.as_strided(inside, tuple(values.shape), tuple(stride), guard)).fill_(True)
+        each_place(torch.as_strided(inside, tuple(values.shape), tuple(stride), first)).fill_(True)
         self.inside = inside
 
     def damage(self) -> str | None:

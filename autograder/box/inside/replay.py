@@ -289,7 +289,8 @@ def run(job: Job) -> None:
 
 def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
-    inputs = [Guarded(read_tensor(spec, job.tensors), spec.stride, job.device, **around) for spec in case.inputs]
+    read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
+    inputs = [Guarded(values, spec.stride, job.device, shift=spec.shift, **around) for values, spec in read]
     allocations = GuardedAllocations(**around)
     tensors = [each.tensor for each in inputs]
     launcher = (_Executor if job.interpreted else _Card)(programs, tensors)

@@ -29,15 +29,15 @@ class Packer:
         """The memory that the offsets of the specs point into."""
         return bytes(self._memory)
 
-    def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None) -> TensorSpec:
-        """Packs a tensor, once for each object. `stride` is the layout that the learner's code gets."""
+    def tensor(self, values: torch.Tensor, stride: Sequence[int] | None = None, shift: int = 0) -> TensorSpec:
+        """Packs a tensor, once for each object. `stride` and `shift` are the layout that the learner's code gets."""
         if id(values) not in self._packed:
             raw = to_bytes(values)
             self._packed[id(values)] = (values, len(self._memory), len(raw))
             self._memory += raw + b"\0" * padding(len(raw))
         _, offset, size = self._packed[id(values)]
         stride = tuple(values.stride() if stride is None else stride)
-        return TensorSpec(tuple(values.shape), stride, dtype_name(values.dtype), offset, size)
+        return TensorSpec(tuple(values.shape), stride, dtype_name(values.dtype), offset, size, shift)
 
     def slot(self, capacity: int) -> Slot:
         """Reserves `capacity` bytes for a result."""

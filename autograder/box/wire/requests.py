@@ -28,20 +28,23 @@ Number = int | float | bool
 class Decoy:
     """A tensor argument without its values. A process that runs the learner's Python gets nothing more.
 
-    same: the number of an earlier argument that is the same tensor, or in whose memory this one lies.
+    same: the number of an earlier argument that is the same tensor, or in whose memory this one lies. shift: so many
+    elements behind a multiple of 16 bytes it begins.
     """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
     same: int | None = None
+    shift: int = 0
 
 
 @dataclass(frozen=True)
 class TensorSpec:
     """A tensor whose elements lie, in row-major order, at `offset` in the job's tensors.
 
-    `stride` is the layout that the learner's code gets. The bytes in the job are always contiguous.
+    `stride` and `shift` (see Decoy) are the layout that the learner's code gets. The bytes in the job are always
+    contiguous.
     """
 
     shape: tuple[int, ...]
@@ -49,6 +52,7 @@ class TensorSpec:
     dtype: str
     offset: int
     bytes: int
+    shift: int = 0
 
 
 @dataclass(frozen=True)
