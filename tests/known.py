@@ -14,7 +14,7 @@ from autograder.gallery import Known, answers_in
 from autograder.tensors import each_place
 
 LANDING = "landing"  # GALLERY=landing: what is judged before a change lands (.ci/run)
-RIGHT_ANSWERS = 3  # of an exercise, then
+RIGHT_ANSWERS = 2  # of an exercise, then
 
 
 def source_of(exercise: str, name: str) -> str:
@@ -32,7 +32,7 @@ def part(gallery: str | None) -> set[str]:
     """What a run with this GALLERY judges, as `called` names it. Any other word stands for everything.
 
     None: wrong answers only, so that each slug and each exercise is there. test_promises.py judges right ones.
-    LANDING: of each exercise three right answers, of each lesson one wrong answer of each slug, and those of `said`.
+    LANDING: of each exercise two right answers, of each lesson one wrong answer of each slug, and those of `said`.
     Answers of `said` come first; then it is as if by chance, by a checksum of their names.
     """
     everything = {called(known): known for known in answers_in(Path(__file__).parent)}
