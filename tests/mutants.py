@@ -45,6 +45,7 @@ ALSO_RIGHT = {
     ("leaky_dropout", "u0, u1, u2, u3 = tl.rand4x(pid * QUARTER + lanes, seed)"): "each element has its own key",
     ("leaky_dropout", "quarter = 512"): "the counters have another order",
     ("leaky_dropout_grad", "quarter = 512"): "in both passes",
+    ("cross_entropy", "block = min(triton.next_power_of_2(n), 16384)"): "long sums are rounded in another order",
 }
 
 OTHER_OPERATOR = {

@@ -1,5 +1,7 @@
 """How often an answer reads its input: counted in the input and its copies, and judged by each exercise's limit."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from executing import kernel, watch
@@ -110,6 +112,13 @@ def test_other_softmaxes_and_very_wide_rows_have_no_limit():
     assert diagnose(observed("wide_softmax", RAGGED, 5)) is None
     assert diagnose(observed("online_softmax_masked", RAGGED, 5)) is None
     assert diagnose(observed("fused_softmax", {"rows": 1, "columns": 9000}, 2)) is None
+
+
+def test_a_backward_pass_may_read_as_often_as_it_wants_to():
+    """The lessons limit the forward pass alone."""
+    o = observed("fused_softmax", RAGGED, 7)
+    assert diagnose(o).slug == "reads-too-often"
+    assert diagnose(replace(o, case=replace(o.case, gradient=0))) is None
 
 
 def test_wrong_numbers_come_first():

@@ -318,15 +318,22 @@ def masked_lanes(o: Observation) -> Finding | None:
     )
 
 
-def too_few_programs(o: Observation) -> Finding | None:
-    """The numbers are right, but the exercise asks for more programs."""
+def wrong_number_of_programs(o: Observation) -> Finding | None:
+    """The numbers are right, but the exercise asks for more programs, or for one."""
     if o.comparison is None or not o.comparison.right:
         return None
-    return fewer_programs(o.exercise, o.values, o.programs)
+    return other_programs(o.exercise, o.values, o.programs)
 
 
-def fewer_programs(exercise: Exercise, values: tuple, programs: Sequence[int], **device) -> Finding | None:
+def other_programs(exercise: Exercise, values: tuple, programs: Sequence[int], **device) -> Finding | None:
     """programs: of each launch. device: its `multiprocessors`, if it is not the stand-in."""
+    if exercise.in_one_program and max((1, *programs)) > 1:
+        return Finding(
+            "wrong-program-id",
+            f"The numbers are right, but a launch has {max(programs)} programs. The exercise asks for one program.",
+            "One program is to go through all of it, in a loop.",
+            "launch the kernel with the grid (1,).",
+        )
     started = (max if exercise.in_one_launch else sum)((0, *programs))
     if exercise.programs_at_least is None or started >= (least := exercise.programs_at_least(*values, **device)):
         return None
@@ -353,8 +360,7 @@ def changing_bits(o: Observation) -> Finding | None:
 
 def reads_too_often(o: Observation) -> Finding | None:
     """The numbers are right, but the kernels read an input again and again."""
-    limit, c = o.exercise.reads_per_element, o.comparison
-    limit = limit and limit * (1 if o.case.gradient is None else 3)
+    limit, c = o.exercise.reads_per_element if o.case.gradient is None else None, o.comparison
     if limit is None or c is None or not c.right or Tag.SHORT in o.case.about:  # there one load more is a whole pass
         return None
     tensors = [(n, a) for n, a in zip(o.exercise.parameters, o.arguments, strict=False) if isinstance(a, Strided)]

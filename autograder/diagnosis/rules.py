@@ -40,7 +40,7 @@ CONDUCT: tuple[Rule, ...] = (
     conduct.read_what_nothing_wrote,
     conduct.masked_lanes,
     conduct.misplaced,
-    conduct.too_few_programs,
+    conduct.wrong_number_of_programs,
     conduct.changing_bits,
     conduct.reads_too_often,
     conduct.writes_too_often,

@@ -80,6 +80,12 @@ def _one_large_of_int8(q, k, k_scale, v, v_scale):
     return q, k, k_scale, v, v_scale
 
 
+def _no_query(q, *cache):
+    """All scores of a query of zeros are 0, as those of tokens that are not there: its weights are alike."""
+    q[:1] = 0
+    return q, *cache
+
+
 def _low(q, k, v):
     """Scores that are far below 0: a masked lane with the score 0, or a maximum that begins there, is too large."""
     return q, k - 300 * _along(q), v
@@ -127,11 +133,13 @@ LARGE_SCORES = Values(
 ONE_LARGE = Values(
     "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, FAR)}
 )
+NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
 LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
 SCORED = (
     PLAIN,
     Values("ascending scores", about="ascending", fill=_ascending, once=True, only_with=SHORTER),
     Values("huge scores", about="huge", fill=_huge, once=True, only_with=SHORTER),
+    NO_QUERY,
     # Not with 128 tokens, which may be one block: there no block comes behind the one with the large score.
     ONE_LARGE,
     # More than once: a masked part shows only there, and an answer may have a whole number of them. In float32, the
@@ -356,6 +364,14 @@ def _programs_for(q, k, v, multiprocessors: int = PROPERTIES["multiprocessor_cou
     return min(multiprocessors, k.shape[0] * k.shape[1] // 64) if k.shape[1] >= LONG else 0
 
 
+def _opposite(shape, dtype, generator):
+    """Weights of which each block adds up to 0."""
+    return torch.randn(shape, generator=generator) if len(shape) > 1 else 1.0 - 2.0 * (torch.arange(*shape) % 2)
+
+
+OPPOSITE = Values("weights 1 and -1", fill=_opposite, once=True, only_with={"rows": (WHOLE,)})
+
+OF_INT8 = PLAIN, LARGE_QUERIES, LARGE_SCORES, NO_QUERY, replace(ONE_LARGE, fill=_one_large_of_int8)
 EXERCISES = (
     Exercise(
         signature="weighted_sum(p, v) -> the sums of p[i] * v[i, column] in float32, for p (t,) and v (t, d)",
@@ -363,7 +379,7 @@ EXERCISES = (
             (TensorArgument(("rows",), **NEAR_1), TensorArgument(("rows", "columns"), **NEAR_1)),
             (ROWS, COLUMNS),
             tuple(SUMS),
-            (NORMAL, LARGE_ONES),
+            (NORMAL, LARGE_ONES, OPPOSITE),
             large="columns",
             first=({"rows": 300, "columns": 70}, {"rows": 256, "columns": 64}),
         ),
@@ -401,8 +417,7 @@ EXERCISES = (
     ),
     Exercise(
         signature="int8_decode_attention(q, k, k_scale, v, v_scale) -> the same; k and v int8, scales float32 (h, t)",
-        inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised,
-                       values=(PLAIN, LARGE_QUERIES, LARGE_SCORES, replace(ONE_LARGE, fill=_one_large_of_int8))),
+        inputs=_inputs(QUERY, INT8, SCALE, INT8, SCALE, together=_quantised, values=OF_INT8),
         reference=int8_decode_attention,
         mistakes=INT8_MISTAKES,
         bounds=BOUNDS,

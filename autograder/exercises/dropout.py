@@ -296,7 +296,7 @@ def calls_with_gradients(case: Case) -> tuple[Call, ...]:
 
 _REPEAT = _case("7 × 781, p = 0.5", 7, 781, 0.5, "ragged repeat")
 _RATE = _case("131 × 257, p near 0.28", 131, 257, (0.275, 0.288), "ragged rate")  # not near a multiple of 1/16
-_MANY_BLOCKS = _case("409 × 577, p near 0.28", 409, 577, (0.275, 0.288), "ragged rate")
+_MANY_BLOCKS = _case("1109 × 1117, p near 0.28", 1109, 1117, (0.275, 0.288), "ragged rate")
 # So low that p rounded to a percentage or to seven bits is 0, or twice as large.
 _LOW_RATE = _case("17 × 1999, p near 0.0015", 17, 1999, (0.0012, 0.0018), "ragged")
 _DROP_ALL = _case("p = 1", 23, 65, 1.0, "ragged extreme")

@@ -247,6 +247,7 @@ EXERCISES = (
         bounds=IN_FLOAT32,
         sums=_sums_of_a_tile,
         output_dtype=torch.float32,
+        in_one_program=True,
         limit_seconds=20.0,  # a right answer may multiply without tl.dot
         blanks=Blanks(
             template=TILE_TEMPLATE,

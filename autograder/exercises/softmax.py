@@ -229,7 +229,9 @@ WIDE_VALUES = (
 )
 
 
-def rows_of_a_softmax(values: tuple[Values, ...], long: tuple[Level, ...] = (), row_stride: bool = True) -> Inputs:
+def rows_of_a_softmax(
+    values: tuple[Values, ...], long: tuple[Level, ...] = (), row_stride: bool = True, first: tuple[dict, ...] = ()
+) -> Inputs:
     """What a matrix may be whose rows meet exp."""
     more = (Level(AT_ENDS, fixed(len(BLOCK_ENDS) + 1), once=True, only_with={"values": ("one large element each",)}),)
     if len(long) > 1:
@@ -239,14 +241,17 @@ def rows_of_a_softmax(values: tuple[Values, ...], long: tuple[Level, ...] = (), 
         (Dimension("rows", rows("rows").sizes + more), columns("columns", 1, *long)),
         tuple(BOUNDS),
         values,
-        first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}),
+        first=({"rows": 4, "columns": 300}, {"rows": 2, "columns": 1024}, {"rows": 3, "columns": 2503}, *first),
         large="rows",
         long=LARGE_END.name,
     )
 
 
-PLAIN, WITH_MASKS = rows_of_a_softmax(ROW_VALUES), rows_of_a_softmax(ROW_VALUES + MASKED, (LONG,))
-WIDE = rows_of_a_softmax(ROW_VALUES + MASKED + WIDE_VALUES, (LONG, *WIDE_COLUMNS))
+# The softmax of a row of one element is 1, unless that is masked.
+ONE_MASKED = {"rows": 3, "columns": 1, "values": "one row all -inf"}
+PLAIN = rows_of_a_softmax(ROW_VALUES)
+WITH_MASKS = rows_of_a_softmax(ROW_VALUES + MASKED, (LONG,), first=(ONE_MASKED,))
+WIDE = rows_of_a_softmax(ROW_VALUES + MASKED + WIDE_VALUES, (LONG, *WIDE_COLUMNS), first=(ONE_MASKED,))
 
 
 def reference(x: torch.Tensor) -> torch.Tensor:

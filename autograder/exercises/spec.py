@@ -153,12 +153,12 @@ class Exercise:
                    to it; mistakes take it, too, and those of a gradient the cotangent and the gradient after it.
 
     programs_at_least: from the arguments of a case, and `multiprocessors` of the device, how many programs an answer
-    must launch. None asks for no number.
+    must launch. None asks for no number. in_one_program: no launch may have more than one.
     fill: what the starter fills its output with: an element that still has this value was never written.
 
     reads_per_element: how often the kernels may read an element of a tensor argument, at most; None if that is not
-    judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program. For a gradient,
-    the forward pass and the gradients of two arguments may each read as often.
+    judged. Rows of more than MAX_COUNTED_COLUMNS elements are not counted: they may fit no program. A backward pass may
+    read as often as it wants to.
 
     writes_once: the kernels may write no more than the output: nothing in between goes through memory.
 
@@ -190,6 +190,7 @@ class Exercise:
     mistakes: tuple[Mistake, ...] = ()
     programs_at_least: Callable[..., int] | None = None
     in_one_launch: bool = False  # programs_at_least is about the largest launch, not about all together
+    in_one_program: bool = False
     fill: float | None = None
     accept: Callable[[object], Finding | None] | None = None
     remark: Callable[[list[Trace]], str] = lambda traces: ""

@@ -37,6 +37,15 @@ from .vector_add import ANYTHING, EXACT
 # Sums of up to a thousand numbers in float32, in any order; the mean has one division more.
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
 
+
+
+def _infinite_end(shape, dtype, generator):
+    """A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN."""
+    x = torch.randn(shape, generator=generator)
+    x[..., -1:] = torch.inf
+    return x
+
+
 OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}
 # Blocks of several rows need many of them, with rows of each length.
 ROWS = Dimension(
@@ -61,6 +70,7 @@ INDEX = TensorArgument(("picked",), dtype=torch.int64, span=lambda sizes: (0, si
 LARGE_ONES = Values(
     "large numbers", once=True, fill=lambda shape, _, generator: 3e4 * (0.5 + torch.rand(shape, generator=generator))
 )
+INFINITE_END = Values("an infinite last column", about="special", fill=_infinite_end, once=True)
 # Sums of products of such numbers have a small relative error.
 NEAR_1 = {"span": lambda sizes: (0.5, 1.5)}
 KEEP = TensorArgument(("rows", "columns"), dtype=torch.bool, span=lambda sizes: (0, 2))
@@ -167,7 +177,7 @@ EXERCISES = (
     ),
     Exercise(
         signature="column_sum(x) -> the sum of each column in float32, for a matrix with any row stride",
-        inputs=matrices(MATRIX, large="columns", values=(NORMAL, LARGE_ONES)),
+        inputs=matrices(MATRIX, large="columns", values=(NORMAL, LARGE_ONES, INFINITE_END)),
         reference=lambda x: x.double().sum(0),
         bounds=SUMS,
         output_dtype=torch.float32,

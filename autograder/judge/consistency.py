@@ -20,7 +20,7 @@ from ..box.wire import Report
 from ..box.wire.answers import Launch, Trace
 from ..box.wire.requests import PlanCase, PlanRequest, Shown
 from ..diagnosis import diagnose
-from ..diagnosis.conduct import fewer_programs
+from ..diagnosis.conduct import other_programs
 from ..exercises.cases import Case, Strided, Tag
 from ..exercises.spec import Exercise
 from ..tensors import dtype_name
@@ -103,13 +103,13 @@ def _found(trials: Trials, calls: list[_Call], reports: Reports) -> Finding | No
 
 
 def _idle(trials: Trials, call: _Call, trace: Trace) -> Finding | None:
-    """Too few programs for the GPU that is shown."""
+    """Another number of programs than the exercise asks for on the GPU that is shown."""
     shown = WORLDS[call.world]
     if call.number is None or shown.device == "cpu":
         return None
     values = [a.values if isinstance(a, Strided) else a for a in call.drawn.arguments]
     started = [launch.programs for launch in trace.launches]
-    found = fewer_programs(trials.exercise, values, started, multiprocessors=shown.multiprocessors)
+    found = other_programs(trials.exercise, values, started, multiprocessors=shown.multiprocessors)
     return found and replace(found, case=_at(call).case.name)
 
 

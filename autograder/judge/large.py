@@ -32,7 +32,7 @@ from ..box.wire.requests import (
 )
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
-from ..diagnosis.conduct import fewer_programs
+from ..diagnosis.conduct import other_programs
 from ..exercises.cases import Case, Large, Strided
 from ..exercises.design import TensorArgument
 from ..exercises.masks import far_places, far_windows
@@ -147,7 +147,7 @@ def finding(runs: Runs, cases: list[LargeDrawn], plans: dict[int, Report | Outco
     traces = traces_of(plans)
     for i, trace in traces.items():
         started = [launch.programs for launch in trace.launches]
-        if device and (found := fewer_programs(runs.exercise, cases[i].arguments, started, **device)):
+        if device and (found := other_programs(runs.exercise, cases[i].arguments, started, **device)):
             return replace(found, case=cases[i].case.name)
     return _run(runs, [cases[i] for i in traces], list(traces.values())) if traces else None
 

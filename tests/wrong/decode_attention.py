@@ -100,4 +100,10 @@ EDITS = (
          "        acc = acc.to(q_ptr.dtype.element_ty).to(tl.float32)\n"
          "        m = m_new"},
     ),
+    Edit(
+        "nan", "a_score_of_0_is_no_token",
+        {'        m_new = tl.maximum(m, tl.max(x, axis=0))\n':
+         '        x = tl.where(x == 0.0, -float("inf"), x)\n        m_new = tl.maximum(m, tl.max(x, axis=0))\n'},
+        thought='Rows behind the end have the score 0.',
+    ),
 )

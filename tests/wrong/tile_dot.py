@@ -90,4 +90,20 @@ EDITS = (
          "        acc = tl.dot(a, b, acc)"},
         thought="It has more digits.",
     ),
+    Edit(
+        "wrong-program-id", "a_long_walk_is_shared",
+        {'c_ptr, m, n, k, M: tl.constexpr':
+         'c_ptr, m, n, k, part, M: tl.constexpr',
+         '    step = K * n':
+         '    first = tl.program_id(0) * part\n    a_ptrs += first\n    b_ptrs += first * n\n    step = K * n',
+         'for start in range(0, k, K):':
+         'for start in range(first, tl.minimum(first + part, k), K):',
+         'tl.store(c_ptr':
+         'tl.atomic_add(c_ptr',
+         'torch.empty((m, n)':
+         'torch.zeros((m, n)',
+         'tile_kernel[(1,)](a, b, c, m, n, k, M':
+         'tile_kernel[(triton.cdiv(k, 4096),)](a, b, c, m, n, k, 4096, M'},
+        thought='More programs, more speed.',
+    ),
 )

@@ -60,4 +60,10 @@ EDITS = (
         {"range(0, t, ROWS)":
          "range(0, min(t, 2048), ROWS)"},
     ),
+    Edit(
+        "wrong-value", "tiles_whose_weights_add_up_to_0_are_skipped",
+        {'        sums += p[:, None] * v\n':
+         '        if tl.sum(p, axis=0) != 0.0:\n            sums += p[:, None] * v\n'},
+        thought='Where no weight is, nothing has to be read.',
+    ),
 )
