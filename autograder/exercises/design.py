@@ -32,7 +32,8 @@ BEGUN = 8  # calls of plain values that others resemble in all but one
 class Level:
     """One kind of choice on an axis. `draw` makes the choice from a seeded generator.
 
-    once: it need not meet the levels of other axes. only_with: by axis, the names of the levels that it may meet.
+    once: it need not meet the levels of other axes. only_with: by axis, the names of the levels that it may meet. Where
+    there are none, no drawn case has it.
     """
 
     name: str
@@ -68,7 +69,8 @@ def pairwise(axes: Axes, generator: torch.Generator, begun: Sequence[Combination
         wanted -= {frozenset(pair.items())} if best is None else _pairs(best)
         design += [best] if best else []
     for axis, level in ((axis, level) for axis, levels in axes.items() for level in levels):
-        if (level.once or len(axes) == 1) and not any(made[axis] is level for made in design):
+        asked = (level.once or len(axes) == 1) and () not in level.only_with.values()
+        if asked and not any(made[axis] is level for made in design):
             strides = STRIDES[:2] if level.name == ONE and "row_stride" in axes else ()  # easily forgotten there
             forms = [{axis: level, "row_stride": stride} for stride in strides] or [{axis: level}]
             design += filter(None, (_around(form, axes, generator) for form in forms))

@@ -38,7 +38,6 @@ from .vector_add import ANYTHING, EXACT
 SUMS = {dtype: Bound(1e-5, 1e-4) for dtype in EXACT}
 
 
-
 def _infinite_end(shape, dtype, generator):
     """A lane behind the end that reads the last element again must not multiply it by 0: inf * 0 is NaN."""
     x = torch.randn(shape, generator=generator)
