@@ -258,6 +258,7 @@ STRIDES = (
     Level("gaps", lambda generator: integer(generator, 1, 60)),
     Level("equal rows", lambda generator: 0),
 )
+ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
 LAYOUTS = (
     Level(BY_ROWS),
@@ -403,8 +404,8 @@ class Inputs:
         if self.tensors:
             found["dtype"] = tuple(Level(dtype_name(each), fixed(each)) for each in self.dtypes)
             found["values"] = self.values
-        if any(each.row_stride for each in self.tensors):
-            found["row_stride"] = STRIDES
+        if strided := sum(each.row_stride for each in self.tensors):
+            found["row_stride"] = STRIDES + (ONLY_THE_LAST,) * (strided > 1)
         found |= {f"layout of {i}": LAYOUTS for i, each in enumerate(self.tensors) if each.any_strides}
         if self.gradients:
             asked = (None, *self.gradients)
@@ -476,7 +477,8 @@ class Inputs:
             length = self._row_length(facts)
             stride = length + facts["row_stride"]
             whole = length % 16 and integer(generator, 0, 1)  # either the length is a multiple, or the stride may be
-            facts["row_stride"] = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
+            stride = -(-stride // 16) * 16 if whole else stride + (stride % 16 == 0)
+            facts["row_stride"] = length if chosen["row_stride"] is ONLY_THE_LAST else stride
         facts["leading"] = tuple(choice(generator, lengths) for lengths in LEADING[: facts.pop("rank", 1) - 1])
         for axis in [axis for axis in facts if axis.startswith("layout of ")]:
             facts["layouts"] = facts.get("layouts", {}) | {int(axis[10:]): chosen[axis].name}
@@ -500,8 +502,9 @@ class Inputs:
         """The case with these sizes, by the names of dimensions, and numbers. Its values are drawn by `make`.
 
         leading: lengths of the axes before the only dimension. row_stride: of the first tensor that may have one. Each
-        further one has three elements more between its rows, so that no stride can stand for another. layouts: names of
-        LAYOUTS, by the number of the tensor. twice: the two tensors of `alike` are one.
+        further one has three elements more between its rows, so that no stride can stand for another. Where the first
+        has none, the last one has some. layouts: names of LAYOUTS, by the number of the tensor. twice: the two tensors
+        of `alike` are one.
         """
         dtype, layouts = dtype or self.dtypes[0], layouts or {}
         kind = next((each for each in self.values if each.name == values), NORMAL)
@@ -509,6 +512,7 @@ class Inputs:
             numbers = tuple(sizes[each.name] for each in self.arguments)
             return Case(self.named(*numbers), lambda generator: numbers)
         gap = row_stride - self._row_length(sizes) if row_stride else 0
+        last = sum(each.row_stride for each in self.tensors) - 1 if row_stride else None
 
         def make(generator: torch.Generator) -> tuple:
             drawn = iter(self._drawn_together(sizes, leading, kind, dtype, generator))
@@ -518,7 +522,7 @@ class Inputs:
                     made.append(sizes[each.name])
                     continue
                 x = next(drawn).to(each.dtype or dtype)
-                between = gap and gap + 3 * strided
+                between = gap + 3 * strided if gap else 3 * (0 < strided == last)
                 how = row_stride == 0, between, generator
                 made.append(_in_layout(x, layouts.get(number, BY_ROWS), *how) if each.row_stride else Strided(x))
                 strided += each.row_stride
@@ -582,7 +586,7 @@ class Inputs:
         Of the bounds the largest that can be afforded, and one of the others: what begins at a size mostly goes on. And
         cases in which each dimension is an odd multiple of a divisor.
         """
-        found = []
+        found, bounds = [], sorted({*bounds, *(2 * n for n in bounds)})  # what is shared out has a rest
         for each in self.dimensions:
             small = {d.name: min(level.draw(generator) or 1 for level in d.sizes) for d in self.dimensions}
             small |= {d.name: integer(generator, 1, 2) for d in self.dimensions if d.large}
@@ -751,7 +755,8 @@ def _shifted(case: Case, place: int) -> Case:
     def make(generator: torch.Generator) -> tuple:
         made = case.make(generator)
         chosen = [a for a in made if isinstance(a, Strided)][place]
-        return tuple(replace(a, shift=1) if a is chosen else a for a in made)
+        shifted = replace(chosen, shift=1)
+        return tuple(shifted if a is chosen else a for a in made)
 
     return replace(case, name=f"{case.name}, {'last' if place else 'first'} tensor not aligned", make=make)
 

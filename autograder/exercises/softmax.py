@@ -153,6 +153,7 @@ def _far(shape, dtype, generator):
     if dtype == torch.float16:
         x = 65_000.0 * (2.0 * torch.rand(m, n, generator=generator) - 1.0)
         x[0] = -10_500.0 - 54_000.0 * torch.rand(n, generator=generator)
+        x[-1] = torch.finfo(dtype).min
         return x
     kinds = (
         2.0 * torch.randn(m, n, generator=generator) - 20_000.0,

@@ -106,4 +106,10 @@ EDITS = (
          '        x = tl.where(x == 0.0, -float("inf"), x)\n        m_new = tl.maximum(m, tl.max(x, axis=0))\n'},
         thought='Rows behind the end have the score 0.',
     ),
+    Edit(
+        "out-of-bounds-load", "contiguous_keys_share_their_offsets_with_the_values",
+        {'            q, k, v, output, q.stride(0), k.stride(0), k.stride(1), v.stride(0), v.stride(1), t,':
+         '            q, k, v, output, q.stride(0), k.stride(0), k.stride(1),\n'
+         '            *(k if k.is_contiguous() else v).stride()[:2], t,'},
+    ),
 )

@@ -84,4 +84,14 @@ EDITS = (
          'tl.maximum(x, low.to(x.dtype)), high.to(x.dtype))'},
         thought='An integer 1 becomes a constexpr, which has no `to`.',
     ),
+    Edit(
+        "nan", "a_range_around_0_keeps_the_sign",
+        {'tl.minimum(tl.maximum(x, low), high).to(x.dtype)':
+         '(x / tl.abs(x) * tl.minimum(tl.abs(x), high) if SAME else tl.minimum(tl.maximum(x, low), high)).to(x.dtype)',
+         'n_elements, BLOCK_SIZE: tl.constexpr)':
+         'n_elements, SAME: tl.constexpr, BLOCK_SIZE: tl.constexpr)',
+         'low, high, n_elements, BLOCK_SIZE=256)':
+         'low, high, n_elements, SAME=low == -high, BLOCK_SIZE=256)'},
+        thought='One comparison is enough there.',
+    ),
 )
