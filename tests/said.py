@@ -59,7 +59,7 @@ SAID = {
     "right/occupancy/plain": ["PASS", "!float"],
     # what a beginner writes, and what would have to be said to repair it in one step
     "wrong/vector_add_autotuned/tail-wrong__rounded_down": ["triton.cdiv(n_elements", "!has to be a f"],
-    "wrong/vector_add_autotuned/unwritten-output__as_many_programs_as_lanes": ["the grid"],
+    "wrong/vector_add_autotuned/unwritten-output__as_many_programs_as_lanes": ["All programs together", "the grid"],
     "wrong/vector_add_autotuned/runtime-error__attribute_of_the_dictionary": ['meta["BLOCK_SIZE"]'],
     "wrong/vector_add_autotuned/runtime-error__other_name_in_the_dictionary": ["the name as in triton.Config"],
     "wrong/vector_add_autotuned/runtime-error__no_comma_in_the_grid": ["(programs,)"],

@@ -124,14 +124,15 @@ def _large_scores(q, k, k_scale, v, v_scale):
 
 
 HALF = ("float16", "bfloat16")
-SHORTER, FAR = {"tokens": (RAGGED, WHOLE)}, "long, with one large score"
+SHORTER = {"tokens": (RAGGED, WHOLE)}
+ONE_FAR = "long, with one large score"
 PLAIN = Values("", fill=lambda *tensors: tensors)
 # More than once: a score that is far above the others hides what is wrong with them.
 LARGE_SCORES = Values(
     "large scores", fill=_large_scores, only_with={"dtype": ("bfloat16",), "heads": ("few",), **SHORTER}
 )
 ONE_LARGE = Values(
-    "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, FAR)}
+    "one large score each", about="huge", fill=_one_large, once=True, only_with={"tokens": (RAGGED, ONE_FAR)}
 )
 NO_QUERY = Values("a query of zeros", fill=_no_query, once=True, only_with={"tokens": (RAGGED,)})
 LARGE_QUERIES = Values("large queries", fill=_large_queries, once=True, only_with={"dtype": ("float16",)})
@@ -160,7 +161,7 @@ DIMENSIONS = (
             Level("one", fixed(1), once=True),
             Level("thousands", odd(LONG + 1, 5000), once=True, only_with={"values": ("equal scores",)}),
             Level("more", odd(8300, 9500), once=True, only_with={"values": ("",), "heads": ("one",), "d": ("64",)}),
-            Level(FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
+            Level(ONE_FAR, odd(3000, 9000), once=True, only_with={"values": (ONE_LARGE.name,), "heads": ("few",)}),
         ),
         ((66_000, 72_000), (100_000, 200_000)),  # its parts, of 16 tokens, fit one block
     ),

@@ -209,7 +209,7 @@ def columns(name: str, least: int = 1, *more: Level) -> Dimension:
 
 def rows(name: str, least: int = 0, short: Iterable[str] = ("short",)) -> Dimension:
     """The number of rows. Many of them are tried with short ones, the names of sizes of the other dimension."""
-    own = {"columns": short, "row_stride": ("contiguous", "gaps")}  # a program that takes several rows has other ones
+    own = {"columns": short, **OF_OTHER_ROWS}  # a program that takes several rows has other ones
     many = Level("many", between(66, 80), once=True, only_with=own)
     more = Level("thousands", odd(1500, 2000), once=True, gpu_only=True)
     return Dimension(name, (Level("few", between(3, 6)), *_few(name, least), many, more))
@@ -253,6 +253,7 @@ def _normal(shape, dtype, generator):
 
 NORMAL = Values("", fill=_normal)
 
+OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}  # what a level may meet that needs rows of their own
 STRIDES = (
     Level("contiguous", lambda generator: None),
     Level("gaps", lambda generator: integer(generator, 1, 60)),
@@ -262,7 +263,7 @@ ONLY_THE_LAST = Level("gaps in the last one", fixed(1), once=True)
 BY_ROWS, TRANSPOSED, SPREAD, EQUAL = "by rows", "transposed", "every other column", "equal columns"
 LAYOUTS = (
     Level(BY_ROWS),
-    Level(TRANSPOSED, only_with={"row_stride": ("contiguous", "gaps")}),
+    Level(TRANSPOSED, only_with=OF_OTHER_ROWS),
     Level(SPREAD),
     Level(EQUAL, once=True),
 )

@@ -6,6 +6,7 @@ import torch
 
 from .cases import integer
 from .design import (
+    OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
     Dimension,
@@ -176,7 +177,7 @@ def _lowest(shape, dtype, generator):
 
 
 BLOCKS = {"columns": (RAGGED, WHOLE), "rows": ("few",)}  # several blocks to a row
-OWN_ROWS = {**BLOCKS, "row_stride": ("contiguous", "gaps")}  # each row counts: they must not be one of them
+OWN_ROWS = {**BLOCKS, **OF_OTHER_ROWS}  # each row counts: they must not be one of them
 AT_ENDS = "one for each end of a block"
 EACH_END = {**OWN_ROWS, "rows": (AT_ENDS,)}
 PRECISE = {**OWN_ROWS, "dtype": ("float32",)}

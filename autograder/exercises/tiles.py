@@ -14,6 +14,7 @@ from .cases import integer
 from .design import (
     EVEN,
     NORMAL,
+    OF_OTHER_ROWS,
     RAGGED,
     WHOLE,
     Dimension,
@@ -45,7 +46,6 @@ def _infinite_end(shape, dtype, generator):
     return x
 
 
-OF_OTHER_ROWS = {"row_stride": ("contiguous", "gaps")}
 # Blocks of several rows need many of them, with rows of each length.
 ROWS = Dimension(
     "rows",
