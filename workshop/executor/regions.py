@@ -199,10 +199,15 @@ class Blocks(Region):
     def spans(self) -> Spans:
         """Where neighbouring elements begin and end, (number, 2)."""
         starts = each_once(self.starts)
-        step = evenly(starts) if len(starts) > 1 else 0
-        if step is None:
-            return _spans(starts, self.steps, self.counts)
-        return _spans(int(starts[0]), (step, *self.steps), (len(starts), *self.counts))
+        step = int(np.diff(starts).min()) if len(starts) > 1 else 0
+        first = np.diff(starts, prepend=starts[0] - step - 1) != step  # of a series with this distance
+        lengths = np.diff(np.append(first.nonzero()[0], len(starts)))
+        beginnings = starts[first]
+        found = [
+            _spans(beginnings[lengths == length], (step, *self.steps), (int(length), *self.counts))
+            for length in each_once(lengths)
+        ]
+        return torch.cat(found)
 
 
 @dataclass(eq=False)
