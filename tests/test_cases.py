@@ -346,3 +346,18 @@ def test_rows_that_are_many_are_not_all_alike():
     for seed in range(20):
         drawn = find("fused_softmax").cases_of(torch.Generator().manual_seed(seed))
         assert any(Tag.MANY in case.about and "row stride 0" not in case.name for case in drawn), seed
+
+
+def test_drawing_cases_imports_nothing_slow(forks):
+    """torch imports sympy for broadcast_shapes, and for a gradient of an output that is no scalar: 0.3 s of a check."""
+    code = (
+        "import sys, types, workshop\n"
+        "from autograder.exercises import find\n"
+        "from autograder.judge import large, trials\n"
+        "judge = types.SimpleNamespace(backend='interpreter')\n"
+        "for name in ('vector_add', 'cross_entropy'):\n"
+        "    assert trials.Trials(judge, find(name), '', 1).cases and large.drawn(find(name), 1)\n"
+        "print('sympy' in sys.modules)\n"
+    )
+    answer = forks.run(code)
+    assert answer.stdout == "False\n", answer.stderr

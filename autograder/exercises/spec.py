@@ -237,7 +237,8 @@ class Exercise:
         expected = self.reference(*values)
         expected = expected if case.pick is None else expected[case.pick]
         if case.gradient is not None:
-            return torch.autograd.grad(expected, argument, incoming.double().reshape(expected.shape))[0]
+            incoming = incoming.double().reshape(expected.shape)
+            return torch.autograd.grad((expected * incoming).sum(), argument)[0]  # grad_outputs would import sympy
         tensors = (value.dtype for value in values if isinstance(value, torch.Tensor))
         dtype = self.output_dtype or next(tensors, torch.float32)
         if expected.dtype != torch.float64 or not dtype.is_floating_point:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from ..box import Outcome
@@ -161,7 +162,7 @@ def _output_shape(exercise: Exercise, arguments: tuple, case: Case) -> tuple[int
         return None
     shapes = [a.shape for a in arguments if isinstance(a, Large)]
     if not shapes or exercise.random or _by_element(exercise):  # a random reference takes the output
-        return torch.broadcast_shapes(*shapes) if shapes else tuple(exercise.reference(*arguments).shape)
+        return np.broadcast_shapes(*shapes) if shapes else tuple(exercise.reference(*arguments).shape)
     # Of small tensors: each size has its prime. The arithmetic of "meta" imports torch._dynamo, which takes a second.
     small = dict(zip(dict.fromkeys(n for shape in shapes for n in shape), PRIMES, strict=False))
     tensors = [
