@@ -12,7 +12,7 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import combinations, groupby, pairwise
 
 from ..text import listed
@@ -181,15 +181,27 @@ def _in_one_line(code: str) -> str:
 # -- right answers -------------------------------------------------------------------------------------------
 
 
+class _Right:
+    """A right answer: as it is written, the words in it, and its normal form, which few answers are asked for."""
+
+    def __init__(self, source: str):
+        self.tree = ast.parse(source)
+        self.words = _words(self.tree)
+
+    @cached_property
+    def form(self) -> ast.Module:
+        return normal(self.tree)
+
+
 @cache
-def _right_trees(exercise: str) -> list[tuple[ast.Module, ast.Module, Counter]]:
-    """The right answers, the solution first: as they are written, in their normal form, and the words in each."""
-    return [(tree, normal(tree), _words(tree)) for tree in map(ast.parse, right_answers(exercise))]
+def _right_trees(exercise: str) -> list[_Right]:
+    """The right answers, the solution first."""
+    return [*map(_Right, right_answers(exercise))]
 
 
 @cache
 def _known(exercise: str) -> set[str]:
-    return {_program(tree) for tree, *_ in _right_trees(exercise)}
+    return {_program(right.tree) for right in _right_trees(exercise)}
 
 
 @lru_cache(64)
@@ -201,24 +213,25 @@ def differences(exercise: str, source: str) -> list[list[Difference]]:
         return []
 
 
-def _differences(source: str, right: list[tuple[ast.Module, ast.Module, Counter]]) -> list[list[Difference]]:
+def _differences(source: str, right: list[_Right]) -> list[list[Difference]]:
     wrong = ast.parse(source) if len(source) <= LONGEST else ast.Module([], [])
     if not 0 < sum(isinstance(n, ast.stmt) for n in ast.walk(wrong)) <= MOST_STATEMENTS:
         return []
     bare, words, compared = normal(wrong), _words(wrong), []
-    apart = sorted(right, key=lambda answer: ((words - answer[2]) + (answer[2] - words)).total())
+    apart = sorted(right, key=lambda answer: ((words - answer.words) + (answer.words - words)).total())
     near = [*right[:1], *(answer for answer in apart if answer is not right[0])][:MOST_COMPARED]
-    for tree, form, _ in near:
-        forms = [] if compared else [Comparison(source, wrong, tree)]  # as written, beside the solution: mostly enough
+    for answer in near:
+        # As it is written, beside the solution: mostly enough.
+        forms = [] if compared else [Comparison(source, wrong, answer.tree)]
         if not forms or forms[0].distance > CLOSE:
-            forms.append(Comparison(source, bare, form))
+            forms.append(Comparison(source, bare, answer.form))
         compared.append((min(each.distance for each in forms), len(compared), forms))
         if len(compared) > 1 and min(compared)[0] <= CLOSE:
             break
     found = []
     for _, place, forms in sorted(compared)[:MOST_ANSWERS]:
         if place:
-            forms.append(Comparison(source, wrong, near[place][0]))
+            forms.append(Comparison(source, wrong, near[place].tree))
         each = [d for form in forms for d in form.differences()]
         unique = {d.edits: d for d in sorted(each, key=lambda d: (d.size, d.line))}
         found.append([*unique.values()][:MOST_TRIED])
