@@ -122,15 +122,15 @@ def _to_ask(verdict: Verdict) -> str:
 
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
-    from workshop import finish, hints
-    from workshop.progress import path, progress
+    from workshop import hints
+    from workshop.progress import path, progress, write_page
 
     following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
         with contextlib.suppress(OSError):  # a folder that is read-only
-            page = finish.write(path().with_name("what_i_built.html"))
+            page = write_page(path().with_name("what_i_built.html"))
     about = {"exercise": exercise, "following": following, "page": page, "others": hints.others(exercise.name)}
     return panel.part("after", drawn=Markup(drawn._repr_html_() if drawn else ""), **about)
 

@@ -6,7 +6,7 @@ On a machine without a GPU, kernels run on the CPU from then on: on `workshop.ex
 import sys
 from pathlib import Path
 
-from workshop import backend, collector
+from workshop import backend
 from workshop.doctor import doctor
 from workshop.progress import here, progress, record, share_progress
 
@@ -21,7 +21,7 @@ _missing: Exception | None = None
 try:
     if _is_command():  # `workshop --help` answers before torch and triton are imported
         raise ImportError("the `workshop` command does not load the whole package")
-    with collector.paused():
+    with backend.uncollected():
         on_executor = backend.choose()
         import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 

@@ -1,10 +1,11 @@
 """Where kernels run: on an accelerator, or on the CPU by `workshop.executor`; what torch and Triton call that device.
 
 `choose` decides it. The other functions say what was decided. What is saved calls a machine without a GPU
-"interpreter": the executor is one.
+"interpreter": the executor is one. What Python and torch are to do otherwise in this process is here, too.
 """
 
 import functools
+import gc
 import importlib.util
 import os
 import sys
@@ -102,3 +103,20 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """For imports of large packages: collects no garbage now, and never looks at the objects that exist in the end.
+
+    torch and Triton make a quarter of a million objects that live as long as the process. The collector would look
+    at all of them several times, and once more when Python ends. A fork would copy each page that it looks at.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()

@@ -61,10 +61,9 @@ def _doctor(options) -> int:
 
 
 def _progress(options) -> None:
-    from workshop import finish
-    from workshop.progress import progress
+    from workshop.progress import progress, write_page
 
-    print(f"The page is {finish.write(options.page)}." if options.page else progress(options.lesson))
+    print(f"The page is {write_page(options.page)}." if options.page else progress(options.lesson))
 
 
 def _share_progress(options) -> None:

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from workshop.install import NEWEST_PYTHON, OLDEST_PYTHON, dotted
 from workshop.machine import VENDORS, Machine, probe
-from workshop.notebook import live
-from workshop.pages import page
+from workshop.notebook import live, page
 
 TRITONS = ((3, 4), (3, 9))  # the oldest and the newest release the course was tried with
 DISK_NEEDED = 1 << 30  # bytes for compiled kernels

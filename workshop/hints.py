@@ -8,8 +8,7 @@ from html import escape
 from pathlib import Path
 
 from workshop import syllabus
-from workshop.notebook import in_notebook
-from workshop.pages import page
+from workshop.notebook import in_notebook, page
 from workshop.progress import progress, record_hint
 from workshop.starters import split_answer
 

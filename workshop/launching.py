@@ -13,8 +13,9 @@ from collections.abc import Iterator
 import triton
 from triton.runtime.jit import JITFunction
 
-from workshop import compiling, short, stand_in
+from workshop import compiling, short
 from workshop.backend import one_thread
+from workshop.device import StandInDriver, install_stand_in
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import Unsupported
@@ -26,7 +27,7 @@ MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
 
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
-    stand_in.install()
+    install_stand_in()
     JITFunction.run = Run(run)
 
 
@@ -101,11 +102,11 @@ class Compiled:
 
     @functools.cached_property
     def _compiled(self):
-        return compiling.compiled(self._kernel, self._args, self._kwargs, stand_in.TARGET)
+        return compiling.compiled(self._kernel, self._args, self._kwargs, StandInDriver.target.arch)
 
     @functools.cached_property
     def _facts(self) -> dict:
-        return compiling.facts(self._compiled, stand_in.TARGET)
+        return compiling.facts(self._compiled, StandInDriver.target.arch)
 
     def _init_handles(self) -> None:
         """On a GPU this loads the kernel there, which tells its registers."""

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from workshop import shared
 from workshop.advice import did_you_mean
-from workshop.notebook import Live
-from workshop.pages import page
-from workshop.syllabus import LESSONS, SYLLABUS, Lesson
+from workshop.notebook import Live, page
+from workshop.syllabus import LESSONS, QUESTIONS, SYLLABUS, Lesson
 
 FILE = ".progress.json"
 VARIABLE = "WORKSHOP_PROGRESS"  # names another file
@@ -86,8 +85,6 @@ class Progress:
 
     def foreseen(self) -> str:
         """How many predictions were right, as a sentence. It is a score of its own, and part of no grade."""
-        from workshop.questions import QUESTIONS
-
         kept = {name: choice for name, choice in self.predictions.items() if name in QUESTIONS}
         good = sum(QUESTIONS[name].foresaw(choice) for name, choice in kept.items())
         return f"Predictions: {good} of {len(kept)} right; no grade depends on them." if kept else ""
@@ -222,6 +219,19 @@ def progress(lesson: str = "") -> Progress:
         return Progress(lesson=lesson)
     entries = {name: _entry(values) for name, values in exercises if isinstance(values, dict)}
     return Progress(entries, predictions, lesson)
+
+
+def write_page(path: str | Path) -> Path:
+    """Write a page to show: what has been passed so far, and projects to go on with. Returns its whole path.
+
+    It is one HTML file that needs no other. Raises OSError.
+    """
+    current, file = progress(), Path(path).absolute()
+    passed = [lesson for lesson in SYLLABUS.values() if current.entry(lesson.name).passed]
+    last = max((current.entry(lesson.name).last[:10] for lesson in passed), default="")
+    content = page("finish.html", passed=passed, exercises=len(SYLLABUS), last=last, headline=current.headline())
+    file.write_text(content, encoding="utf-8")
+    return file
 
 
 def share_progress(choice: str = "") -> shared.Told:

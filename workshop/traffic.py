@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workshop.backend import interpreting
+from workshop.picture import times
 from workshop.short import own_lines
-from workshop.words import times
 
 if TYPE_CHECKING:
     import torch

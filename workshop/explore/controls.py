@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from workshop.pages import page
+from workshop.notebook import page
 from workshop.picture import Picture
 
 

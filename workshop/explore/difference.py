@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from workshop.picture import GREEN, WRONG, Picture, paragraph
-from workshop.words import count
+from workshop.picture import GREEN, WRONG, Picture, count, paragraph
 
 MOST_SHOWN = 8  # lines that are shown unfolded
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from workshop.explore.controls import Explorer, choice, slider
-from workshop.picture import CYCLE, WIDTH, Drawing, Picture, paragraph
-from workshop.words import count
+from workshop.picture import CYCLE, WIDTH, Drawing, Picture, count, paragraph
 
 MOST_ELEMENTS = 32
 BLOCK_SIZES = (2, 4, 8, 16)

@@ -11,8 +11,7 @@ from workshop.device import KNOWN_DEVICES
 from workshop.explore.controls import Explorer, choice, slider
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, programs_by_resource
 from workshop.occupancy import occupancy as waves_per_unit
-from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, paragraph
-from workshop.words import count
+from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, count, paragraph
 
 WARPS = (1, 2, 4, 8, 16)
 VGPRS = (24, 64, 65, 72, 80, 96, 128, 129, 168, 170, 176, 256, 512)  # 8 waves fit up to 64, 7 up to 72, and so on

@@ -10,10 +10,9 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from workshop import launching
-from workshop.notebook import Live, in_notebook
-from workshop.pages import FOLDER, page
+from workshop.notebook import PAGES, Live, in_notebook, page
 from workshop.progress import progress, record_prediction
-from workshop.questions import QUESTIONS, Estimate, Question
+from workshop.syllabus import QUESTIONS, Estimate, Question
 from workshop.traffic import Recording
 
 
@@ -95,7 +94,7 @@ def _listener():
         import anywidget
     except ImportError:
         return None
-    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (FOLDER / "bridge.js").read_text()})()
+    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (PAGES / "bridge.js").read_text()})()
     widget.on_msg(_hear)
     return widget
 

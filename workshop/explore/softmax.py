@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workshop.explore.controls import Explorer, choice, slider, switch
-from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, table
-from workshop.words import short
+from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, short, table
 
 # -- three passes, two and one -----------------------------------------------------------------------------
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from workshop.backend import interpreting
-from workshop.picture import READ, WIDTH, WRITE, WRONG, Drawing, Picture, paragraph
+from workshop.picture import READ, WIDTH, WRITE, WRONG, Drawing, Picture, paragraph, times
 from workshop.traffic import count_bytes
-from workshop.words import times
 
 GRID_COLUMNS, GRID_ROWS = 32, 16
 
