@@ -27,15 +27,9 @@ def accelerator_visible() -> bool:
     import torch
 
     key = "PYTORCH_NVML_BASED_CUDA_CHECK"  # ask the management library, do not start CUDA
-    before = os.environ.get(key)
-    os.environ[key] = "1"
-    try:
+    with kept(key):
+        os.environ[key] = "1"
         return torch.accelerator.is_available()
-    finally:
-        if before is None:
-            del os.environ[key]
-        else:
-            os.environ[key] = before
 
 
 def choose() -> bool:
@@ -87,6 +81,18 @@ def driver():
             f"torch sees an accelerator, but Triton finds no driver for it ({error}). `workshop doctor` says what is "
             f"missing. To run kernels without it, start Python with {SWITCH}=1."
         ) from error
+
+
+@contextmanager
+def kept(variable: str) -> Iterator[None]:
+    """Afterwards this variable of the environment is what it was."""
+    before = os.environ.get(variable)
+    try:
+        yield
+    finally:
+        os.environ.pop(variable, None)
+        if before is not None:
+            os.environ[variable] = before
 
 
 @contextmanager

@@ -244,18 +244,10 @@ def share_progress(choice: str = "") -> shared.Told:
     if choice == "on" and shared.folder() is None:
         raise ValueError("this is no room: there is no instructor who could see your progress")
     if choice == "on":
-        _share(progress())
+        shared.write(progress().entries)
     elif choice == "off" and shared.folder():
         shared.stop()
     return shared.told()
-
-
-def _share(current: Progress) -> None:
-    seen = {}
-    for name, entry in current.entries.items():
-        with contextlib.suppress(ValueError):  # a time that somebody wrote into the file
-            seen[name] = shared.Seen(entry.passed, entry.failed, datetime.fromisoformat(entry.last))
-    shared.write(seen)
 
 
 def record(exercise: str, score: float, points: float, passed: bool | None = None) -> Progress:
@@ -296,7 +288,7 @@ def _changing(exercise: str) -> Iterator[tuple[Progress, Entry]]:
         strip.refresh()
     if shared.is_on():
         with contextlib.suppress(OSError):  # the lesson continues
-            _share(current)
+            shared.write(current.entries)
 
 
 def _save(current: Progress) -> None:
@@ -309,10 +301,5 @@ def _save(current: Progress) -> None:
 
 def _entry(values: dict) -> Entry:
     """An entry from the file, without what is missing, unknown or of another type."""
-    entry = Entry()
-    for name, default in vars(Entry()).items():
-        value = values.get(name, default)
-        fits = isinstance(value, (int, float)) if type(default) is int else isinstance(value, type(default))
-        if fits:
-            setattr(entry, name, value)
-    return entry
+    kinds = {name: (int, float) if type(empty) is int else type(empty) for name, empty in vars(Entry()).items()}
+    return Entry(**{name: values[name] for name, kind in kinds.items() if isinstance(values.get(name), kind)})
