@@ -321,14 +321,13 @@ def _touched(node: ast.stmt) -> Iterable[str]:
     if isinstance(node, _FUNCTIONS):
         return
     for inner in ast.walk(node):
-        if isinstance(inner, (ast.Subscript, ast.Attribute)) and isinstance(inner.ctx, ast.Store):
-            target = inner
-        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-            target = inner.value.func
-            if not isinstance(target, ast.Attribute):
+        match inner:
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                target = inner
+            case ast.Expr(ast.Call(ast.Attribute() as target)):
+                pass
+            case _:
                 continue
-        else:
-            continue
         while isinstance(target, (ast.Subscript, ast.Attribute)):
             target = target.value
         if isinstance(target, ast.Name):

@@ -5,7 +5,6 @@ asks here. Without a GPU, a stand-in driver answers the host code that asks Trit
 """
 
 import functools
-import html
 import os
 import platform
 import re
@@ -19,6 +18,7 @@ from triton.backends.compiler import GPUTarget
 
 from workshop.advice import did_you_mean
 from workshop.backend import driver, interpreting
+from workshop.notebook import page
 from workshop.timing import Gbps, measure_copy
 
 CDNA = frozenset({"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})  # 2 and newer: one unified register file
@@ -114,18 +114,14 @@ class Device(DeviceFacts):
         )
 
     def _repr_html_(self) -> str:
-        left = "style='text-align:left'"
-        rows = "".join(
-            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(value)}</td></tr>"
-            for label, value in self._table()
-        )
-        return f"<p style='max-width:46em'>{html.escape(str(self))}</p><table>{rows}</table>"
+        return page("device.html", device=self)
 
     @property
     def _unit(self) -> str:
         return {"cuda": "multiprocessor", "hip": "compute unit"}.get(self.backend, "core")
 
-    def _table(self) -> list[tuple[str, str]]:
+    def rows(self) -> list[tuple[str, str]]:
+        """What the table in a notebook says: (label, value)."""
         software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
         memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
         if self.interpreting:
