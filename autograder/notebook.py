@@ -5,8 +5,6 @@ segmentation fault, an endless loop or os._exit in the answer does not end the n
 checks.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import contextlib

@@ -5,8 +5,6 @@ A kernel knows the text of a cell only at the moment when it runs. Front ends th
 that is. Elsewhere nothing is claimed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

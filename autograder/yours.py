@@ -3,8 +3,6 @@
 The learner's function runs once more, in the learner's own notebook and on the executor, also where there is a GPU.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

@@ -3,8 +3,6 @@
 The judge and the notebook use the same one.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """The course's words with their definitions, which lessons show on hover or tap."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from functools import cache

@@ -4,8 +4,6 @@ Kernels are Triton's own JITFunction, so autotune, heuristics and the compiler w
 one launch does. What goes wrong in a learner's kernel is told in a few lines (`workshop.short`), and harms nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ The operator is the learner's own rms_norm_op if lesson 10 is here and it has pa
 needs torch and Triton, and nothing of this course.
 """
 
-from __future__ import annotations
-
 import json
 import keyword
 import tomllib

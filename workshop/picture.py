@@ -1,7 +1,5 @@
 """Pictures for notebook cells: small SVG drawings in the notebook's own theme, and the same in words and numbers."""
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the compiler that is not true, and says which line, program and element it was. 
 every machine: it is slower than a GPU, and it knows more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ group is the instructor's, and nobody else can enter. The file is there while it
 The instructor's `attendees` reads all these files: who is where, and who needs help first.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat

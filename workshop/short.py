@@ -5,8 +5,6 @@ A notebook shows the short text; the whole traceback is one `%tb` away. A script
 the steps inside of this course, and the thing to try behind it.
 """
 
-from __future__ import annotations
-
 import ast
 import difflib
 import functools

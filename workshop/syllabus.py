@@ -1,7 +1,5 @@
 """What the course asks, in the order it is taught: exercises (syllabus.toml), and questions (questions.toml)."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -8,12 +8,10 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workshop.compiling import CompileFailed, compiled, facts, kernel_of
+from workshop.compiling import compiled, facts, kernel_of
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
 from workshop.picture import plain_table, table
 from workshop.short import own_lines
-
-__all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 
 TARGETS = ("gfx942",)
 

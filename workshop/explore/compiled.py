@@ -3,8 +3,6 @@
 `occupancy` shows the waves on one compute unit of AMD, `programs` a multiprocessor of NVIDIA beside one.
 """
 
-from __future__ import annotations
-
 import math
 from html import escape
 

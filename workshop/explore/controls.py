@@ -6,8 +6,6 @@ A front end that does not run the script (another person's notebook that is not 
 image, with its words.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import itertools

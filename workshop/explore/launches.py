@@ -1,7 +1,5 @@
 """Launches: which program touches which element of a grid, and how often each element is read and written."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Matrix products: a tile's walk along k, tiles that are computed together, and speeds: by data sheets and measured."""
 
-from __future__ import annotations
-
 from workshop.device import CARDS
 from workshop.explore.controls import Explorer, slider
 from workshop.occupancy import swizzle

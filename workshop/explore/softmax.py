@@ -1,7 +1,5 @@
 """Softmax: a row walked over in three passes, two or one, and the running maximum and sum of online softmax."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
