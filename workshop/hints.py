@@ -9,6 +9,7 @@ from pathlib import Path
 
 from workshop import syllabus
 from workshop.notebook import in_notebook, page
+from workshop.picture import count
 from workshop.progress import progress, record_hint
 from workshop.starters import split_answer
 
@@ -75,10 +76,8 @@ def solution(name: str):
     """Show the course's own solution, once the exercise is passed or was tried honestly."""
     entry = progress().entry(name)
     if not entry.passed and entry.failed < HONEST_TRIES:
-        left = HONEST_TRIES - entry.failed
-        checks = "check" if left == 1 else "checks"
-        opens = f"The solution opens when you pass `{name}`, or after {left} more failed {checks}."
-        return _show(f"{opens} Until then: `hint({name!r})`.")
+        left = count(HONEST_TRIES - entry.failed, "more failed check")
+        return _show(f"The solution opens when you pass `{name}`, or after {left}. Until then: `hint({name!r})`.")
     source = solution_source(name)
     if source is None:
         return _show("The solutions are not part of this copy of the course: ask your instructor.")

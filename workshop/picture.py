@@ -133,8 +133,8 @@ def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
 # -- numbers in words ---------------------------------------------------------------------------------------
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def times(counts: np.ndarray) -> str:

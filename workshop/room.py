@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -48,21 +47,16 @@ class Host:
 def this_host() -> Host:
     """The memory, the cores and the cards. In a container with limits, what the limits leave."""
     import psutil
+    import torch
 
     free = psutil.virtual_memory().available
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         file = Path(limit)
         if file.exists() and file.read_text().strip().isdigit():
             free = min(free, int(file.read_text()))
-    return Host(free, len(os.sched_getaffinity(0)), tuple(_cards()))
-
-
-def _cards() -> Iterator[int]:
-    import torch
-
-    if torch.cuda.is_available():  # ROCm's torch says it by the same name
-        for card in range(torch.cuda.device_count()):
-            yield torch.cuda.get_device_properties(card).total_memory
+    cards = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()  # ROCm's torch says it so, too
+    memory = tuple(torch.cuda.get_device_properties(card).total_memory for card in cards)
+    return Host(free, len(os.sched_getaffinity(0)), memory)
 
 
 def holds(host: Host, needs: Needs) -> dict[str, int]:

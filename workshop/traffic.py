@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workshop.backend import interpreting
-from workshop.picture import times
+from workshop.picture import count, times
 from workshop.short import own_lines
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Recording:
         return tensors[name]
 
     def __str__(self) -> str:
-        launches = f"{self.launches} launch{'es' * (self.launches != 1)}"
+        launches = count(self.launches, "launch", "launches")
         lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
             read, written = times(tensor.reads), times(tensor.writes)

@@ -132,10 +132,9 @@ def difference(changes, *words: str) -> Picture:
 
 def _block(lines: list[str]) -> str:
     look = "display:block;padding-left:8px;border-left:4px solid"
-    marked = "".join(f"<span style='{look} {_color(line)}'>{escape(line) or ' '}</span>" for line in lines)
+    colors = {"+": GREEN, "-": WRONG}
+    marked = "".join(
+        f"<span style='{look} {colors.get(line[:1], 'transparent')}'>{escape(line) or ' '}</span>" for line in lines
+    )
     style = "max-height:30em;overflow:auto;white-space:pre;line-height:1.35;font-size:12.5px;background:none"
     return f"<pre style='{style}'>{marked}</pre>"
-
-
-def _color(line: str) -> str:
-    return {"+": GREEN, "-": WRONG}.get(line[:1], "transparent")

@@ -32,11 +32,6 @@ class Control:
     options: tuple
     steps: bool = False
 
-    @property
-    def words(self) -> str:
-        """What the page shows beside the slider, for each option."""
-        return json.dumps([str(option) for option in self.options])
-
 
 def slider(label: str, value, options, steps: bool = False) -> Control:
     """A slider over these values; one that is not among them is added at its place."""
