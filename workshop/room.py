@@ -3,8 +3,6 @@
 benchmarks/room.py measured what one needs; its table is benchmarks/recorded/room.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import dataclass, replace
@@ -30,7 +28,7 @@ class Needs:
     about: str
 
     @classmethod
-    def measured(cls, path: Path = RECORDED) -> Needs:
+    def measured(cls, path: Path = RECORDED) -> "Needs":
         told = json.loads(path.read_text(encoding="utf-8"))
         return cls(told["idle_bytes"], told["checking_bytes"], told["check_seconds"], told["about"])
 
