@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import torch
 from jax import tree_util
-from triton import cdiv, next_power_of_2
+from triton import cdiv
 
 from workshop.executor.values import row_major as strides_from_shape
 
@@ -22,6 +22,11 @@ __all__ = ["cdiv", "next_power_of_2", "strides_from_shape", "triton_call"]
 
 SCALARS = (bool, int, float, np.float32)  # passed by value; everything else is an array, passed as a pointer
 ARRAY = None  # in the place of an array among the arguments of a launch
+
+
+def next_power_of_2(x: int) -> int:
+    """The smallest power of two that is at least x."""
+    return 1 << max(x - 1, 0).bit_length()
 
 
 def triton_call(
