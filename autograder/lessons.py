@@ -36,9 +36,9 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 
 from autograder.exercises import EXERCISES
 from autograder.online import address, standing_alone
-from workshop.glossary import explain, glossary
 from workshop.hints import RUNGS, MalformedAnswer, ladder, split_answer
 from workshop.results import recorded
+from workshop.syllabus import explain, glossary
 
 ROOT = Path(__file__).resolve().parents[1]
 
