@@ -76,9 +76,12 @@ class Machine:
 
 def probe() -> Machine:
     """The facts about this machine. The compiler and the GPU are started by the judge's own process alone."""
+    from workshop.executor import without_native
+
     errors: dict[str, str] = {}
     torch = _import("torch", errors)
-    compiler = _has_library()
+    # Where Triton's library does not load, what of it is Python is made to do without.
+    compiler = importlib.util.find_spec("triton") is None or not without_native.install()
     triton = _import("triton", errors)
     cache = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
     existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
@@ -135,13 +138,6 @@ def _accelerator(torch) -> str | None:
         return None
     where = torch.accelerator.current_accelerator()
     return getattr(torch.get_device_module(where).get_device_properties(where), "name", where.type)
-
-
-def _has_library() -> bool:
-    """Whether Triton can compile here. Where its library does not load, what of it is Python is made to do without."""
-    from workshop.executor import without_native
-
-    return importlib.util.find_spec("triton") is None or not without_native.install()
 
 
 def _wanted_triton() -> str | None:

@@ -99,12 +99,9 @@ def others(name: str) -> list[tuple[str, str, str]]:
     table = SOLUTIONS / "other_answers.toml"
     if not progress().entry(name).passed or not table.is_file():
         return []
-    found = []
-    for style, why in tomllib.loads(table.read_text(encoding="utf-8")).get(name, {}).items():
-        file = GALLERY / name / f"{style}.py"
-        if file.is_file():
-            found.append((style.replace("_", " "), why, file.read_text(encoding="utf-8").strip()))
-    return found
+    reasons = tomllib.loads(table.read_text(encoding="utf-8")).get(name, {})
+    there = {style: file for style in reasons if (file := GALLERY / name / f"{style}.py").is_file()}
+    return [(style.replace("_", " "), reasons[style], file.read_text("utf-8").strip()) for style, file in there.items()]
 
 
 def solution_source(name: str) -> str | None:

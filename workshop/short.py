@@ -1,8 +1,8 @@
 """Errors of a learner's kernel in a few lines: the line, the reason, one thing to try.
 
-What Triton's front end refuses is data first: the judge's box sends it, and the notebook shows it.
 A notebook shows the short text; the whole traceback is one `%tb` away. A script shows Python's own traceback, without
-the steps inside of this course, and the thing to try behind it.
+the steps inside of this course, and the thing to try behind it. What Triton's front end refuses is data, a Refusal: the
+judge's box sends it.
 """
 
 import ast
