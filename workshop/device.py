@@ -90,14 +90,14 @@ class Device(DeviceFacts):
     triton: str
     interpreting: bool
 
-    def copy_gbps(self, nbytes: int = 1 << 30) -> Gbps:
-        """Measured speed of a device-to-device copy that reads and writes `nbytes` in all, in GB/s.
+    def copy_gbps(self) -> Gbps:
+        """Measured speed of a device-to-device copy of 1 GiB, reads and writes together, in GB/s.
 
-        Each process measures a size once. Raises RuntimeError without a GPU, where a time says nothing about one.
+        Each process measures it once. Raises RuntimeError without a GPU, where a time says nothing about one.
         """
         if self.interpreting:
             raise RuntimeError("there is no GPU here: a copy's speed can only be measured on one")
-        return _copy_gbps(nbytes)
+        return measure_copy()
 
     def __str__(self) -> str:
         if self.interpreting:
@@ -134,9 +134,6 @@ class Device(DeviceFacts):
             ("copy, measured now", str(copy)),
             *software,
         ]
-
-
-_copy_gbps = functools.cache(measure_copy)
 
 
 @functools.cache
