@@ -5,8 +5,6 @@ statements: the last definition of the exercise's function and everything that i
 of execution. It executes nothing, because the notebook is not trusted.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import io
@@ -188,7 +186,7 @@ class _Statement:
     text: str  # unparsed: no comments, one line if it is a simple statement
     first: int  # lines in its cell, from 1; decorators belong to it
     last: int
-    alone: bool  # no other statement on these lines
+    lines: list[str]  # these lines, or the text where another statement is on them
     is_definition: bool  # def, class or import
     binds: set[str] = field(default_factory=set)  # names it defines
     rebinds: set[str] = field(default_factory=set)  # names it may define, or defines from their old value
@@ -233,16 +231,17 @@ def _read(text: str) -> _Cell:
 
 
 def _statement(node: ast.stmt, lines: list[str]) -> _Statement:
-    tail = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    text, tail = ast.unparse(node), lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+    alone = node.col_offset == 0 and tail[:1] in (b"", b"#")
     found = _Statement(
-        text=ast.unparse(node),
-        first=min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]),
+        text=text,
+        first=first,
         last=node.end_lineno,
-        alone=node.col_offset == 0 and tail[:1] in (b"", b"#"),
+        lines=lines[first - 1 : node.end_lineno] if alone else [text],
         is_definition=isinstance(node, (*_FUNCTIONS, ast.Import, ast.ImportFrom)),
         touches=set(_touched(node)),
     )
-    text = found.text
     if any(isinstance(part, _COMPREHENSIONS) for part in ast.walk(node)):
         text = ast.unparse(_OwnScopes().visit(ast.parse(text)))
     table = symtable.symtable(text, "cell", "exec")
@@ -321,14 +320,13 @@ def _touched(node: ast.stmt) -> Iterable[str]:
     if isinstance(node, _FUNCTIONS):
         return
     for inner in ast.walk(node):
-        if isinstance(inner, (ast.Subscript, ast.Attribute)) and isinstance(inner.ctx, ast.Store):
-            target = inner
-        elif isinstance(inner, ast.Expr) and isinstance(inner.value, ast.Call):
-            target = inner.value.func
-            if not isinstance(target, ast.Attribute):
+        match inner:
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                target = inner
+            case ast.Expr(ast.Call(ast.Attribute() as target)):
+                pass
+            case _:
                 continue
-        else:
-            continue
         while isinstance(target, (ast.Subscript, ast.Attribute)):
             target = target.value
         if isinstance(target, ast.Name):
@@ -355,10 +353,10 @@ def _slice(texts: list[str], entries: list[str], own: int = 0) -> str:
         needed[cell].append(statement)
     homes = [c for c, found in needed.items() if any(not s.stored.isdisjoint(entries) for s in found)]
     first, last = (len(cells) - own, len(cells)) if own else (max(homes), max(homes) + 1)
-    before = [(cells[cell], s) for cell, found in needed.items() if cell < first for s in found]
+    before = [s for cell, found in needed.items() if cell < first for s in found]
     home = [cell for cell in needed if first <= cell < last]
     body = [line for cell in home for line in _own_lines(cells[cell], needed[cell])]
-    after = [line for cell, found in needed.items() if cell >= last for line in _texts(cells[cell], found)]
+    after = [line for cell, found in needed.items() if cell >= last for s in found for line in s.lines]
     free = needed[home[0]][0].first - 1 if home else 0
     return "\n".join([*_with_prelude(before, body, free), *after]).rstrip() + "\n"
 
@@ -408,15 +406,6 @@ def _sources(statements: list[_Statement], defining: list[int], name: str, point
     return found if any(name in statements[i].rebinds for i in found) else []
 
 
-def _texts(cell: _Cell, statements: list[_Statement]) -> list[str]:
-    """The lines of statements. A statement that shares its line with others is unparsed."""
-    found = []
-    for statement in statements:
-        own_lines = cell.lines[statement.first - 1 : statement.last]
-        found += own_lines if statement.alone else [statement.text]
-    return found
-
-
 def _own_lines(cell: _Cell, needed: list[_Statement]) -> list[str]:
     """All lines of a cell. The lines of statements that are not needed are empty."""
     wanted, all_lines = (
@@ -426,11 +415,11 @@ def _own_lines(cell: _Cell, needed: list[_Statement]) -> list[str]:
     return ["" if n in all_lines - wanted else line for n, line in enumerate(cell.lines, 1)]
 
 
-def _with_prelude(before: list[tuple[_Cell, _Statement]], body: list[str], free: int) -> list[str]:
+def _with_prelude(before: list[_Statement], body: list[str], free: int) -> list[str]:
     """`before` and then `body`. Lines of `body` keep their numbers if `before` fits into the `free` lines above."""
-    prelude = [line for cell, statement in before for line in _texts(cell, [statement])]
+    prelude = [line for statement in before for line in statement.lines]
     if len(prelude) > free:
-        on_one_line = "; ".join(statement.text for _, statement in before)
+        on_one_line = "; ".join(statement.text for statement in before)
         prelude = prelude if "\n" in on_one_line else [on_one_line]
     if len(prelude) > free:
         return prelude + body

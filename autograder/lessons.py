@@ -20,7 +20,7 @@ Numbers in prose that were measured come from the recorded files, benchmarks/rec
     {{h200_vector_add_float32; 98432; add; × copy}}    how many times another provider's speed
     {{h200_vector_add_float32; about}}                 the GPU, the versions and the date
 
-The starter of an answer is written beside it in the script; workshop/starters.py describes the grammar.
+The starter of an answer is written beside it in the script; workshop/hints.py describes the grammar.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, ClearSolution
 
 from autograder.exercises import EXERCISES
 from autograder.online import address, standing_alone
-from workshop.glossary import explain, glossary
-from workshop.hints import RUNGS, ladder
+from workshop.hints import RUNGS, MalformedAnswer, ladder, split_answer
 from workshop.results import recorded
-from workshop.starters import MalformedAnswer, split_answer
+from workshop.syllabus import explain, glossary
 
 ROOT = Path(__file__).resolve().parents[1]
 

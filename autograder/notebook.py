@@ -5,8 +5,6 @@ segmentation fault, an endless loop or os._exit in the answer does not end the n
 checks.
 """
 
-from __future__ import annotations
-
 import ast
 import atexit
 import contextlib
@@ -95,7 +93,8 @@ class Shown:
             self._put(self.running(words=words))
 
     def show(self, verdict: Verdict) -> None:
-        self._put(verdict.to_html(_after(verdict) if verdict.passed else _to_ask(verdict)), verdict.to_text())
+        below = _after(verdict) if verdict.passed else panel.part("ask", question=question(verdict))
+        self._put(verdict.to_html(below), verdict.to_text())
 
     def close(self) -> None:
         self._put("")
@@ -115,24 +114,19 @@ def question(verdict: Verdict) -> str:
     )
 
 
-def _to_ask(verdict: Verdict) -> str:
-    """The question as HTML."""
-    return panel.part("ask", question=question(verdict))
-
-
 def _after(verdict: Verdict) -> str:
     """What the right answer did, what passing this exercise has shown, and a link to the next one, as HTML."""
-    from workshop import finish, hints
-    from workshop.progress import path, progress
+    from workshop import hints
+    from workshop.progress import path, progress, write_page
 
     following, exercise, page = progress().next(verdict.exercise), find(verdict.exercise), None
     function = interactive_shell().user_ns.get(exercise.entry)
     drawn = yours.picture(exercise, function) if callable(function) else None
     if following is None:
         with contextlib.suppress(OSError):  # a folder that is read-only
-            page = finish.write(path().with_name("what_i_built.html"))
-    about = {"exercise": exercise, "following": following, "page": page, "others": hints.others(exercise.name)}
-    return panel.part("after", drawn=Markup(drawn._repr_html_() if drawn else ""), **about)
+            page = write_page(path().with_name("what_i_built.html"))
+    html, others = Markup(drawn._repr_html_() if drawn else ""), hints.others(exercise.name)
+    return panel.part("after", exercise=exercise, following=following, page=page, drawn=html, others=others)
 
 
 def _judged_in(shell, exercise, shown: Shown) -> Verdict:
@@ -150,8 +144,7 @@ def _judged_in(shell, exercise, shown: Shown) -> Verdict:
         return Verdict(exercise.name, False, 0, exercise.points, "", finding)
     edited = ran.edited_since(exercise.name, latest)
     verdict = judged(exercise.name, source, shown.step)
-    warnings_ = [restored, EDITED if edited else "", "" if edited else verdict.warning]
-    return replace(verdict, warning=" ".join(filter(None, warnings_)))
+    return replace(verdict, warning=" ".join(filter(None, (restored, EDITED if edited else verdict.warning))))
 
 
 def _restored(shell, ran: session.Session, exercise) -> tuple[str, str]:
@@ -229,15 +222,13 @@ def _judged_in_script(exercise) -> Verdict:
 def better(before: Verdict, now: Verdict) -> str:
     """What got better from one check to the next, in a sentence; empty if nothing did."""
     right = [name for name, ok in now.blanks.items() if ok and not before.blanks.get(name)]
-    if right and sum(now.blanks.values()) > sum(before.blanks.values()):
+    old, new = (sum(verdict.blanks.values()) for verdict in (before, now))
+    if right and new > old:
         are = "is" if len(right) == 1 else "are"
-        return (
-            f"Better: {sum(before.blanks.values())} → {sum(now.blanks.values())} blanks; "
-            f"{', '.join(right)} {are} right now."
-        )
-    passed = [sum(case.passed for case in verdict.cases) for verdict in (before, now)]
-    if passed[1] > passed[0] and len(before.cases) == len(now.cases):
-        return f"Better: {passed[0]} → {passed[1]} of {len(now.cases)} cases pass."
+        return f"Better: {old} → {new} blanks; {', '.join(right)} {are} right now."
+    old, new = (sum(case.passed for case in verdict.cases) for verdict in (before, now))
+    if new > old and len(before.cases) == len(now.cases):
+        return f"Better: {old} → {new} of {len(now.cases)} cases pass."
     if before.finding and now.finding and now.finding.slug.rank > before.finding.slug.rank:
         return f"Another mistake than before: {before.diagnosis} is gone."
     return ""

@@ -1,7 +1,5 @@
 """A verdict as a panel in the notebook, from panel.html. All text in it is escaped; it needs no script."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

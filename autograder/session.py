@@ -5,13 +5,11 @@ A kernel knows the text of a cell only at the moment when it runs. Front ends th
 that is. Elsewhere nothing is claimed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,12 +52,8 @@ class Session:
             self.seen[len(self.shell.user_ns.get("In", []))] = run  # the cell is not in the history yet
 
     def runs(self) -> list[Run]:
-        found = []
-        for number, code in enumerate(self.shell.user_ns.get("In", [])):
-            if isinstance(code, str):
-                known = self.seen.get(number, Run(""))
-                found.append(Run(code, known.text, known.cell, known.at))
-        return found
+        history = enumerate(self.shell.user_ns.get("In", []))
+        return [replace(self.seen.get(at, Run("")), code=code) for at, code in history if isinstance(code, str)]
 
     def answer_runs(self, exercise: str) -> tuple[list[str], Run | None]:
         """The code that counts for an exercise, and the latest run of its answer cell, if it is known.

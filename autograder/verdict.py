@@ -1,7 +1,5 @@
 """A verdict: what the judge decided, and how to show it as JSON, as text and as a panel in the notebook."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 

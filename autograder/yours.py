@@ -3,8 +3,6 @@
 The learner's function runs once more, in the learner's own notebook and on the executor, also where there is a GPU.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools
@@ -31,9 +29,8 @@ SOFTMAX = [EXERCISES[name] for name in ("naive_softmax", "online_softmax", "fuse
 
 @dataclass(frozen=True)
 class Did:
-    """One call: the case, the output's writers (the number of a program for each element) and the traffic."""
+    """One call: the output's writers (the number of a program for each element) and the traffic."""
 
-    case: str
     writers: np.ndarray
     itemsize: int
     traffic: Recording
@@ -60,7 +57,7 @@ def picture(exercise: Exercise, function: Callable) -> Picture | None:
     did = _did(exercise, function) if exercise.kind == "kernel" else None
     if did is None:
         return None
-    parts = [part for part in (_programs(did), _bytes(exercise, did)) if part]
+    parts = _programs(did), _bytes(exercise, did)
     return Picture("".join(part.html for part in parts), "\n".join(part.text for part in parts))
 
 
@@ -77,7 +74,7 @@ def _did(exercise: Exercise, function: Callable) -> Did | None:
             quiet = contextlib.redirect_stdout(io.StringIO())  # a kernel may print
             with installed(), Recording(races=True) as recording, quiet:
                 output = function(*arguments)
-            did = _seen(case.name, output[case.pick] if case.pick is not None else output, recording)
+            did = _seen(output[case.pick] if case.pick is not None else output, recording)
         except Exception:  # a picture is no reason for an error: the answer has passed
             continue
         if did and did.programs > 1:
@@ -86,17 +83,17 @@ def _did(exercise: Exercise, function: Callable) -> Did | None:
     return found
 
 
-def _seen(case: str, output: torch.Tensor, recording: Recording) -> Did | None:
+def _seen(output: torch.Tensor, recording: Recording) -> Did | None:
     """What the launches did to the output; None if none wrote it."""
     for launch in reversed(recording.records):
         for argument in launch.arguments.values():
             if argument.storage.start == output.untyped_storage().data_ptr() and argument.shape == output.shape:
                 writers = argument.of(argument.storage.writer)
-                return Did(case, writers, argument.itemsize, recording) if writers.size else None
+                return Did(writers, argument.itemsize, recording) if writers.size else None
     return None
 
 
-def _programs(did: Did) -> Picture | None:
+def _programs(did: Did) -> Picture:
     """The output's rows as strips: neighbours that one program wrote have one colour."""
     writers = did.writers.reshape(-1, did.writers.shape[-1]) if did.writers.ndim else did.writers.reshape(1, 1)
     shown = [_runs(row) for row in writers[:MOST_ROWS]]

@@ -25,7 +25,7 @@ from kernels.matmul import Tile
 from timing import Clock, Contest, about, need_gpu, short, whole_error
 
 from workshop.backend import torch_device
-from workshop.matmul import CARDS
+from workshop.device import CARDS
 from workshop.results import RECORDED
 
 SQUARES = (1024, 2048, 4096, 8192, 16384)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograder import notebook, session
+from autograder import notebook, panel, session
 from autograder.exercises import find
 from autograder.verdict import CaseResult, ErrorMap, Finding, Row, Run, Verdict
 
@@ -84,5 +84,5 @@ def test_a_wrong_answer_can_be_copied_as_a_question(judged):
     verdict = notebook.judged("vector_add", "def add(x, y):\n    return x < y")
     question = notebook.question(verdict)
     assert "vector_add" in question and "return x < y" in question and "wrong-value" in question
-    html = verdict.to_html(notebook._to_ask(verdict))
+    html = verdict.to_html(panel.part("ask", question=notebook.question(verdict)))
     assert "Copy as a question" in html and "return x &lt; y" in html

@@ -11,7 +11,6 @@ import workshop
 from workshop import DEVICE, compare, count_bytes, matches, recorded
 from workshop import results as results_module
 from workshop.bench import Counted, Gbps, Results
-from workshop.counted import shown
 from workshop.executor.records import Fault
 from workshop.traffic import recording
 
@@ -130,7 +129,7 @@ def test_without_a_gpu_compare_counts_and_never_times():
 
 @pytest.mark.parametrize(("value", "words"), [(4111.4, "4,111"), (6.0625, "6.06"), (8.0, "8")])
 def test_counts_are_shown_without_powers_of_ten(value, words):
-    assert shown(value) == words
+    assert results_module.shown(value) == words
 
 
 def test_shares_are_those_of_the_copy():

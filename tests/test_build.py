@@ -14,7 +14,7 @@ from autograder import lessons as build
 from autograder.exercises import EXERCISES
 from autograder.lessons import BuildError, release, source_notebook
 from workshop import recorded
-from workshop.starters import MalformedAnswer, split_answer
+from workshop.hints import MalformedAnswer, split_answer
 
 SCRIPTS = build.scripts()
 RHYTHM = ["Picture", "Idea", "Predict", "Write", "Check", "Measure", "Look inside", "Go further"]

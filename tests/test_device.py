@@ -1,6 +1,7 @@
 """The machine is described by facts, and the doctor says what to do."""
 
 import copy
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -11,11 +12,10 @@ import pytest
 import torch
 
 import workshop
-from workshop import KNOWN_DEVICES, DeviceFacts, machine
+from workshop import KNOWN_DEVICES, DeviceFacts
 from workshop import device as current_device
 from workshop.cli import main
-from workshop.doctor import doctor
-from workshop.machine import Machine, Node
+from workshop.doctor import Machine, Node, _wanted_triton, doctor
 
 HEALTHY = Machine(
     torch="2.13.0",
@@ -80,7 +80,7 @@ def test_tritons_own_interpreter_is_not_taken_for_this_courses(forks):
 def test_where_tritons_library_does_not_load_kernels_run(forks):
     code = "import sys; sys.modules['triton._C.libtriton'] = None; import workshop" + LAUNCH
     code += "print(workshop.count_bytes(lambda: probes_xray.scaled_copy[(1,)](x, x, 8, BLOCK_SIZE=8)).bytes_moved)\n"
-    code += "from workshop.machine import probe; print(probe().compiler)"
+    code += "from workshop.doctor import probe; print(probe().compiler)"
     answer = forks.run(code, TRITON_INTERPRET="1")
     assert answer.stdout.split() == ["18.0", "interpreter", "64", "False"]
 
@@ -276,8 +276,8 @@ def test_the_command_prints_findings_and_reports_by_its_status(monkeypatch, caps
     ],
 )
 def test_the_triton_that_a_torch_names_is_read(monkeypatch, need, release):
-    monkeypatch.setattr(machine.importlib.metadata, "requires", lambda name: ["filelock", need])
-    assert machine._wanted_triton() == release
+    monkeypatch.setattr(importlib.metadata, "requires", lambda name: ["filelock", need])
+    assert _wanted_triton() == release
 
 
 def test_the_doctor_says_at_once_that_it_looks_and_takes_it_back(monkeypatch):

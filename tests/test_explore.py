@@ -8,10 +8,11 @@ import pytest
 
 from workshop import explore
 from workshop.backend import interpreting
+from workshop.device import CARDS
 from workshop.explore import online_softmax_steps
 from workshop.explore.matmul import strips
 from workshop.explore.softmax import traffic
-from workshop.matmul import CARDS, swizzle
+from workshop.occupancy import swizzle
 
 
 def svg(picture) -> ElementTree.Element:

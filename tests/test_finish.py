@@ -4,8 +4,9 @@ import pytest
 
 from autograder import notebook
 from autograder.verdict import Verdict
-from workshop import finish, progress, record
+from workshop import progress, record
 from workshop.cli import main
+from workshop.progress import write_page
 from workshop.syllabus import SYLLABUS
 
 
@@ -20,9 +21,9 @@ def pass_all():
         record(lesson.name, lesson.points, lesson.points)
 
 
-def test_the_page_lists_what_is_passed_and_needs_nothing_else():
+def test_the_page_lists_what_is_passed_and_needs_nothing_else(kept):
     record("vector_add", 5, 5)
-    page = finish.page()
+    page = write_page(kept / "mine.html").read_text()
     assert "1 of" in page and "vector_add" in page and "bug_hunt" not in page.partition("<table")[2]
     projects = ("Attention for a whole prompt", "Quantise while you normalise", "A kernel in a model that you use")
     assert all(title in page for title in projects)

@@ -125,7 +125,7 @@ def program(mode: str) -> dict:
     from executor_kernels import CASES
 
     from workshop.executor import codec, front_end
-    from workshop.refusal import refusal
+    from workshop.short import refusal
 
     answer = {"library": without_native.native(), "programs": {}, "troubles": {}, "changed": [], "escaped": []}
     answer |= {"refused": 0, "accepted": 0, "messages": {}, "not_here": {}, "too_much": {}}
@@ -215,7 +215,7 @@ def too_much(data: dict, codec, answer: dict):
 def messages(answer: dict, front_end):
     import executor_kernels as kernels
 
-    from workshop.refusal import refusal
+    from workshop.short import refusal
 
     lines = (HERE / "executor_kernels.py").read_text().splitlines()
     for kernel in (kernels.mistakes, kernels.undefined, kernels.assembly, kernels.custom_float8):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workshop import glossary
-from workshop.glossary import explain
+from workshop.syllabus import explain
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("*.ipynb"))
 WORDS = {"lane": 'one "place"', "launch grid": "how many", "tl.max": "one number"}

@@ -11,7 +11,7 @@ import pytest
 import triton.language as tl
 
 from workshop import hint, ladder, progress, record, solution
-from workshop.starters import split_answer
+from workshop.hints import split_answer
 
 hints = sys.modules["workshop.hints"]
 FILES = hints.FOLDER  # of the course; the tests below have folders of their own

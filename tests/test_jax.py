@@ -168,7 +168,7 @@ def test_the_cache_folder_survives_the_import_of_jax_triton(monkeypatch):
             monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
         else:
             monkeypatch.setenv("TRITON_CACHE_DIR", before)
-        jax_import._Repaired(Loader()).exec_module(None)
+        jax_import.repaired(Loader().exec_module, None)
         assert os.environ.get("TRITON_CACHE_DIR") == before
 
 

@@ -11,7 +11,7 @@ import triton.language as tl
 from workshop import KNOWN_DEVICES, explore, progress, recorded, xray
 from workshop.hints import solution_source
 from workshop.occupancy import occupancy, programs_by_resource
-from workshop.questions import QUESTIONS, Estimate, Question
+from workshop.syllabus import QUESTIONS, Estimate, Question
 
 
 def right(name: str) -> str:

@@ -95,9 +95,7 @@ def test_a_spare_ends_with_its_zygote(tmp_path):
 class Dispatch:
     """Stands for inside.dispatch: a job says in which process it ran, and whether that was a spare."""
 
-    class collector:
-        paused = contextlib.nullcontext
-
+    uncollected = contextlib.nullcontext
     build_launchers = load_further = name_endless_loops = prepare_spare = staticmethod(lambda *_, **__: None)
     further_modules = staticmethod(lambda kind, operators: "jax" if kind == "jax-plan" else "")
     launchers_of = staticmethod(lambda settings: f"{settings.scratch}/launchers")

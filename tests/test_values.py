@@ -141,7 +141,7 @@ def test_wrong_numbers_show_in_every_judgement(name):
 @pytest.mark.parametrize(
     "name, formula",
     [
-        ("swizzle", "workshop.matmul import swizzle"),
+        ("swizzle", "workshop.occupancy import swizzle"),
         ("occupancy", "workshop.occupancy import occupancy"),
         ("occupancy_launch", "workshop.occupancy import num_programs"),
     ],

@@ -6,7 +6,7 @@ On a machine without a GPU, kernels run on the CPU from then on: on `workshop.ex
 import sys
 from pathlib import Path
 
-from workshop import backend, collector
+from workshop import backend
 from workshop.doctor import doctor
 from workshop.progress import here, progress, record, share_progress
 
@@ -21,7 +21,7 @@ _missing: Exception | None = None
 try:
     if _is_command():  # `workshop --help` answers before torch and triton are imported
         raise ImportError("the `workshop` command does not load the whole package")
-    with collector.paused():
+    with backend.uncollected():
         on_executor = backend.choose()
         import triton as _triton  # noqa: F401  the doctor must also work where it is missing
 
@@ -32,10 +32,10 @@ try:
         jax_import.install()
         from workshop.bench import compare, matches, recorded
         from workshop.device import KNOWN_DEVICES, Device, DeviceFacts, device
-        from workshop.glossary import glossary
         from workshop.hints import hint, ladder, solution
         from workshop.occupancy import num_programs, occupancy
         from workshop.sanitize import sanitize
+        from workshop.syllabus import glossary
         from workshop.traffic import count_bytes
         from workshop.xray import xray
 except (ImportError, OSError) as error:  # OSError: a library that a torch wheel needs

@@ -3,8 +3,6 @@
 The judge and the notebook use the same one.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import tomllib
@@ -42,7 +40,7 @@ def readable(message: str) -> str:
 
 
 def refused(message: str, construct: str = "", meant: str = "") -> tuple[str, str, str]:
-    """What the compiler says, what it means and what to try: the arguments are those of a workshop.refusal.Refusal."""
+    """What the compiler says, what it means and what to try: the arguments are those of a workshop.short.Refusal."""
     message = readable(message)
     means, attempt = meaning(message, construct, meant)
     return message, means, attempt or COMPARE
@@ -170,7 +168,7 @@ _NO_SUCH = re.compile(r"^(?:module 'triton.language'|'tensor' object) has no att
 def meaning(message: str, construct: str = "", meant: str = "") -> tuple[str, str]:
     """What a message means and what to try; ("", "") if it is not known.
 
-    construct: what the compiler refuses, as refusal.Refusal says it. meant: a name that a misspelt one may stand
+    construct: what the compiler refuses, as short.Refusal says it. meant: a name that a misspelt one may stand
     for, or "-" if no name is like it.
     """
     text = f"{message}\n{construct}\nmeant: {meant}" if meant else f"{message}\n{construct}"

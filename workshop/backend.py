@@ -1,10 +1,11 @@
 """Where kernels run: on an accelerator, or on the CPU by `workshop.executor`; what torch and Triton call that device.
 
 `choose` decides it. The other functions say what was decided. What is saved calls a machine without a GPU
-"interpreter": the executor is one.
+"interpreter": the executor is one. What Python and torch are to do otherwise in this process is here, too.
 """
 
 import functools
+import gc
 import importlib.util
 import os
 import sys
@@ -26,15 +27,9 @@ def accelerator_visible() -> bool:
     import torch
 
     key = "PYTORCH_NVML_BASED_CUDA_CHECK"  # ask the management library, do not start CUDA
-    before = os.environ.get(key)
-    os.environ[key] = "1"
-    try:
+    with kept(key):
+        os.environ[key] = "1"
         return torch.accelerator.is_available()
-    finally:
-        if before is None:
-            del os.environ[key]
-        else:
-            os.environ[key] = before
 
 
 def choose() -> bool:
@@ -89,6 +84,18 @@ def driver():
 
 
 @contextmanager
+def kept(variable: str) -> Iterator[None]:
+    """Afterwards this variable of the environment is what it was."""
+    before = os.environ.get(variable)
+    try:
+        yield
+    finally:
+        os.environ.pop(variable, None)
+        if before is not None:
+            os.environ[variable] = before
+
+
+@contextmanager
 def one_thread() -> Iterator[None]:
     """torch in one thread: thousands of short operations would each wait for the slowest thread.
 
@@ -102,3 +109,20 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """For imports of large packages: collects no garbage now, and never looks at the objects that exist in the end.
+
+    torch and Triton make a quarter of a million objects that live as long as the process. The collector would look
+    at all of them several times, and once more when Python ends. A fork would copy each page that it looks at.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if enabled:
+            gc.enable()

@@ -11,12 +11,12 @@ from html import escape
 
 import torch
 
-from workshop.counted import Counted, count, first_line
 from workshop.device import device
 from workshop.notebook import live
-from workshop.results import RECORDED, Results, Row, recorded
+from workshop.results import RECORDED, Count, Counted, Results, Row, recorded
 from workshop.short import own_lines
 from workshop.timing import REPEATS, WARMUPS, Gbps, Timer, copy_source, gbps
+from workshop.traffic import recording
 from workshop.turns import this_card, turn
 
 __all__ = ["RECORDED", "REPEATS", "Counted", "Gbps", "Results", "Row", "about_here", "compare", "matches", "recorded"]
@@ -46,7 +46,7 @@ def compare(
     """
     sizes = list(sizes)
     if device().interpreting:
-        return count(providers, make_inputs(min(sizes)), bytes_moved, check, recorded, title)
+        return _count(providers, make_inputs(min(sizes)), bytes_moved, check, recorded, title)
     rows = []
     for size in _with_progress(sizes, x_label):
         inputs = make_inputs(size)
@@ -77,14 +77,28 @@ def matches(reference: Callable, relative: float = 1e-2) -> Callable[..., bool]:
 def about_here() -> dict[str, str]:
     """The GPU, versions and date of a measurement made now."""
     here = device()
-    return {
-        "gpu": here.name,
-        "arch": here.arch,
-        "driver": here.driver,
-        "torch": here.torch,
-        "triton": here.triton,
-        "date": date.today().isoformat(),
-    }
+    facts = {name: getattr(here, name) for name in ("arch", "driver", "torch", "triton")}
+    return {"gpu": here.name} | facts | {"date": date.today().isoformat()}
+
+
+def _count(providers, inputs, bytes_moved, check, curves, title) -> Counted:
+    least, counts = 0.0, []
+    for provider, function in providers.items():
+        try:
+            with recording(elements=False) as traffic:
+                output = function(*inputs)
+            wrong = bool(check) and not check(output, *inputs)
+        except Exception as error:  # one unfinished kernel must not hide the others
+            counts.append(Count(provider, least, reason=first_line(error)))
+            continue
+        elements = output.numel()
+        least = bytes_moved(*inputs) / elements if elements else 0.0
+        if traffic.launches:
+            moved = (traffic.bytes_read / elements, traffic.bytes_written / elements)
+            counts.append(Count(provider, least, *moved, wrong=wrong))
+        else:
+            counts.append(Count(provider, least, reason="no Triton kernel: its loads cannot be counted"))
+    return Counted(counts, least, recorded(curves) if curves else None, title)
 
 
 @dataclass
@@ -166,3 +180,9 @@ def _with_progress(sizes: list[int], x_label: str) -> Iterator[int]:
             shown.update({"text/html": bar if done < steps else ""}, raw=True)
         else:
             print(f"measured {what} ({done} of {steps})")
+
+
+def first_line(error: Exception) -> str:
+    """What went wrong, short enough for a table."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:120]

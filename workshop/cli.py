@@ -13,28 +13,21 @@ def main(arguments: list[str] | None = None) -> int:
     141, as a shell says it, where nobody reads what is printed any more.
     """
     parser = argparse.ArgumentParser(prog="workshop", description="The Triton course: this machine and your progress.")
-    commands = parser.add_subparsers(required=True)
-
-    def command(run, name: str, about: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=about)
-        added.set_defaults(run=run)
-        return added
-
-    doctor = command(_doctor, "doctor", "what works on this machine, and what to do about what does not")
+    commands = parser.add_subparsers(dest="command", required=True)
+    doctor = commands.add_parser("doctor", help="what works on this machine, and what to do about what does not")
     doctor.add_argument("--room", type=_people, metavar="N", help="does this host hold a room of N attendees?")
-    points = command(_progress, "progress", "points earned so far, and what is next")
+    points = commands.add_parser("progress", help="points earned so far, and what is next")
     points.add_argument("lesson", nargs="?", default="", help="whose exercises are shown; default: the next one's")
     points.add_argument("--page", metavar="FILE", help="write what is passed as a page to show, and what to build next")
-    share = command(_share_progress, "share-progress", "in a room: let the instructor see your progress, or stop")
+    share = commands.add_parser("share-progress", help="in a room: let the instructor see your progress, or stop")
     share.add_argument("choice", nargs="?", choices=("on", "off"), help="default: say which it is")
-    seen = command(_attendees, "attendees", "in a room, for the instructor: who is where, of those who share it")
+    seen = commands.add_parser("attendees", help="in a room, for the instructor: who is where, of those who share it")
     seen.add_argument("--json", action="store_true", help="print one JSON object")
-    package = command(_new_kernel, "new-kernel", "make a package of your own rms_norm_op, or of an example")
+    package = commands.add_parser("new-kernel", help="make a package of your own rms_norm_op, or of an example")
     package.add_argument("name", metavar="NAME", help="of the package, and of its new folder")
     package.add_argument("--notebook", type=Path, metavar="FILE", help="your lesson 10, if it is not here")
-    options = parser.parse_args(arguments)
     try:
-        status = options.run(options) or 0
+        status = _run(parser.parse_args(arguments))
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # whoever read the output has left, as `head` does
@@ -52,40 +45,35 @@ def _people(text: str) -> int:
     return int(text)
 
 
-def _doctor(options) -> int:
-    from workshop import doctor, room
+def _run(options: argparse.Namespace) -> int:
+    """Run the command. Each imports what it needs, and no more."""
+    match options.command:
+        case "doctor":
+            from workshop import doctor, room
 
-    findings = room.room(options.room) if options.room else doctor()
-    print(findings)
-    return 0 if findings.usable else 1
+            findings = room.room(options.room) if options.room else doctor()
+            print(findings)
+            return 0 if findings.usable else 1
+        case "progress":
+            from workshop.progress import progress, write_page
 
+            print(f"The page is {write_page(options.page)}." if options.page else progress(options.lesson))
+        case "share-progress":
+            from workshop.progress import share_progress
 
-def _progress(options) -> None:
-    from workshop import finish
-    from workshop.progress import progress
+            print(share_progress(options.choice or ""))
+        case "attendees":
+            from workshop.shared import attendees
 
-    print(f"The page is {finish.write(options.page)}." if options.page else progress(options.lesson))
+            found = attendees()
+            print(json.dumps(found.to_json()) if options.json else found)
+        case "new-kernel":
+            from workshop import new_kernel
 
-
-def _share_progress(options) -> None:
-    from workshop.progress import share_progress
-
-    print(share_progress(options.choice or ""))
-
-
-def _attendees(options) -> None:
-    from workshop.shared import attendees
-
-    found = attendees()
-    print(json.dumps(found.to_json()) if options.json else found)
-
-
-def _new_kernel(options) -> None:
-    from workshop import new_kernel
-
-    folder, function = new_kernel.write(options.name, options.notebook)
-    print(f"{folder} holds {function}, its tests and a benchmark.")
-    print(f"Next: cd {options.name} && pip install --no-deps -e . && pytest")
+            folder, function = new_kernel.write(options.name, options.notebook)
+            print(f"{folder} holds {function}, its tests and a benchmark.")
+            print(f"Next: cd {options.name} && pip install --no-deps -e . && pytest")
+    return 0
 
 
 if __name__ == "__main__":

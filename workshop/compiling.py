@@ -1,7 +1,5 @@
 """Compiles kernels for GPUs that need not be here, as a launch would, and reads facts out of the assembly."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

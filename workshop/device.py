@@ -1,11 +1,10 @@
-"""Facts about this machine's accelerator, for lessons and exercises to compute with.
+"""Facts about this machine's accelerator and about known cards, for lessons and exercises to compute with.
 
 Triton's active driver names the backend (cuda, hip, xpu, npu, ...). Everything that needs to know the device
-asks here.
+asks here. Without a GPU, a stand-in driver answers the host code that asks Triton for its device.
 """
 
 import functools
-import html
 import os
 import platform
 import re
@@ -13,8 +12,13 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+
 from workshop.advice import did_you_mean
 from workshop.backend import driver, interpreting
+from workshop.notebook import page
 from workshop.timing import Gbps, measure_copy
 
 CDNA = frozenset({"gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"})  # 2 and newer: one unified register file
@@ -52,8 +56,28 @@ class DeviceFacts:
         return self.backend == "hip" and self.arch in CDNA
 
 
-SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
-KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in SHEET.items()}
+@dataclass(frozen=True)
+class Card:
+    """What a data sheet says. gbps: of the memory. tflops: of dense products of matrices in bfloat16."""
+
+    name: str
+    gbps: float
+    tflops: float
+
+    @property
+    def ridge(self) -> float:
+        """Operations for each byte from which on arithmetic is the limit."""
+        return 1000 * self.tflops / self.gbps
+
+    def milliseconds(self, m: int, n: int, k: int, itemsize: int = 2) -> tuple[float, float]:
+        """Of a product (m, k) × (k, n) at least: for reading and writing each matrix once, and for the operations."""
+        memory = (m * k + k * n + m * n) * itemsize / self.gbps / 1e6
+        return memory, 2 * m * n * k / self.tflops / 1e9
+
+
+_SHEET = tomllib.loads(Path(__file__).with_name("cards.toml").read_text(encoding="utf-8"))
+KNOWN_DEVICES = {name: DeviceFacts(name, **card["facts"]) for name, card in _SHEET.items()}
+CARDS = [Card(name, **card["peaks"]) for name, card in _SHEET.items() if "peaks" in card]
 
 
 @dataclass(frozen=True)
@@ -66,14 +90,14 @@ class Device(DeviceFacts):
     triton: str
     interpreting: bool
 
-    def copy_gbps(self, nbytes: int = 1 << 30) -> Gbps:
-        """Measured speed of a device-to-device copy that reads and writes `nbytes` in all, in GB/s.
+    def copy_gbps(self) -> Gbps:
+        """Measured speed of a device-to-device copy of 1 GiB, reads and writes together, in GB/s.
 
-        Each process measures a size once. Raises RuntimeError without a GPU, where a time says nothing about one.
+        Each process measures it once. Raises RuntimeError without a GPU, where a time says nothing about one.
         """
         if self.interpreting:
             raise RuntimeError("there is no GPU here: a copy's speed can only be measured on one")
-        return _copy_gbps(nbytes)
+        return measure_copy()
 
     def __str__(self) -> str:
         if self.interpreting:
@@ -90,18 +114,14 @@ class Device(DeviceFacts):
         )
 
     def _repr_html_(self) -> str:
-        left = "style='text-align:left'"
-        rows = "".join(
-            f"<tr><th {left}>{html.escape(label)}</th><td {left}>{html.escape(value)}</td></tr>"
-            for label, value in self._table()
-        )
-        return f"<p style='max-width:46em'>{html.escape(str(self))}</p><table>{rows}</table>"
+        return page("device.html", device=self)
 
     @property
     def _unit(self) -> str:
         return {"cuda": "multiprocessor", "hip": "compute unit"}.get(self.backend, "core")
 
-    def _table(self) -> list[tuple[str, str]]:
+    def rows(self) -> list[tuple[str, str]]:
+        """What the table in a notebook says: (label, value)."""
         software = [("driver", self.driver), ("torch", self.torch), ("triton", self.triton)]
         memory = ("memory", f"{self.memory / 2**30:.0f} GiB")
         if self.interpreting:
@@ -116,9 +136,6 @@ class Device(DeviceFacts):
         ]
 
 
-_copy_gbps = functools.cache(measure_copy)
-
-
 @functools.cache
 def device() -> Device:
     """The device that kernels run on in this process."""
@@ -126,9 +143,6 @@ def device() -> Device:
 
 
 def _accelerator() -> Device:
-    import torch
-    import triton
-
     active = driver()
     where = active.get_active_torch_device()
     target = active.get_current_target()
@@ -160,9 +174,6 @@ def _accelerator() -> Device:
 
 
 def _interpreter() -> Device:
-    import torch
-    import triton
-
     return Device(
         name=_cpu_name(),
         backend="interpreter",
@@ -192,3 +203,52 @@ def _cpu_name() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     named = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.M) if cpuinfo.exists() else None
     return named[1].strip() if named else platform.processor() or platform.machine()
+
+
+# -- a driver for machines without a GPU ---------------------------------------------------------------------
+
+# No lesson shows these numbers as properties of real hardware: two compute units, so that a persistent kernel has to
+# loop. Triton's own tutorial computes the number of persistent programs from them.
+STAND_IN = {
+    "multiprocessor_count": 2,
+    "max_num_regs": 65536,
+    "max_shared_mem": 65536,
+    "warpSize": 64,
+    "sm_clock_rate": 0,
+    "mem_clock_rate": 0,
+    "mem_bus_width": 0,
+}
+
+
+class StandInDriver:
+    """Answers with a small made-up device. Its stopwatch always says 1 ms: autotune takes the first configuration."""
+
+    target = GPUTarget("hip", "gfx942", 64)  # what is compiled for
+
+    class utils:
+        @staticmethod
+        def get_device_properties(device):
+            return dict(STAND_IN)
+
+    def get_current_target(self):
+        return self.target
+
+    def get_active_torch_device(self):
+        return torch.device("cpu")
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, device=0):
+        return 0
+
+    def get_device_interface(self):
+        return torch.cpu
+
+    def get_benchmarker(self):
+        return lambda function, *, quantiles=None, **_: [1.0] * len(quantiles or [0])
+
+
+def install_stand_in() -> None:
+    """From now on it is Triton's active driver in this process."""
+    triton.runtime.driver.set_active(StandInDriver())

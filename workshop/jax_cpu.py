@@ -65,14 +65,12 @@ def triton_call(
                 f"{key} is a traced array, and a constexpr has to be known when the kernel is compiled: pass "
                 f"{key} as an array among the inputs, and load it in the kernel"
             )
-    shapes, tree = tree_util.tree_flatten(
-        tree_util.tree_map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype), declared)
-    )
+    shapes, tree = tree_util.tree_flatten(declared)
     launch = Launch(
         kernel,
         grid,
         tuple(a if isinstance(a, SCALARS) else ARRAY for a in args),
-        tuple(shapes),
+        tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in shapes),
         dict(input_output_aliases or {}),
         zeroed_outputs,
         metaparams,

@@ -14,13 +14,13 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import sys
+from collections.abc import Callable
+from types import ModuleType
 
-from workshop.backend import interpreting
+from workshop.backend import interpreting, kept
 
 NAME = "jax_triton"
-CACHE = "TRITON_CACHE_DIR"
 
 
 def install() -> None:
@@ -29,19 +29,20 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds jax_triton, and loads the stand-in."""
+
     def find_spec(self, name, path=None, target=None):
         if name != NAME:
             return None
         if interpreting():
-            return importlib.machinery.ModuleSpec(name, _StandIn())
+            return importlib.machinery.ModuleSpec(name, self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
         if spec is not None:
-            spec.loader = _Repaired(spec.loader)
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: repaired(execute, module)
         return spec
 
-
-class _StandIn(importlib.abc.Loader):
     def create_module(self, spec):
         if importlib.util.find_spec("jax") is None:
             raise ModuleNotFoundError("JAX is not installed here: pip install jax", name="jax")
@@ -51,24 +52,11 @@ class _StandIn(importlib.abc.Loader):
         """Importing it has executed it."""
 
 
-class _Repaired(importlib.abc.Loader):
-    """The real package's loader, with the repairs after it."""
-
-    def __init__(self, loader):
-        self.loader = loader
-
-    def create_module(self, spec):
-        return self.loader.create_module(spec)
-
-    def exec_module(self, module):
-        before = os.environ.get(CACHE)
-        try:
-            self.loader.exec_module(module)
-        finally:
-            os.environ.pop(CACHE, None)
-            if before is not None:
-                os.environ[CACHE] = before
-        give_amd_its_num_ctas()
+def repaired(execute: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """Execute the real package, with the repairs after it."""
+    with kept("TRITON_CACHE_DIR"):
+        execute(module)
+    give_amd_its_num_ctas()
 
 
 def give_amd_its_num_ctas() -> None:

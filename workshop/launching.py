@@ -4,8 +4,6 @@ Kernels are Triton's own JITFunction, so autotune, heuristics and the compiler w
 one launch does. What goes wrong in a learner's kernel is told in a few lines (`workshop.short`), and harms nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 from collections.abc import Iterator
@@ -13,8 +11,9 @@ from collections.abc import Iterator
 import triton
 from triton.runtime.jit import JITFunction
 
-from workshop import compiling, short, stand_in
+from workshop import compiling, short
 from workshop.backend import one_thread
+from workshop.device import StandInDriver, install_stand_in
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import Unsupported
@@ -26,7 +25,7 @@ MISTAKES = (Fault, Stopped, Unsupported, KeyboardInterrupt)
 
 def install() -> None:
     """From now on each launch of this process runs on the executor. Installing twice changes nothing."""
-    stand_in.install()
+    install_stand_in()
     JITFunction.run = Run(run)
 
 
@@ -101,11 +100,11 @@ class Compiled:
 
     @functools.cached_property
     def _compiled(self):
-        return compiling.compiled(self._kernel, self._args, self._kwargs, stand_in.TARGET)
+        return compiling.compiled(self._kernel, self._args, self._kwargs, StandInDriver.target.arch)
 
     @functools.cached_property
     def _facts(self) -> dict:
-        return compiling.facts(self._compiled, stand_in.TARGET)
+        return compiling.facts(self._compiled, StandInDriver.target.arch)
 
     def _init_handles(self) -> None:
         """On a GPU this loads the kernel there, which tells its registers."""

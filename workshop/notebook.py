@@ -1,6 +1,10 @@
-"""Whether this process is a notebook's kernel, which is asked without IPython, and outputs that change in place."""
+"""Whether this process is a notebook's kernel, which is asked without IPython; its outputs, as HTML from pages/."""
 
+import functools
 import sys
+from pathlib import Path
+
+PAGES = Path(__file__).with_name("pages")
 
 
 def interactive_shell():
@@ -36,3 +40,24 @@ class Live:
 def live(content: dict[str, str]):
     """Show this in a notebook, and return what can `update` it there; None elsewhere."""
     return sys.modules["IPython"].display.display(content, raw=True, display_id=True) if in_notebook() else None
+
+
+def page(template: str, /, **values) -> str:
+    """A template of pages/, filled in: everything that lessons show and that is no drawing."""
+    return _environment().get_template(template).render(values)
+
+
+@functools.cache
+def _environment():
+    """Text is escaped, unless a template says `safe` of our own HTML."""
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(PAGES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["number"] = lambda value: f"{value:g}"
+    return made

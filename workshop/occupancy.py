@@ -1,10 +1,10 @@
-"""How many waves and programs fit on a GPU at once, given a kernel's registers and shared memory."""
+"""What exercises ask for: how many waves and programs fit on a GPU at once, and the order of a product's tiles."""
 
 import math
 from dataclasses import dataclass
 
 from workshop.device import DeviceFacts
-from workshop.words import count
+from workshop.picture import count
 
 EXECUTION_UNITS = 4  # SIMD units per compute unit
 
@@ -112,3 +112,12 @@ def programs_by_resource(
     return {name: (need, has, has // need if need else math.inf) for name, (need, has) in needs.items()}
 
 
+def swizzle(pid: int, num_m: int, num_n: int, group: int) -> tuple[int, int]:
+    """The row and column of the tile that a program computes, of num_m × num_n tiles.
+
+    Groups of `group` rows of tiles, column by column inside a group; the last group is as high as it is.
+    """
+    first = pid // (group * num_n) * group
+    height = min(num_m - first, group)
+    within = pid % (group * num_n)
+    return first + within % height, within // height

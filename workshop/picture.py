@@ -1,13 +1,13 @@
-"""Pictures for notebook cells: small SVG drawings in the notebook's own theme, and the same in words."""
-
-from __future__ import annotations
+"""Pictures for notebook cells: small SVG drawings in the notebook's own theme, and the same in words and numbers."""
 
 import base64
 import re
 from dataclasses import dataclass
 from html import escape
 
-from workshop.pages import FOLDER
+import numpy as np
+
+from workshop.notebook import PAGES
 
 # Okabe and Ito's colours. Each program or block takes the next one.
 SKY, ORANGE, GREEN, PURPLE = "#56b4e9", "#e69f00", "#009e73", "#cc79a7"
@@ -20,7 +20,7 @@ CYCLE = (SKY, ORANGE, GREEN, PURPLE)
 # code in cells does: JupyterLab would break its lines. It would also show a link on code like any other code. On a
 # narrow page a figure uses the room left of the text, and a picture has larger words: both would be too small to read.
 # A word of the glossary shows its definition on hover; where nothing hovers, a tap writes it behind the word.
-STYLE = (FOLDER / "picture.css").read_text(encoding="utf-8")
+STYLE = (PAGES / "picture.css").read_text(encoding="utf-8")
 _STILL = 'style="color:#808081;font-family:sans-serif;font-size:13px" fill="currentColor"'
 
 
@@ -128,3 +128,26 @@ def plain_table(header: list[str], rows: list[list[str]], justify=str.rjust) -> 
 def tabled(header: list[str], rows: list[list[str]], words: str) -> Picture:
     """A table with a sentence below it."""
     return Picture(table(header, rows) + paragraph(words), f"{plain_table(header, rows)}\n{words}")
+
+
+# -- numbers in words ---------------------------------------------------------------------------------------
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def times(counts: np.ndarray) -> str:
+    if not counts.size:
+        return "0 times"
+    low, high = int(counts.min()), int(counts.max())
+    return ("once" if low == 1 else f"{low} times") if low == high else f"{low} to {high} times"
+
+
+def short(value: float) -> str:
+    """At most four digits; infinities and NaN as they are read."""
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.4g}".replace("-", "−")

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from workshop import shared
 from workshop.advice import did_you_mean
-from workshop.notebook import Live
-from workshop.pages import page
-from workshop.syllabus import LESSONS, SYLLABUS, Lesson
+from workshop.notebook import Live, page
+from workshop.syllabus import LESSONS, QUESTIONS, SYLLABUS, Lesson
 
 FILE = ".progress.json"
 VARIABLE = "WORKSHOP_PROGRESS"  # names another file
@@ -86,8 +85,6 @@ class Progress:
 
     def foreseen(self) -> str:
         """How many predictions were right, as a sentence. It is a score of its own, and part of no grade."""
-        from workshop.questions import QUESTIONS
-
         kept = {name: choice for name, choice in self.predictions.items() if name in QUESTIONS}
         good = sum(QUESTIONS[name].foresaw(choice) for name, choice in kept.items())
         return f"Predictions: {good} of {len(kept)} right; no grade depends on them." if kept else ""
@@ -224,6 +221,19 @@ def progress(lesson: str = "") -> Progress:
     return Progress(entries, predictions, lesson)
 
 
+def write_page(path: str | Path) -> Path:
+    """Write a page to show: what has been passed so far, and projects to go on with. Returns its whole path.
+
+    It is one HTML file that needs no other. Raises OSError.
+    """
+    current, file = progress(), Path(path).absolute()
+    passed = [lesson for lesson in SYLLABUS.values() if current.entry(lesson.name).passed]
+    last = max((current.entry(lesson.name).last[:10] for lesson in passed), default="")
+    content = page("finish.html", passed=passed, exercises=len(SYLLABUS), last=last, headline=current.headline())
+    file.write_text(content, encoding="utf-8")
+    return file
+
+
 def share_progress(choice: str = "") -> shared.Told:
     """Let the instructor of the room see your progress ("on"), or no longer ("off"); without a choice: say which it is.
 
@@ -234,18 +244,10 @@ def share_progress(choice: str = "") -> shared.Told:
     if choice == "on" and shared.folder() is None:
         raise ValueError("this is no room: there is no instructor who could see your progress")
     if choice == "on":
-        _share(progress())
+        shared.write(progress().entries)
     elif choice == "off" and shared.folder():
         shared.stop()
     return shared.told()
-
-
-def _share(current: Progress) -> None:
-    seen = {}
-    for name, entry in current.entries.items():
-        with contextlib.suppress(ValueError):  # a time that somebody wrote into the file
-            seen[name] = shared.Seen(entry.passed, entry.failed, datetime.fromisoformat(entry.last))
-    shared.write(seen)
 
 
 def record(exercise: str, score: float, points: float, passed: bool | None = None) -> Progress:
@@ -286,7 +288,7 @@ def _changing(exercise: str) -> Iterator[tuple[Progress, Entry]]:
         strip.refresh()
     if shared.is_on():
         with contextlib.suppress(OSError):  # the lesson continues
-            _share(current)
+            shared.write(current.entries)
 
 
 def _save(current: Progress) -> None:
@@ -299,10 +301,5 @@ def _save(current: Progress) -> None:
 
 def _entry(values: dict) -> Entry:
     """An entry from the file, without what is missing, unknown or of another type."""
-    entry = Entry()
-    for name, default in vars(Entry()).items():
-        value = values.get(name, default)
-        fits = isinstance(value, (int, float)) if type(default) is int else isinstance(value, type(default))
-        if fits:
-            setattr(entry, name, value)
-    return entry
+    kinds = {name: (int, float) if type(empty) is int else type(empty) for name, empty in vars(Entry()).items()}
+    return Entry(**{name: values[name] for name, kind in kinds.items() if isinstance(values.get(name), kind)})

@@ -3,11 +3,8 @@
 benchmarks/room.py measured what one needs; its table is benchmarks/recorded/room.json.
 """
 
-from __future__ import annotations
-
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +28,7 @@ class Needs:
     about: str
 
     @classmethod
-    def measured(cls, path: Path = RECORDED) -> Needs:
+    def measured(cls, path: Path = RECORDED) -> "Needs":
         told = json.loads(path.read_text(encoding="utf-8"))
         return cls(told["idle_bytes"], told["checking_bytes"], told["check_seconds"], told["about"])
 
@@ -48,21 +45,16 @@ class Host:
 def this_host() -> Host:
     """The memory, the cores and the cards. In a container with limits, what the limits leave."""
     import psutil
+    import torch
 
     free = psutil.virtual_memory().available
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         file = Path(limit)
         if file.exists() and file.read_text().strip().isdigit():
             free = min(free, int(file.read_text()))
-    return Host(free, len(os.sched_getaffinity(0)), tuple(_cards()))
-
-
-def _cards() -> Iterator[int]:
-    import torch
-
-    if torch.cuda.is_available():  # ROCm's torch says it by the same name
-        for card in range(torch.cuda.device_count()):
-            yield torch.cuda.get_device_properties(card).total_memory
+    cards = range(torch.cuda.device_count()) if torch.cuda.is_available() else ()  # ROCm's torch says it so, too
+    memory = tuple(torch.cuda.get_device_properties(card).total_memory for card in cards)
+    return Host(free, len(os.sched_getaffinity(0)), memory)
 
 
 def holds(host: Host, needs: Needs) -> dict[str, int]:

@@ -5,8 +5,6 @@ the compiler that is not true, and says which line, program and element it was. 
 every machine: it is slower than a GPU, and it knows more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +17,7 @@ from triton.runtime.jit import KernelInterface
 from workshop import launching
 from workshop.advice import program_in_words
 from workshop.executor.records import Fault, Launch, Race, Undefined
+from workshop.picture import count
 from workshop.short import own_lines
 from workshop.traffic import Recording
 
@@ -55,7 +54,7 @@ class Sanitized:
     def __repr__(self) -> str:
         if self.problems:
             return "\n".join(map(str, self.problems))
-        launches = "1 launch" if self.launches == 1 else f"{self.launches} launches"
+        launches = count(self.launches, "launch", "launches")
         return f"{launches}: no access outside, no race, no read of what nothing wrote"
 
 

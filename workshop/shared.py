@@ -5,13 +5,11 @@ group is the instructor's, and nobody else can enter. The file is there while it
 The instructor's `attendees` reads all these files: who is where, and who needs help first.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -69,9 +67,9 @@ def told() -> Told:
     )
 
 
-def write(entries: dict[str, Seen]) -> None:
-    """Share this, in place of what was shared before. Raises OSError."""
-    content = {name: asdict(seen) | {"last": seen.last.isoformat()} for name, seen in entries.items()}
+def write(entries: dict) -> None:
+    """Share of these progress.Entry what WHAT says, in place of what was shared before. Raises OSError."""
+    content = {name: {"passed": one.passed, "failed": one.failed, "last": one.last} for name, one in entries.items()}
     mode = 0o640  # the folder gives its files its own group, which is the instructor's
     replace_json(folder() / FILE, {"version": 1, "exercises": content}, mode)
 

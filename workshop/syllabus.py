@@ -1,7 +1,13 @@
-"""The exercises in the order they are taught, with the points each can earn, from syllabus.toml."""
+"""What the course asks, in the order it is taught, and its words: each from a table beside this file.
 
+Exercises are in syllabus.toml, questions in questions.toml, and words with their definitions in glossary.toml.
+"""
+
+import re
 import tomllib
 from dataclasses import dataclass
+from functools import cache
+from html import escape
 from pathlib import Path
 
 from workshop.advice import did_you_mean
@@ -18,9 +24,66 @@ class Lesson:
     shows: str = ""
 
 
-_TOLD = tomllib.loads(Path(__file__).with_name("syllabus.toml").read_text(encoding="utf-8"))
-LESSONS = {notebook: list(own) for notebook, own in _TOLD.items()}  # lesson -> its exercises
-SYLLABUS = {name: Lesson(name, notebook, **about) for notebook, own in _TOLD.items() for name, about in own.items()}
+@dataclass(frozen=True)
+class Question:
+    """A choice. `options` maps each choice to what is said after it; `right` is one of them."""
+
+    ask: str
+    options: dict[str, str]
+    right: str
+
+    def takes(self, choice: str) -> bool:
+        """Whether it has this choice."""
+        return choice in self.options
+
+    def foresaw(self, choice: str) -> bool:
+        return choice == self.right
+
+    def said(self, choice: str) -> str:
+        """What is said after a choice, in plain text."""
+        return f"✓ You said it: {choice}." if self.foresaw(choice) else f"✗ You said “{choice}”; it is “{self.right}”."
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number to be guessed between `low` and `high`. `why` is said after the guess."""
+
+    ask: str
+    low: float
+    high: float
+    step: float
+    right: float
+    why: str
+
+    def takes(self, choice: str) -> bool:
+        try:
+            return self.low <= float(choice) <= self.high
+        except ValueError:
+            return False
+
+    def foresaw(self, choice: str) -> bool:
+        """A guess counts if it is at most a quarter off."""
+        return self.takes(choice) and abs(float(choice) - self.right) <= self.right / 4
+
+    def said(self, choice: str) -> str:
+        return f"You said {float(choice):g}, {self.answer()}"
+
+    def answer(self) -> str:
+        return f"it is {self.right:g}. {self.why}"
+
+
+def _question(ask: str, right: str | float, **said) -> Question | Estimate:
+    return Question(ask, said, right) if isinstance(right, str) else Estimate(ask, right=right, **said)
+
+
+def _told(file: str) -> dict[str, dict]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+
+
+_LESSONS = _told("syllabus.toml")
+LESSONS = {notebook: list(own) for notebook, own in _LESSONS.items()}  # lesson -> its exercises
+SYLLABUS = {name: Lesson(name, notebook, **about) for notebook, own in _LESSONS.items() for name, about in own.items()}
+QUESTIONS = {name: _question(**about) for name, about in _told("questions.toml").items()}
 
 
 def find(name: str) -> Lesson:
@@ -29,3 +92,57 @@ def find(name: str) -> Lesson:
         return SYLLABUS[name]
     except KeyError:
         raise ValueError(f"there is no exercise {name!r}. {did_you_mean(name, SYLLABUS)}") from None
+
+
+# -- words --------------------------------------------------------------------------------------------------
+
+# What is no running text: code, links, HTML, formulas, headings, tables.
+_PROTECTED = re.compile(
+    r"(```.*?```|`[^`\n]+`|!?\[[^\]]*\]\([^)]*\)|<[^>]+>|\$[^$]+\$|^#[^\n]*|^\|[^\n]*|https?://\S+)", re.M | re.S
+)
+
+
+class Glossary(dict):
+    """word -> definition; shows itself as a list."""
+
+    def __str__(self) -> str:
+        return "\n".join(f"{word}: {definition}" for word, definition in self.items())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<dl>{''.join(f'<dt><b>{escape(w)}</b></dt><dd>{escape(d)}</dd>' for w, d in self.items())}</dl>"
+
+
+@cache
+def glossary() -> Glossary:
+    """All words of the course and what they mean."""
+    return Glossary(_told("glossary.toml"))
+
+
+def explain(text: str, left: dict[str, str]) -> str:
+    """Markdown whose words of `left` carry their definitions; each that was found is taken out of `left`."""
+    parts = _PROTECTED.split(text)
+    for number, part in enumerate(parts):
+        if number % 2 == 0:
+            parts[number] = _words(part, left)
+        elif part.startswith("`tl.") and (word := re.match(r"[\w.]+", part[1:])[0]) in left:
+            parts[number] = _with(part, left.pop(word))
+    return "".join(parts)
+
+
+def _words(text: str, left: dict[str, str]) -> str:
+    words = [word for word in left if not word.startswith("tl.")]
+    if not words:
+        return text
+    forms = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+    def marked(match: re.Match) -> str:
+        definition = left.pop(match[1], "")  # its second time it is left as it is
+        return _with(match[0], definition) if definition else match[0]
+
+    return re.sub(rf"\b({forms})s?\b", marked, text)
+
+
+def _with(words: str, definition: str) -> str:
+    return f'<abbr title="{escape(definition)}">{words}</abbr>'

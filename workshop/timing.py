@@ -1,5 +1,6 @@
 """Times calls on a GPU: cold caches, no launch overhead, the median with its quantiles."""
 
+import functools
 import statistics
 from collections.abc import Callable
 from typing import NamedTuple
@@ -62,10 +63,11 @@ def copy_source(nbytes: int):
     return torch.ones(max(1, nbytes // 8), dtype=torch.float32, device=torch_device())
 
 
-def measure_copy(nbytes: int, repeats: int = REPEATS) -> Gbps:
-    """GB/s of a device-to-device copy that reads and writes `nbytes` in all."""
+@functools.cache
+def measure_copy(nbytes: int = 1 << 30) -> Gbps:
+    """GB/s of a device-to-device copy that reads and writes `nbytes` in all. Each process measures it once."""
     timer = Timer()
     source = copy_source(nbytes)
     for _ in range(WARMUPS):
         source.clone()
-    return gbps(nbytes, [timer.milliseconds(source.clone)[0] for _ in range(repeats)])
+    return gbps(nbytes, [timer.milliseconds(source.clone)[0] for _ in range(REPEATS)])

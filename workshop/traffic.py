@@ -4,24 +4,19 @@ The count is exact and the same on every machine. It is what the kernel asks mem
 executor counts. This module turns its records into totals and one entry per tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
 from workshop.backend import interpreting
+from workshop.executor.records import Argument, Launch
+from workshop.picture import count, times
 from workshop.short import own_lines
-from workshop.words import times
 
-if TYPE_CHECKING:
-    import torch
-
-    from workshop.executor.records import Argument, Launch
-
-active: list[Recording] = []  # those that are entered: `workshop.launching` adds each launch to them
+active: list["Recording"] = []  # those that are entered: `workshop.launching` adds each launch to them
 
 
 @dataclass(eq=False)
@@ -51,7 +46,7 @@ class Recording:
     records: list[Launch] = field(default_factory=list)
     result: Any = None
 
-    def __enter__(self) -> Recording:
+    def __enter__(self) -> "Recording":
         active.append(self)
         return self
 
@@ -108,7 +103,7 @@ class Recording:
         return tensors[name]
 
     def __str__(self) -> str:
-        launches = f"{self.launches} launch{'es' * (self.launches != 1)}"
+        launches = count(self.launches, "launch", "launches")
         lines = [f"{launches}, {self.bytes_read:,} bytes read, {self.bytes_written:,} bytes written"]
         for tensor in self.tensors:
             read, written = times(tensor.reads), times(tensor.writes)

@@ -8,12 +8,10 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from workshop.compiling import CompileFailed, compiled, facts, kernel_of
+from workshop.compiling import compiled, facts, kernel_of
 from workshop.occupancy import COMPUTE_UNITS, Occupancy, occupancy
 from workshop.picture import plain_table, table
 from workshop.short import own_lines
-
-__all__ = ["TARGETS", "CompileFailed", "Compiled", "Report", "Text", "xray"]
 
 TARGETS = ("gfx942",)
 
@@ -77,7 +75,12 @@ class Report:
     def __init__(self, compiled: list[Compiled]):
         self._compiled = {one.target: one for one in compiled}
 
-    def __getitem__(self, target: str) -> Compiled:
+    def __getitem__(self, target: str | None) -> Compiled:
+        """The kernel for one target, None for the first. Raises ValueError for a target it is not compiled for."""
+        if target is None:
+            return next(iter(self))
+        if target not in self._compiled:
+            raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(self._compiled)}")
         return self._compiled[target]
 
     def __iter__(self) -> Iterator[Compiled]:
@@ -85,35 +88,35 @@ class Report:
 
     def isa(self, target: str | None = None) -> "Text":
         """The assembly for one target; without a name, for the first. So do the others."""
-        return Text(self._one(target).isa)
+        return Text(self[target].isa)
 
     def ttir(self, target: str | None = None) -> "Text":
         """Triton's first representation: the kernel's operations, still without a GPU in mind."""
-        return Text(self._one(target).ttir)
+        return Text(self[target].ttir)
 
     def ttgir(self, target: str | None = None) -> "Text":
         """Triton's own GPU representation, from which the assembly was made."""
-        return Text(self._one(target).ttgir)
+        return Text(self[target].ttgir)
 
     def llir(self, target: str | None = None) -> "Text":
         """LLVM's representation: what one lane does, between TTGIR and the assembly."""
-        return Text(self._one(target).llir)
+        return Text(self[target].llir)
 
     def diff(self, other: "Report", target: str | None = None) -> "Text":
         """How the assembly of `other` differs from this one's, after the numbers that differ."""
-        mine, its = self._one(target), other._one(target)
+        mine, its = self[target], other[target]
         numbers = {label: (mine.summary().get(label), value) for label, value in its.summary().items()}
         changed = [f"{label}: {old} -> {new}" for label, (old, new) in numbers.items() if old != new]
         lines = difflib.unified_diff(_instructions(mine.isa), _instructions(its.isa), "this", "other", lineterm="", n=2)
         return Text("\n".join([*changed, "", *lines]))
 
     def __str__(self) -> str:
-        return f"{next(iter(self)).kernel}\n{plain_table(['', *self._compiled], self._rows(), str.ljust)}"
+        return f"{self[None].kernel}\n{plain_table(['', *self._compiled], self._rows(), str.ljust)}"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return table([next(iter(self)).kernel, *self._compiled], self._rows(), "left")
+        return table([self[None].kernel, *self._compiled], self._rows(), "left")
 
     def _rows(self) -> list[list[str]]:
         """A row for each fact that any target has."""
@@ -123,13 +126,6 @@ class Report:
             for label, *values in zip(summaries[0], *(summary.values() for summary in summaries), strict=True)
             if any(value is not None for value in values)
         ]
-
-    def _one(self, target: str | None) -> Compiled:
-        if target is None:
-            return next(iter(self))
-        if target not in self._compiled:
-            raise ValueError(f"not compiled for {target!r}; compiled for: {', '.join(self._compiled)}")
-        return self._compiled[target]
 
 
 class Text(str):

@@ -11,8 +11,9 @@ from dataclasses import replace
 import triton
 import triton.language as tl
 
+from workshop.compiling import CompileFailed
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, occupancy
-from workshop.xray import Compiled, CompileFailed, xray
+from workshop.xray import Compiled, xray
 
 from ..text import many
 from ..verdict import Finding

@@ -8,7 +8,7 @@ from functools import wraps
 
 import torch
 
-from workshop.stand_in import PROPERTIES
+from workshop.device import STAND_IN
 
 from .design import (
     EVEN,
@@ -360,7 +360,7 @@ def _in_order(table: torch.Tensor) -> torch.Tensor:
     return torch.arange(table.shape[1], dtype=table.dtype).expand_as(table)
 
 
-def _programs_for(q, k, v, multiprocessors: int = PROPERTIES["multiprocessor_count"]) -> int:
+def _programs_for(q, k, v, multiprocessors: int = STAND_IN["multiprocessor_count"]) -> int:
     """One for each multiprocessor, if the cache is long. A program may have 64 tokens."""
     return min(multiprocessors, k.shape[0] * k.shape[1] // 64) if k.shape[1] >= LONG else 0
 

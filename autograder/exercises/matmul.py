@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import torch
 
-from workshop.matmul import swizzle
+from workshop.occupancy import swizzle
 
 from . import design
 from .design import (

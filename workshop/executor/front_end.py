@@ -33,7 +33,7 @@ def lower(kernel, signature: dict, constants: dict, attributes: dict | None = No
     signature: by parameter, its type as Triton's compiler writes it ("*fp32", "i32", "constexpr"). constants: the
     values of the constants, by path (the position, and positions inside of tuples). attributes: by path, what the
     launch promises, such as ["tt.divisibility", 16]. options: of the launch, such as num_warps. Raises triton's
-    CompilationError where its compiler would, with the places of the functions for `workshop.refusal`, and Unsupported.
+    CompilationError where its compiler would, with the places of the functions for `workshop.short`, and Unsupported.
     """
     if kernel.is_gluon():
         raise Unsupported("gluon")

@@ -4,13 +4,11 @@ Each function here returns something that a notebook shows with sliders, with or
 the same object prints as text.
 """
 
-from workshop.explore.difference import difference
-from workshop.explore.grid import launch_grid
+from workshop.explore.compiled import difference, occupancy, programs
+from workshop.explore.launches import launch_grid, memory_traffic
 from workshop.explore.matmul import l2_tiles, recorded_products, roofline, tile_walk
-from workshop.explore.occupancy import occupancy, programs
 from workshop.explore.predict import Prediction, predict, predict_bytes
 from workshop.explore.softmax import online_softmax, online_softmax_steps, passes
-from workshop.explore.tensors import memory_traffic
 
 __all__ = [
     "Prediction",

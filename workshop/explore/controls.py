@@ -6,8 +6,6 @@ A front end that does not run the script (another person's notebook that is not 
 image, with its words.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import itertools
@@ -18,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from workshop.pages import page
+from workshop.notebook import page
 from workshop.picture import Picture
 
 
@@ -33,11 +31,6 @@ class Control:
     value: Any
     options: tuple
     steps: bool = False
-
-    @property
-    def words(self) -> str:
-        """What the page shows beside the slider, for each option."""
-        return json.dumps([str(option) for option in self.options])
 
 
 def slider(label: str, value, options, steps: bool = False) -> Control:

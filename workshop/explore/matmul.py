@@ -1,12 +1,10 @@
 """Matrix products: a tile's walk along k, tiles that are computed together, and speeds: by data sheets and measured."""
 
-from __future__ import annotations
-
+from workshop.device import CARDS
 from workshop.explore.controls import Explorer, slider
-from workshop.matmul import CARDS, swizzle
-from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, paragraph, tabled
+from workshop.occupancy import swizzle
+from workshop.picture import CYCLE, READ, WIDTH, Drawing, Picture, code, count, paragraph, tabled
 from workshop.results import recorded_lines
-from workshop.words import count
 
 # -- the walk of a tile ------------------------------------------------------------------------------------
 

@@ -1,7 +1,5 @@
 """A question before an answer. Each choice unfolds what is said to it; the first one is kept, and shown again."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from math import prod
@@ -10,14 +8,13 @@ import torch
 from torch.utils._pytree import tree_map_only
 
 from workshop import launching
-from workshop.notebook import Live, in_notebook
-from workshop.pages import FOLDER, page
+from workshop.notebook import PAGES, Live, in_notebook, page
 from workshop.progress import progress, record_prediction
-from workshop.questions import QUESTIONS, Estimate, Question
+from workshop.syllabus import QUESTIONS, Estimate, Question
 from workshop.traffic import Recording
 
 
-def predict(name: str) -> Prediction:
+def predict(name: str) -> "Prediction":
     """Ask one of the course's questions. The answer appears as soon as the learner has chosen.
 
     Raises ValueError for an unknown name.
@@ -27,7 +24,7 @@ def predict(name: str) -> Prediction:
     return Prediction(name, QUESTIONS[name])
 
 
-def predict_bytes(function: Callable, *args) -> Prediction:
+def predict_bytes(function: Callable, *args) -> "Prediction":
     """Ask how many bytes a function's kernels move for each element of their largest tensor.
 
     The answer is counted: the executor runs the function here and now, on copies of `args` where a GPU holds them.
@@ -95,7 +92,7 @@ def _listener():
         import anywidget
     except ImportError:
         return None
-    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (FOLDER / "bridge.js").read_text()})()
+    widget = type("Bridge", (anywidget.AnyWidget,), {"_esm": (PAGES / "bridge.js").read_text()})()
     widget.on_msg(_hear)
     return widget
 

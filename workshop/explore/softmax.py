@@ -1,7 +1,5 @@
 """Softmax: a row walked over in three passes, two or one, and the running maximum and sum of online softmax."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from workshop.explore.controls import Explorer, choice, slider, switch
-from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, table
-from workshop.words import short
+from workshop.picture import CYCLE, READ, WIDTH, WRITE, Drawing, Picture, code, paragraph, plain_table, short, table
 
 # -- three passes, two and one -----------------------------------------------------------------------------
 
@@ -29,14 +26,11 @@ class Walk:
     blocks: int = ROW // BLOCK
 
     @property
-    def steps(self) -> int:
-        return len(self.passes) * self.blocks
-
-    def touched(self, step: int) -> range:
-        """The elements of a step; the first one is 1."""
+    def steps(self) -> list[tuple[int, range]]:
+        """The pass and the elements of each step."""
         width = ROW // self.blocks
-        first = (step - 1) % self.blocks * width
-        return range(first, first + width) if step else range(0)
+        rows = [range(first, first + width) for first in range(0, ROW, width)]
+        return [(number, elements) for number in range(len(self.passes)) for elements in rows]
 
 
 WALKS = {
@@ -68,7 +62,7 @@ def passes(kernel: str = "three passes") -> Explorer:
     return Explorer(
         _draw_passes,
         kernel=choice("kernel", kernel, WALKS),
-        step=slider("step", 0, range(max(walk.steps for walk in WALKS.values()) + 1), steps=True),
+        step=slider("step", 0, range(max(len(walk.steps) for walk in WALKS.values()) + 1), steps=True),
     )
 
 
@@ -76,32 +70,30 @@ def traffic(kernel: str, step: int) -> tuple[list[int], list[int]]:
     """How often each element has been read and written after `step` steps."""
     walk = WALKS[kernel]
     reads, writes = [0] * ROW, [0] * ROW
-    for number in range(step):
-        _, writing = walk.passes[number // walk.blocks]
-        for element in walk.touched(number + 1):
+    for number, elements in walk.steps[:step]:
+        for element in elements:
             reads[element] += 1
-            writes[element] += writing
+            writes[element] += walk.passes[number][1]
     return reads, writes
 
 
 def _draw_passes(kernel: str, step: int) -> Picture | None:
     walk = WALKS[kernel]
-    if step > walk.steps:
+    if step > len(walk.steps):
         return None
     reads, writes = traffic(kernel, step)
     moved = BYTES * (sum(reads) + sum(writes))
-    current = min(max(step - 1, 0) // walk.blocks, len(walk.passes) - 1)
-    purpose = walk.passes[current][0]
+    current, touched = walk.steps[step - 1] if step else (0, ())
+    purpose, writing = walk.passes[current]
     now = f"Pass {current + 1} of {len(walk.passes)}: {purpose}." if step else "Before the first block."
     summary = f"{kernel.capitalize()}: {moved} bytes moved so far; a copy of this row moves {2 * ROW * BYTES}."
-    if step == walk.steps:
+    if step == len(walk.steps):
         share = 2 * ROW * BYTES / moved
         summary += f" Done: {moved // ROW} bytes for each element, at most {share:.0%} of a copy's speed."
     drawing = Drawing(WIDTH, 118, f"{now} {summary}")
-    touched = walk.touched(step)
     for y, name, counts, color in ((8, "read", reads, READ), (60, "written", writes, WRITE)):
         drawing.text(0, y + 27, name, weight=600)
-        strong = touched if name == "read" or walk.passes[current][1] else ()
+        strong = touched if name == "read" or writing else ()
         looks = [
             {"words": str(times), "color": color if times else None, "strong": element in strong,
              "opacity": 0.15 + 0.2 * times, "note": f"element {element}: {name} {times} times"}

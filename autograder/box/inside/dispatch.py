@@ -35,7 +35,9 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 import workshop
-from workshop import collector, explore, stand_in  # noqa: F401  explore is loaded for host functions that use it
+from workshop import explore  # noqa: F401  for host functions that use it
+from workshop.backend import uncollected  # noqa: F401  for the zygote
+from workshop.device import install_stand_in
 from workshop.executor import codec, front_end, launch
 from workshop.executor.machine import Machine
 from workshop.executor.memory import Watch
@@ -78,7 +80,7 @@ def of_a_vendor(x_ptr):
 """
 
 
-FORMULAS = "workshop.occupancy", "workshop.matmul"  # they compute what an exercise asks for
+FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
 
 
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
@@ -95,7 +97,7 @@ def prepare(settings: Settings) -> None:
     torch.set_num_threads(1)
     find_installed()
     if settings.backend == "interpreter":
-        stand_in.install()
+        install_stand_in()
         workshop.device()
     else:
         _build_driver(settings)
@@ -333,15 +335,14 @@ def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:
 
 
 def _hide_formulas() -> None:
-    """Empties the functions of FORMULAS.
+    """Empties the functions of FORMULAS, and takes the module away.
 
     It is not enough to hide their names: a module that imported them keeps them, and a search of the heap finds them.
     """
-    for name in FORMULAS:
-        for formula in vars(sys.modules[name]).values():
-            if isinstance(formula, FunctionType) and formula.__module__ == name:
-                formula.__code__ = _hidden.__code__
-        sys.modules[name] = None
+    for formula in vars(sys.modules[FORMULAS]).values():
+        if isinstance(formula, FunctionType) and formula.__module__ == FORMULAS:
+            formula.__code__ = _hidden.__code__
+    sys.modules[FORMULAS] = None
     workshop.occupancy = workshop.num_programs = _hidden  # whoever calls them is told why
 
 

@@ -26,7 +26,7 @@ from triton.compiler import CompilationError
 from workshop import advice
 from workshop.executor.front_end import Unsupported
 from workshop.executor.records import Fault, Stopped
-from workshop.refusal import innermost, refusal
+from workshop.short import innermost, refusal
 
 from ...tensors import dtype_name, storage_of
 from ...versions import FUNCTIONS

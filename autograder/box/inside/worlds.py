@@ -26,8 +26,8 @@ from triton.runtime import driver, interpreter
 from triton.runtime.jit import JITFunction
 
 import workshop
-from workshop import backend, stand_in
-from workshop.device import KNOWN_DEVICES, Device, DeviceFacts
+from workshop import backend
+from workshop.device import KNOWN_DEVICES, STAND_IN, Device, DeviceFacts, StandInDriver
 
 from ...tensors import storage_of
 from ..wire.requests import Shown
@@ -235,11 +235,11 @@ def _properties(facts: DeviceFacts, shown: Shown) -> SimpleNamespace:
     )
 
 
-class _Driver(stand_in.StandInDriver):
+class _Driver(StandInDriver):
     """Triton's active driver in a world."""
 
     def __init__(self, shown: Shown, where: torch.device):
-        properties = stand_in.PROPERTIES | {"multiprocessor_count": shown.multiprocessors}
+        properties = STAND_IN | {"multiprocessor_count": shown.multiprocessors}
         self.where = where
         if shown.device != "cpu":
             facts = _facts(shown)

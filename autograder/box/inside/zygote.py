@@ -40,9 +40,9 @@ def main(descriptor: int) -> None:
     channel = socket.socket(fileno=descriptor)
     settings = from_json(Settings, channel.recv(65536))
     os.environ["TRITON_INTERPRET"] = "1" if settings.backend == "interpreter" else "0"  # workshop reads it once
-    from workshop import collector
+    from workshop.backend import uncollected
 
-    with collector.paused():
+    with uncollected():
         from . import dispatch
 
         dispatch.prepare(settings)
@@ -160,7 +160,7 @@ class Branch:
             zygote.channel.close()
             self.channel.close()
             try:
-                with zygote.dispatch.collector.paused():
+                with zygote.dispatch.uncollected():
                     zygote.dispatch.load_further(modules, zygote.settings)
                 use_large_pages()
                 Zygote(zygote.dispatch, zygote.settings, theirs, modules).serve()

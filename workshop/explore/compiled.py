@@ -1,18 +1,16 @@
-"""Occupancy: how many programs of a kernel run at once, and which resource limits them.
+"""Compiled kernels: how many programs run at once, which resource limits them, and what changed between two kernels.
 
 `occupancy` shows the waves on one compute unit of AMD, `programs` a multiprocessor of NVIDIA beside one.
 """
 
-from __future__ import annotations
-
 import math
+from html import escape
 
 from workshop.device import KNOWN_DEVICES
 from workshop.explore.controls import Explorer, choice, slider
 from workshop.occupancy import COMPUTE_UNITS, EXECUTION_UNITS, programs_by_resource
 from workshop.occupancy import occupancy as waves_per_unit
-from workshop.picture import CYCLE, WIDTH, WRONG, Drawing, Picture, paragraph
-from workshop.words import count
+from workshop.picture import CYCLE, GREEN, WIDTH, WRONG, Drawing, Picture, count, paragraph
 
 WARPS = (1, 2, 4, 8, 16)
 VGPRS = (24, 64, 65, 72, 80, 96, 128, 129, 168, 170, 176, 256, 512)  # 8 waves fit up to 64, 7 up to 72, and so on
@@ -103,3 +101,40 @@ def _draw_programs(gpu: str, registers: int, shared_bytes: int, num_warps: int) 
         drawing.text(left, y + 46, words)
         lines.append(f"{name}: {words}")
     return Picture(drawing.html() + paragraph(summary), "\n".join(lines))
+
+
+# -- a difference --------------------------------------------------------------------------------------------
+
+MOST_SHOWN = 8  # lines that are shown unfolded
+
+
+def difference(changes, *words: str) -> Picture:
+    """A coloured difference of two reports: `first.diff(second)`.
+
+    words: what to look for in added and removed lines. The first lines that hold one are shown, all others are folded.
+    Added lines are green with a +, removed ones orange with a −.
+    """
+    numbers, _, rest = str(changes).partition("\n\n")
+    lines = [line for line in rest.splitlines() if not line.startswith(("+++", "---", "@@"))]
+    changed = [line for line in lines if line[:1] in "+-" and line.strip("+- ")]
+    found = [line for line in changed if any(word in line for word in words)]
+    added, removed = (sum(line.startswith(sign) for line in changed) for sign in "+-")
+    summary = f"{count(added, 'instruction')} more, {count(removed, 'instruction')} fewer."
+    if words:
+        summary += f" {count(len(found), 'changed line')} with {' or '.join(words)}."
+    more = len(found) - MOST_SHOWN
+    html = "".join(paragraph(line, "code") for line in numbers.splitlines())
+    html += paragraph(summary) + _block(found[:MOST_SHOWN])
+    html += paragraph(f"and {more} more of these") if more > 0 else ""
+    html += f"<details><summary>All {len(lines)} lines of the difference</summary>{_block(lines)}</details>"
+    return Picture(html, "\n".join([numbers, summary, *found[:MOST_SHOWN]]))
+
+
+def _block(lines: list[str]) -> str:
+    look = "display:block;padding-left:8px;border-left:4px solid"
+    colors = {"+": GREEN, "-": WRONG}
+    marked = "".join(
+        f"<span style='{look} {colors.get(line[:1], 'transparent')}'>{escape(line) or ' '}</span>" for line in lines
+    )
+    style = "max-height:30em;overflow:auto;white-space:pre;line-height:1.35;font-size:12.5px;background:none"
+    return f"<pre style='{style}'>{marked}</pre>"
