@@ -99,7 +99,6 @@ class Dispatch:
         paused = contextlib.nullcontext
 
     build_launchers = load_further = name_endless_loops = prepare_spare = staticmethod(lambda *_, **__: None)
-    further_modules = staticmethod(lambda kind, operators: "jax" if kind == "jax-plan" else "")
     launchers_of = staticmethod(lambda settings: f"{settings.scratch}/launchers")
 
     @staticmethod
@@ -124,7 +123,8 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         """The parent of the process that ran a job of this kind, and whether that was a spare."""
         reading, writing = os.pipe()
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
-        socket.send_fds(ours, [to_json(Start(kind, 5, 5)).encode()], [*nothing, writing])
+        start = Start(kind, 5, 5, needs="jax" if kind == "jax-plan" else "")
+        socket.send_fds(ours, [to_json(start).encode()], [*nothing, writing])
         for descriptor in (*nothing, writing):
             os.close(descriptor)
         assert from_json(End, ours.recv(4096)).exit == 0

@@ -3,7 +3,7 @@
 The judge passes sealed memory (the request and the input tensors), an output of sealed size and a pipe to the box. It
 reads the output and the reports only after the process that ran the code is dead. Nothing else crosses the wall.
 
-This file, `compute_sanitizer` and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
+This file and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
 `inside/` runs in the box only.
 """
 
@@ -24,10 +24,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from . import compute_sanitizer, lockdown
+from . import lockdown
 from .wire import MAX_STATUS, ProtocolError, Report, Trouble, parse
 from .wire.codec import from_json, to_json
-from .wire.requests import PATIENCE, End, ReplayRequest, Request, Settings, Start, encode_job
+from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
 
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
@@ -202,10 +202,9 @@ class Box:
         job = _memory(encode_job(request, tensors))
         output = _memory(size=output_size, writable=True)
         reading, writing = _wide_pipe()
-        operators = getattr(request, "operators", False)
         try:
-            message = to_json(Start(request.kind, seconds, cpu_seconds, launchers, operators)).encode()
-            socket.send_fds(self.channel, [message], [job, output, writing])
+            start = Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
+            socket.send_fds(self.channel, [to_json(start).encode()], [job, output, writing])
             os.close(writing)
             writing = -1
             status, end = self._collect(reading, seconds)
@@ -223,13 +222,6 @@ class Box:
             return replace(outcome, reports=parse(status))
         except ProtocolError as error:
             return replace(outcome, garbled=str(error))
-
-    def sanitize(self, request: ReplayRequest, tensors: bytes, output_size: int) -> compute_sanitizer.Access | None:
-        """The first access of a replay outside of its tensors. Works only without confinement, on a CUDA GPU."""
-        if self.confine or self.backend != "cuda" or not compute_sanitizer.available():
-            return None
-        job = encode_job(replace(request, guard=0), tensors)
-        return compute_sanitizer.invalid_access(job, output_size, self._environment())
 
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
         """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more.

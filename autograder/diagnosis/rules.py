@@ -23,7 +23,6 @@ from .observation import Observation, Rule
 # About what the answer did. The numbers do not matter.
 CONDUCT: tuple[Rule, ...] = (
     conduct.kept_from_earlier,
-    troubles.invalid_access,
     troubles.died,
     troubles.troubled,
     conduct.not_attempted,

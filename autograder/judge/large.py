@@ -27,8 +27,8 @@ from ..box.wire.requests import (
     LargeCase,
     LargeRequest,
     LargeTensor,
+    Number,
     PlanCase,
-    Scalar,
 )
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
@@ -117,9 +117,9 @@ class LargeDrawn:
         asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
         return PlanCase(self.described(), number, **asked)
 
-    def described(self) -> tuple[Decoy | Scalar, ...]:
+    def described(self) -> tuple[Decoy | Number, ...]:
         return tuple(
-            Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else Scalar(a) for a in self.arguments
+            Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else a for a in self.arguments
         )
 
 

@@ -201,11 +201,6 @@ def launchers_of(settings: Settings) -> str:
     return os.path.join(settings.scratch, "launchers")
 
 
-def further_modules(kind: str, operators: bool) -> str:
-    """What a job needs that others do not; "" if nothing."""
-    return "operators" if operators else "jax" if kind == JAX else ""
-
-
 def load_further(modules: str, settings: Settings) -> None:
     """Loads what only some jobs need, in a zygote for them. JAX starts threads only with its backend."""
     if modules == "operators":

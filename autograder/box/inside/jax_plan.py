@@ -26,7 +26,7 @@ from workshop.executor.front_end import Unsupported
 from ...tensors import DTYPES, storage_of
 from ..wire import Report
 from ..wire.answers import MAX_CONSTANT, Trace
-from ..wire.requests import Decoy, JaxCase, Scalar, Traced
+from ..wire.requests import TRACED, Decoy, JaxCase
 from .job import Job, Refused, learner_function
 from .launches import Launches
 from .memory import decoys
@@ -62,10 +62,10 @@ def _planned(function, case: JaxCase, launches: Launches) -> Report:
 
 def _trace(function, case: JaxCase, launches: Launches) -> Trace:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
-    given = [each for each in case.arguments if not isinstance(each, Scalar)]
+    given = [each for each in case.arguments if isinstance(each, Decoy)]
     given += [case.cotangent] if case.part == "gradient" else []
     program = jax.jit(_traced(function, case)).trace(*map(_stand_in, given)).jaxpr
-    tensors = decoys(tuple(Decoy((), (), "int32") if isinstance(g, Traced) else g for g in given), "cpu")
+    tensors = decoys(given, "cpu")
     recorder = Recorder(tensors, computes=MAX_CONSTANT)
     try:
         with recorder:
@@ -88,7 +88,7 @@ def _traced(function, case: JaxCase):
 
     def given(inputs) -> list:
         waiting = iter(inputs)
-        return [each.scalar if isinstance(each, Scalar) else next(waiting) for each in case.arguments]
+        return [next(waiting) if isinstance(each, Decoy) else each for each in case.arguments]
 
     def plain(*inputs):
         result = function(*given(inputs))
@@ -110,9 +110,9 @@ def _traced(function, case: JaxCase):
     return {"result": plain, "value": value, "gradient": gradient}[case.part]
 
 
-def _stand_in(given: Decoy | Traced):
+def _stand_in(given: Decoy):
     """What jit traces in the place of an argument. A number is one of Python's, whose dtype is weak."""
-    return jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype)) if isinstance(given, Decoy) else 0
+    return 0 if given == TRACED else jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype))
 
 
 # -- the equations in torch ------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def run(job: Job) -> None:
 
 def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
     try:
-        return _Large(job, case, programs).run()
+        return _Large(job, case, programs).judged()
     except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
         return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
 
@@ -51,13 +51,14 @@ class Overlap(Exception):
     """Programs write the same elements, so others are left out."""
 
 
-class _Large:
+class _Large(Replay):
     """One case: tensors by the address of their memory."""
+
+    vast = True
 
     def __init__(self, job: Job, case: LargeCase, programs: Known):
         self.job, self.case, self.programs = job, case, programs
         self.pages: dict[int, Pages] = {}
-        self.launches: list[BoundLaunch] = []
         self.uncounted = False
         self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.work = 0  # elements that all programs of the launches read and write, where that was counted
@@ -67,17 +68,14 @@ class _Large:
         self.loaded: dict[int, list[torch.Tensor]] = {}
         self.copies: set[int] = set()  # storages that torch wrote, from others
         self.sources: set[int] = set()  # storages that torch read
-        self.computed = False  # whether torch computed with numbers, so that nobody knows all of them
+        super().__init__([self._input(number) for number in range(len(case.inputs))], job.device, case.computes)
 
-    def run(self) -> dict:
-        inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        how = {"computes": self.case.computes, "vast": True}
-        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved, **how)
-        result = steps.run(self.case.trace)
+    def judged(self) -> dict:
+        result = self.run(self.case.trace)
         value = {"elements": result.numel()}
         try:
             stored = self._stored(result)
-            unread = [] if self.uncounted or stored < result.numel() else self._unread(inputs)
+            unread = [] if self.uncounted or stored < result.numel() else self._unread()
             return value | {"stored": stored, "unread": unread, "found": self._found(result)}
         except Overlap:
             return value | {"stored": 0, "found": 0}
@@ -98,9 +96,9 @@ class _Large:
         first = result.storage_offset()
         return covered(self.spans.get(_start(result), []), first, first + result.numel())
 
-    def _unread(self, inputs: list[torch.Tensor]) -> list[int]:
+    def _unread(self) -> list[int]:
         """An input of which the launches do not load all elements: its number, how many they load, and all."""
-        for number, tensor in enumerate(inputs):
+        for number, tensor in enumerate(self.inputs):
             own, extent = _start(tensor), tensor.untyped_storage().nbytes() // tensor.element_size()
             if self.case.inputs[number].whole and own not in self.sources:
                 elements = math.prod(n for n, step in zip(tensor.shape, tensor.stride()) if step)
@@ -120,11 +118,11 @@ class _Large:
     def _add(self, tensor: torch.Tensor, content) -> None:
         self.pages[_start(tensor)] = Pages(tensor, content)
 
-    def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
         self._add(tensor, None)
         return tensor
 
-    def _moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         """What torch writes: one number everywhere, a few constants, a copy of a tensor, or what it computes."""
         if operation == "constant":
             self._add(made, lambda at: made.flatten()[at.clamp(max=made.numel() - 1)])  # whole pages are asked for
@@ -132,7 +130,6 @@ class _Large:
         if operation in ARITHMETIC:  # nobody knows its numbers
             self.copies.add(_start(made))
             self.sources |= set(map(_start, tensors_in(args)))
-            self.computed = True
             self._add(made, None)
             return
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():

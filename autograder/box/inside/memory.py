@@ -9,28 +9,30 @@ Runs in a child of the zygote, beside the learner's code.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import torch
 
-from ...tensors import DTYPES, bits, each_place, is_poison, poison, span
+from ...tensors import DTYPES, bits, each_place, poison, span
 from ..wire.answers import MAX_RUNS
-from ..wire.requests import Decoy, Scalar
+from ..wire.requests import Decoy, Number
 from .recorder import tensors_in
 
 FEW = 1 << 12
 NOTHING = -1
+OUTSIDE = "out-of-bounds-store"
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
-def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
+def decoys(arguments: Iterable[Decoy | Number], device) -> list:
     """The arguments of a call: numbers, and random tensors with the right shapes, strides and dtypes.
 
     The learner's Python gets nothing else.
     """
     made = []
     for argument in arguments:
-        if isinstance(argument, Scalar):
-            made.append(argument.scalar)
+        if not isinstance(argument, Decoy):
+            made.append(argument)
             continue
         size = span(argument.shape, argument.stride) + argument.shift
         if argument.same is not None:
@@ -61,35 +63,11 @@ class Guarded:
         self.inside = inside
 
     def damage(self) -> str | None:
-        """'input-modified' if the tensor changed, 'out-of-bounds-store' if a guard or gap changed, else None."""
+        """'input-modified' if the tensor changed, OUTSIDE if a guard or gap changed, else None."""
         changed = bits(self.buffer) != self.before
         if bool((changed & ~self.inside).any()):
-            return "out-of-bounds-store"
+            return OUTSIDE
         return "input-modified" if bool(changed.any()) else None
-
-
-class GuardedAllocations:
-    """Puts the results of `torch.empty` and similar functions between guards too, if they are contiguous."""
-
-    def __init__(self, guard: int, pattern: dict[int, int]):
-        self.guard, self.pattern = guard, pattern
-        self.buffers: list[tuple[torch.Tensor, int]] = []
-
-    def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        poison(tensor, self.pattern)
-        if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
-            return tensor
-        n = tensor.numel()
-        buffer = poison(torch.empty(n + 2 * self.guard, dtype=tensor.dtype, device=tensor.device), self.pattern)
-        self.buffers.append((buffer, n))
-        return torch.as_strided(buffer, tuple(tensor.shape), tensor.stride(), self.guard)
-
-    def damaged(self) -> bool:
-        return not all(
-            bool(is_poison(outside, self.pattern).all())
-            for buffer, n in self.buffers
-            for outside in (buffer[: self.guard], buffer[self.guard + n :])
-        )
 
 
 class Copies:

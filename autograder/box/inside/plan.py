@@ -19,7 +19,7 @@ from workshop.device import DeviceFacts
 from ..wire import Report
 from ..wire.answers import Trace
 from ..wire.codec import to_json
-from ..wire.requests import Decoy, Device, Plain, PlanCase, Scalar
+from ..wire.requests import Decoy, Device, Plain, PlanCase
 from .job import Job, describe, learner_function, load
 from .launches import Launches
 from .memory import decoys
@@ -176,7 +176,7 @@ def _again(arguments: tuple, known: list) -> list:
         for each in known:
             if isinstance(each, torch.Tensor) and each.numel():
                 each.detach()[(0,) * each.ndim] = 1
-    return [a.scalar if isinstance(a, Scalar) else tensor for a, tensor in zip(arguments, known, strict=True)]
+    return [tensor if isinstance(a, Decoy) else a for a, tensor in zip(arguments, known, strict=True)]
 
 
 def _finish(recorder: Recorder, result) -> Trace:

@@ -1,8 +1,6 @@
 """Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
 
 The jobs "replay", on real inputs, and "tune", which compares the times of the launches of several traces on a GPU.
-`python -m autograder.box.inside.replay JOB OUTPUT_SIZE` replays one job, from a file that holds its memory, on a CUDA
-GPU while compute-sanitizer watches. That process is not confined, so use it only for your own code.
 
 Runs in a child of the zygote. The learner's Python does not run there.
 """
@@ -11,11 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import mmap
-import os
 import re
-import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
@@ -26,8 +22,8 @@ from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
 
-from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, to_bytes
-from ..wire import Evidence, Report
+from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, poison, to_bytes
+from ..wire import Evidence, Race, Report, Steps, Undefined
 from ..wire.answers import (
     ALLOCATE,
     ARITHMETIC,
@@ -35,6 +31,7 @@ from ..wire.answers import (
     MAX_CONSTANT,
     MOVE,
     REPLAYABLE,
+    Again,
     Argument,
     Constant,
     Input,
@@ -44,13 +41,14 @@ from ..wire.answers import (
     Trace,
 )  # fmt: skip
 from ..wire.layout import read_tensor, write_result
-from ..wire.requests import ReplayCase, decode_job
-from .job import Job, Reporter, race_records, result_record, silence, steps_records, undefined_records
-from .memory import Copies, Guarded, GuardedAllocations, decoys
+from ..wire.requests import GUARD, ReplayCase
+from .job import Job, race_records, result_record, steps_records, undefined_records
+from .memory import OUTSIDE, Copies, Guarded, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
 MAX_COMPUTED = 64  # steps in which the host function computes with numbers
 MAX_ELEMENTS = 1 << 30
+MOST_TOLD = 8  # races, and what else is told one by one
 ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kernels and wake the GPU
 
 
@@ -77,25 +75,44 @@ class BoundLaunch:
 
 
 class Replay:
-    """Runs a trace on real tensors. It checks what each step asks for: a process that ran learners' code recorded it.
+    """Runs a trace on real tensors, and notes its launches. It checks what each step asks for: a process that ran
+    learners' code recorded it.
 
-    `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
-    each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
-    launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
-    function: the next call would find it changed. vast: torch's copies of much memory are not made, only told.
+    Raises KeptTensor where a kernel has changed a tensor that was made outside the host function: the next call would
+    find it changed. pattern: what fresh memory holds. target: whose programs are launched.
     """
 
-    def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
-                 target="", computes: int = 0, vast: bool = False):  # fmt: skip
-        self.vast = vast
-        self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
+    vast = False  # torch's copies of much memory are not made, only told
+
+    def __init__(self, inputs: list[torch.Tensor], device, computes: int = 0, pattern: dict[int, int] = UNWRITTEN,
+                 target: str = ""):  # fmt: skip
+        self.inputs, self.device, self.pattern, self.target = inputs, device, pattern, target
         self.computes, self.computed = computes, 0
-        self.moved, self.rehearse, self.target = moved, rehearse, target
         self.tensors: dict[int, torch.Tensor] = {}
-        self.launched: list[str] = []
+        self.made: list[Guarded] = []  # fresh memory
+        self.launched: list[str] = []  # kernels
+        self.launches: list[BoundLaunch] = []  # that were not run
         self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
         self.moves = False  # whether torch wrote numbers anywhere
         self.constants = 0
+
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Prepares fresh memory: with guards around it, if it is contiguous."""
+        poison(tensor, self.pattern)
+        if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
+            return tensor
+        self.made.append(Guarded(tensor, tensor.stride(), tensor.device, GUARD, self.pattern))
+        return self.made[-1].tensor
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        """Is told of each step in which torch writes numbers."""
+
+    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
+        """May run an autotuned kernel before its launch, as a measurement does."""
+
+    def launch(self, launch: BoundLaunch) -> None:
+        """Runs a kernel. Here it is noted only."""
+        self.launches.append(launch)
 
     def run(self, trace: Trace) -> torch.Tensor:
         for step in trace.steps:
@@ -107,7 +124,7 @@ class Replay:
     def _step(self, step: Step):
         self._charge(step)
         if isinstance(step, Launch):
-            self._launch(step)
+            self._begin(step)
             return
         if isinstance(step, Input):
             made = self.inputs[_integer(step.index, 0, len(self.inputs) - 1)]
@@ -161,8 +178,8 @@ class Replay:
     def _charge(self, step: Step):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            fields = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
-            self.constants += numbers([*fields, *(each.value for each in getattr(step, "given", ()))])
+            said = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
+            self.constants += numbers([*said, *(each.value for each in getattr(step, "given", ()))])
         elif isinstance(step, Constant):
             self.constants += len(step.values)
         elif isinstance(step, Operation):
@@ -176,7 +193,7 @@ class Replay:
         if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
             raise NotReplayable(f"torch.{op} is not replayed")
 
-    def _launch(self, step: Launch):
+    def _begin(self, step: Launch):
         launch = BoundLaunch(
             kernel=step.kernel,
             grid=tuple(_integer(n, 0, 1 << 31) for n in step.grid),
@@ -187,10 +204,9 @@ class Replay:
         self.launched.append(launch.kernel)
         if not math.prod(launch.grid):
             return
-        again = step.tuned and step.tuned.again
-        if self.rehearse and again:
-            self.rehearse(launch, set(again.restored), set(again.zeroed))
-        self.run_kernel(launch)
+        if step.tuned and step.tuned.again:
+            self.rehearse(launch, step.tuned.again)
+        self.launch(launch)
 
     def _argument(self, given: Argument) -> tuple[str, Any, str]:
         value, kind = self._decode(given.value), given.kind
@@ -288,93 +304,80 @@ def run(job: Job) -> None:
 
 
 def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
-    around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
+    pattern = LARGE if case.poison == "large" else UNWRITTEN
     read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
-    inputs = [Guarded(values, spec.stride, job.device, shift=spec.shift, **around) for values, spec in read]
-    allocations = GuardedAllocations(**around)
+    inputs = [Guarded(values, spec.stride, job.device, GUARD, pattern, spec.shift) for values, spec in read]
     tensors = [each.tensor for each in inputs]
-    launcher = (_Executor if job.interpreted else _Card)(programs, tensors)
-    launcher.limited = not tensors  # then all numbers of the result could be constants
-
-    def fresh(tensor: torch.Tensor) -> torch.Tensor:
-        placed = allocations.place(tensor)
-        launcher.copies.allocated(placed)
-        return placed
-
-    steps = Replay(
-        tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend, case.computes
-    )
-    result = steps.run(case.trace)
+    kind = _OnExecutor if job.interpreted else _OnCard
+    watched = kind(programs, tensors, job.device, case.computes, pattern, job.backend)
+    result = watched.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
     damage = [found for each in inputs if (found := each.damage())]
-    if allocations.damaged():
-        damage.append("out-of-bounds-store")
+    if any(each.damage() == OUTSIDE for each in watched.made):
+        damage.append(OUTSIDE)
     output = to_bytes(result)
     idle = False  # whether torch alone makes the same output
-    if steps.launched and steps.moves and not damage:
-        alone = Replay(tensors, job.device, allocations.place, lambda launch: None, computes=case.computes)
+    if watched.launched and watched.moves and not damage:
+        alone = Replay(tensors, job.device, case.computes, pattern)
         idle = output == to_bytes(alone.run(case.trace))
-    evidence = Evidence(
-        idle=idle,
-        accumulates=launcher.accumulates,
-        adds_atomically=launcher.adds_atomically,
-        stores=launcher.stores,
-        without_work=launcher.without_work,
-        steps=tuple(launcher.steps[:4]),
-        launched=tuple(name[:100] for name in steps.launched[:16]),
-        races=tuple(launcher.races[:16]),
-        undefined=tuple(launcher.undefined[:8]),
-        accesses=launcher.accesses,
-        reads=launcher.copies.reads if job.interpreted else (),
-        unread=launcher.copies.unread if job.interpreted else (),
-        stored=launcher.stored,
-        damage=tuple(damage[:4]),
-        empty_kernels=tuple(launcher.empty[:16]),
-    )
     described = result_record(result, [each.buffer for each in inputs])
     write_result(case.slot, job.output, output)
-    return Report(result=described, evidence=evidence)
+    return Report(result=described, evidence=Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
 
 
-class _Launcher:
-    """Launches programs as a trace says, and collects what is seen."""
+class _Watched(Replay):
+    """Launches programs as a trace says, and collects what is seen: attributes with the names of Evidence's fields."""
 
-    rehearse = None
-
-    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
-        self.programs, self.copies = programs, Copies(inputs)
-        self.limited, self.constants = False, 0
-        self.races: list = []
-        self.undefined: list = []
-        self.empty: list[str] = []
-        self.accesses = self.stored = 0
-        self.accumulates = self.adds_atomically = self.stores = False
-        self.without_work: tuple[int, ...] = ()
-        self.steps: list = []
+    def __init__(self, programs: Known, inputs: list[torch.Tensor], *how):
+        super().__init__(inputs, *how)
+        self.programs = programs
+        self.of_kernels = 0  # constants; without inputs, all numbers of the result could be some
+        self.empty_kernels: list[str] = []
+        self.adds_atomically = self.stores = False
 
     def program(self, launch: BoundLaunch) -> Program:
         program = self.programs[launch.program]
         atomics = (each for each in program.operations() if each.name == "atomic_rmw")
         self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
         self.stores |= any(each.name in STORES for each in program.operations())
-        if self.limited:
-            self.constants += constants(program)
-            if self.constants > MAX_CONSTANT:
+        if not self.inputs:
+            self.of_kernels += constants(program)
+            if self.of_kernels > MAX_CONSTANT:
                 raise NotReplayable(f"the kernels use more than {MAX_CONSTANT} constants")
-        if launch.kernel not in self.empty and all(each.name == "ret" for each in program.operations()):
-            self.empty.append(launch.kernel)  # its body is `pass`, `...` or a docstring
+        if launch.kernel not in self.empty_kernels and all(each.name == "ret" for each in program.operations()):
+            self.empty_kernels.append(launch.kernel)  # its body is `pass`, `...` or a docstring
         return program
 
+    def evidence(self) -> dict:
+        names = vars(self).keys() & {each.name for each in fields(Evidence)}
+        found = {name: getattr(self, name) for name in names}
+        return {name: value[:MOST_TOLD] if isinstance(value, list) else value for name, value in found.items()}
 
-class _Executor(_Launcher):
+
+class _OnExecutor(_Watched):
     """Runs programs without a GPU, with every access checked."""
 
-    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
-        super().__init__(programs, inputs)
+    def __init__(self, programs: Known, inputs: list[torch.Tensor], *how):
+        super().__init__(programs, inputs, *how)
+        self.copies = Copies(inputs)
         self.rehearsed: Seen | None = None  # a rehearsal that stands for the launch itself
+        self.races: list[Race] = []
+        self.undefined: list[Undefined] = []
+        self.steps: list[Steps] = []
+        self.accesses = self.stored = 0
+        self.accumulates = False
+        self.without_work: tuple[int, ...] = ()
 
-    def __call__(self, launch: BoundLaunch) -> None:
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        placed = super().fresh(tensor)
+        self.copies.allocated(placed)
+        return placed
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        self.copies.moved(operation, args, made)
+
+    def launch(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
         self.races += race_records(seen)
         self.steps += steps_records(seen)
@@ -385,7 +388,7 @@ class _Executor(_Launcher):
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
             self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
-    def rehearse(self, launch: BoundLaunch, restored: set[str], zeroed: set[str]) -> None:
+    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
@@ -394,15 +397,15 @@ class _Executor(_Launcher):
         before = {label: tensor.clone() for label, tensor in tensors.items()}
         seen = self._run(launch)
         loaded = {label for label, argument in seen.arguments.items() if argument.bytes_loaded}
-        kept = (before.keys() & loaded) - restored - zeroed
+        kept = (before.keys() & loaded) - {*again.restored, *again.zeroed}
         stays = any(not torch.equal(bits(tensors[label]), bits(before[label])) for label in kept)
         self.accumulates |= stays
-        if not stays and not before.keys() & zeroed:
+        if not stays and not before.keys() & set(again.zeroed):
             self.rehearsed = seen
             return
         for label in before.keys() - kept:
             tensors[label].copy_(before[label])
-            if label in zeroed:
+            if label in again.zeroed:
                 tensors[label].zero_()
 
     def _run(self, launch: BoundLaunch) -> Seen:
@@ -412,11 +415,14 @@ class _Executor(_Launcher):
         self.undefined += undefined_records(seen)
         return seen
 
+    def evidence(self) -> dict:
+        return super().evidence() | {"reads": self.copies.reads, "unread": self.copies.unread}
 
-class _Card(_Launcher):
+
+class _OnCard(_Watched):
     """Compiles programs for the GPU of this machine, and launches them."""
 
-    def __call__(self, launch: BoundLaunch) -> None:
+    def launch(self, launch: BoundLaunch) -> None:
         on_card(self.program(launch), launch)()
         torch.cuda.synchronize()
 
@@ -454,22 +460,8 @@ def tune(job: Job) -> None:
     job.report(Report(0, has_value=True, value=medians))
 
 
-def _launches(job: Job, case, programs: Known) -> list:
+def _launches(job: Job, case, programs: Known) -> list[Callable]:
     """The launches of a trace, compiled and prepared on decoys."""
-    launches: list = []
-
-    def launch(given):
-        launches.append(on_card(programs[given.program], given))
-
-    tensors = tensors_in(decoys(case.arguments, job.device))
-    Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
-    return launches
-
-
-if __name__ == "__main__":
-    silence()
-    path, output_size = sys.argv[1:]
-    with open(path, "rb") as file:
-        request, tensors = decode_job(file.read())
-    output = mmap.mmap(-1, max(int(output_size), 1))
-    run(Job("cuda", request, tensors, output, Reporter(os.open(os.devnull, os.O_WRONLY))))
+    replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
+    replay.run(case.trace)
+    return [on_card(programs[launch.program], launch) for launch in replay.launches]

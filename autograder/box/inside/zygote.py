@@ -73,7 +73,7 @@ def use_large_pages() -> None:
 
 
 class Zygote:
-    """Runs the jobs that come through `channel`. loaded: the further modules that it has, see dispatch."""
+    """Runs the jobs that come through `channel`. loaded: the further modules that it has, see Start."""
 
     def __init__(self, dispatch, settings: Settings, channel: socket.socket, loaded: str = ""):
         self.dispatch, self.settings, self.channel, self.loaded = dispatch, settings, channel, loaded
@@ -99,11 +99,10 @@ class Zygote:
     def _answer(self, message: bytes, descriptors: list[int]) -> bytes:
         """Runs a job. Empty if its branch has ended, which ends the box."""
         start = from_json(Start, message)
-        modules = self.dispatch.further_modules(start.kind, start.operators)
-        if modules != self.loaded:
-            if modules not in self.branches:
-                self.branches[modules] = Branch(modules, self)
-            answer = self.branches[modules].answer(message, descriptors)
+        if start.needs != self.loaded:
+            if start.needs not in self.branches:
+                self.branches[start.needs] = Branch(start.needs, self)
+            answer = self.branches[start.needs].answer(message, descriptors)
         else:
             pid = self._started(start, descriptors)
             if self.spares and start.kind != "tune":  # the start of a driver would disturb its measurements

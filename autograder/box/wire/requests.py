@@ -19,8 +19,6 @@ GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the al
 
 MOST_FOUND = 1 << 16  # elements of a large result that come back
 
-Number = int | float | bool
-
 # -- tensors and results ---------------------------------------------------------------------------------
 
 
@@ -37,6 +35,10 @@ class Decoy:
     dtype: str
     same: int | None = None
     shift: int = 0
+
+
+Number = int | float | bool  # an argument of which the learner's Python gets the real value
+TRACED = Decoy((), (), "int32")  # a number that is traced: the learner's Python gets its dtype only
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,6 @@ class Slot:
 
     offset: int
     capacity: int
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """An argument that is a number. The learner's Python gets the real value."""
-
-    scalar: Number
 
 
 # -- kernels ---------------------------------------------------------------------------------------------
@@ -103,7 +98,7 @@ class PlanCase:
     reported. variants: of autotuned kernels, the programs with other values of their constants are asked for, too.
     """
 
-    arguments: tuple[Decoy | Scalar, ...]
+    arguments: tuple[Decoy | Number, ...]
     configuration: int = 0
     source: int = 0
     world: int = 0
@@ -132,9 +127,10 @@ class PlanRequest:
     known: tuple[Found, ...] = ()
 
     @property
-    def operators(self) -> bool:
-        """Whether the modules may register operators, or somebody asks for one: then torch loads its compiler."""
-        return any(case.operator for case in self.cases) or any("library" in source for source in self.sources)
+    def needs(self) -> str:
+        """Where the modules may register operators, or somebody asks for one, torch must load its compiler."""
+        asked = any(case.operator for case in self.cases) or any("library" in source for source in self.sources)
+        return "operators" if asked else ""
 
 
 @dataclass(frozen=True)
@@ -152,14 +148,13 @@ class ReplayCase:
 class ReplayRequest:
     """Replay traces with the programs of their launches, by digest, without the learner's Python.
 
-    source: to quote its lines. guard: elements around a tensor.
+    source: to quote its lines.
     """
 
     kind: ClassVar[str] = "replay"
     source: str
     cases: tuple[ReplayCase, ...]
     programs: dict[str, str] = field(default_factory=dict)
-    guard: int = GUARD
 
 
 @dataclass(frozen=True)
@@ -235,7 +230,7 @@ class CompileRequest:
 @dataclass(frozen=True)
 class TuneCase:
     trace: Trace
-    arguments: tuple[Decoy | Scalar, ...]
+    arguments: tuple[Decoy | Number, ...]
 
 
 @dataclass(frozen=True)
@@ -289,22 +284,15 @@ class ValueRequest:
 
 
 @dataclass(frozen=True)
-class Traced:
-    """A number that is traced: the learner's Python gets its dtype, not its value."""
-
-    traced: str
-
-
-@dataclass(frozen=True)
 class JaxCase:
-    """One call to trace. Each Scalar is a Python number, and part of the trace. The inputs of the trace are the Decoys
-    and the Traced, in their order, and for a gradient the cotangent after them.
+    """One call to trace. Each Number is a Python number, and part of the trace. The inputs of the trace are the Decoys,
+    TRACED among them, in their order, and for a gradient the cotangent after them.
 
     part: "result" of the function; "value" or "gradient" of jax.value_and_grad of the sum of its result times the
     cotangent, with respect to the first argument. configuration: see PlanCase.
     """
 
-    arguments: tuple[Decoy | Scalar | Traced, ...]
+    arguments: tuple[Decoy | Number, ...]
     cotangent: Decoy | None = None
     part: str = "result"
     configuration: int = 0
@@ -315,6 +303,7 @@ class JaxPlanRequest:
     """Trace a function of JAX arrays, and report the trace of each case. A ReplayRequest runs it."""
 
     kind: ClassVar[str] = "jax-plan"
+    needs: ClassVar[str] = "jax"
     source: str
     entry: str
     cases: tuple[JaxCase, ...]
@@ -343,14 +332,15 @@ class Start:
     """The command to fork a child for a job of this kind. The job's descriptors come with the message.
 
     seconds: charged time, without the time that the job waits for a core. cpu_seconds: CPU time of all its threads.
-    launchers: the types of the parameters of kernels that later jobs will launch on a GPU. operators: see PlanRequest.
+    launchers: the types of the parameters of kernels that later jobs will launch on a GPU. needs: what the job needs
+    that others do not, "jax" or "operators"; "" if nothing.
     """
 
     kind: str
     seconds: float
     cpu_seconds: float
     launchers: tuple[tuple[str, ...], ...] = ()
-    operators: bool = False
+    needs: str = ""
 
 
 @dataclass(frozen=True)
