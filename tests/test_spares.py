@@ -113,7 +113,7 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         try:
             ours.close()
             zygote = Zygote(Dispatch, Settings("cuda", False, str(tmp_path), 6 << 30, (), ()), theirs)
-            zygote.spares = Spares(str(tmp_path), lambda own, scratch: zygote.child(own=own, scratch=scratch))
+            zygote.start_spares()
             zygote.serve()
         finally:
             os._exit(0)

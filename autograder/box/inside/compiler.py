@@ -18,16 +18,27 @@ from .job import ANSWER, Job, load, trouble
 from .replay import Known
 
 LAST_STAGE = "llir"  # later stages need other programs, or only translate
-CONTROL = """
+# What a job of the zygote goes through once; the second kernel asks a GPU's own library.
+WARM_UP = """
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 @triton.jit
-def control(x_ptr, BLOCK: tl.constexpr):
+def warm_up(x_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i)
-    tl.store(x_ptr + i, tl.erf(x / tl.sum(x, axis=0)))
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    for _ in range(2):
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
+    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
+    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
+    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+
+
+@triton.jit
+def of_a_vendor(x_ptr):
+    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
 """
 
 
@@ -51,8 +62,8 @@ def _report(case: CompileCase, programs: Known) -> Report:
 def _works(target: str) -> bool:
     """Whether this machine compiles a kernel that is right, with a function of the GPU's own library."""
     try:
-        kernel = load(CONTROL, "<control>", "control")["control"]
-        program = front_end.lower(kernel, {"x_ptr": "*fp32", "BLOCK": "constexpr"}, {(1,): 128}, target=target)
+        kernel = load(WARM_UP, "<warm-up>", "warm_up")["of_a_vendor"]
+        program = front_end.lower(kernel, {"x_ptr": "*fp32"}, {}, target=target)
         rebuild.compile_program(program, front_end.TARGETS[target], stop=LAST_STAGE)
     except Exception:
         return False

@@ -46,7 +46,8 @@ from .. import lockdown
 from ..wire import Report
 from ..wire.requests import Settings, decode_job
 from . import compiler, large, memory, plan, replay
-from .job import Job, Reporter, describe, find_installed, load, silence
+from .compiler import WARM_UP
+from .job import Job, describe, find_installed, load, send, silence
 from .recorder import Recorder
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -55,29 +56,6 @@ NEEDED = {module.__name__.split(".")[1] for module in (lockdown, tensors, text, 
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
-WARM_UP = """
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-
-@triton.jit
-def warm_up(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    for _ in range(2):
-        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
-    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
-    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
-    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
-
-
-@triton.jit
-def of_a_vendor(x_ptr):
-    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
-"""
-
-
 FORMULAS = "workshop.occupancy", "workshop.matmul"  # they compute what an exercise asks for
 
 
@@ -155,8 +133,9 @@ def warm_compiler(settings: Settings) -> None:
     target = front_end.TARGETS.get(settings.backend)
     if target:
         signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+        kernel = load(WARM_UP, "<warm-up>")["warm_up"]
         with contextlib.suppress(Exception):
-            triton.compile(ASTSource(load(WARM_UP, "<warm-up>")["warm_up"], signature, {(2,): 16}), target=target)
+            triton.compile(ASTSource(kernel, signature, {(2,): 16}), target=target)
 
 
 # -- launchers of kernels --------------------------------------------------------------------------------
@@ -261,9 +240,8 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
         tempfile.tempdir = None
         copy_launchers(launchers_of(settings), scratch)
-    report = Reporter(status)
-    _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
-    report(Report(None, done=True))
+    _runner(request.kind)(Job(settings.backend, request, tensors, out, status))
+    send(status, Report(None, done=True))
 
 
 def _runner(kind: str):
@@ -275,7 +253,7 @@ def _runner(kind: str):
 
 def report_failure(status: int, error: BaseException) -> None:
     """Reports an error that ended a job outside of its cases."""
-    Reporter(status)(Report(None, error=describe(error)))
+    send(status, Report(None, error=describe(error)))
 
 
 # -- confinement -----------------------------------------------------------------------------------------

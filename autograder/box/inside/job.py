@@ -47,7 +47,10 @@ class Job:
     request: Any
     tensors: memoryview
     output: mmap.mmap
-    report: Reporter
+    status: int
+
+    def report(self, report: Report) -> None:
+        send(self.status, report)
 
     def each(self, run: Callable[[Any], Report]) -> None:
         """Reports what `run` says of each case of the request, or the exception that it raises."""
@@ -233,19 +236,14 @@ def silence() -> None:
 # -- reports ---------------------------------------------------------------------------------------------
 
 
-class Reporter:
-    """Writes reports, one line each. A report that is too long is replaced by an error."""
-
-    def __init__(self, descriptor: int):
-        self.descriptor = descriptor
-
-    def __call__(self, report: Report) -> None:
-        line = encode(report)
-        if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
-            line = encode(Report(report.case, error=Trouble("report-too-large")))
-        view = memoryview(line + b"\n")
-        while view:
-            view = view[os.write(self.descriptor, view) :]
+def send(status: int, report: Report) -> None:
+    """Writes a report, as one line. One that is too long is replaced by an error."""
+    line = encode(report)
+    if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
+        line = encode(Report(report.case, error=Trouble("report-too-large")))
+    view = memoryview(line + b"\n")
+    while view:
+        view = view[os.write(status, view) :]
 
 
 def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
