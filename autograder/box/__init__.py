@@ -90,13 +90,9 @@ class Outcome:
                 return dict.fromkeys(range(count), report)
         missing = [case for case in range(count) if case not in reports]
         if missing:  # do not trust "done": code that ends its process may have written it
-            reports[missing[0]] = self._end_of(missing[0])
+            garbled = Report(missing[0], error=Trouble("garbled", message=self.garbled))
+            reports[missing[0]] = garbled if self.garbled and not self.exceeded and not self.exit else self
         return reports
-
-    def _end_of(self, case: int) -> Report | Outcome:
-        if self.garbled and not self.exceeded and not self.exit:
-            return Report(case, error=Trouble("garbled", message=self.garbled))
-        return self
 
 
 class Box:

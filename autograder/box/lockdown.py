@@ -14,6 +14,7 @@ A stage cannot be undone, and it survives exec. ``confine`` raises ``Unconfined`
 needs is missing. It never continues with less.
 """
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -83,7 +84,7 @@ def confine(
     opens = stage == "base" or bool(read)
     try:
         inherited = _under_landlock and keep is None  # each thread was started under the first stage's rules
-        if opens and not inherited and _threads() > 1:
+        if opens and not inherited and len(os.listdir("/proc/self/task")) > 1:
             raise Unconfined("Landlock binds one thread only, and this process already runs several")
         if keep is not None:
             _close_all_but(set(keep))
@@ -157,10 +158,6 @@ def _prctl(option: int, value: int) -> None:
 
 def _existing(paths: Iterable[str]) -> list[str]:
     return [path for path in map(os.fspath, paths) if os.path.exists(path)]
-
-
-def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
 
 
 # Descriptors, environment, user, limits ------------------------------------------------------------
@@ -434,22 +431,15 @@ _PROBES: dict[str, tuple[Callable[[], None], Sequence[str]]] = {
 }
 
 
-def _still_possible(stage: str) -> list[str]:
-    found = []
-    for what, (probe, stages) in _PROBES.items():
-        if stage in stages:
-            try:
-                probe()
-                found.append(f"a confined process could still {what}")
-            except PermissionError:
-                pass
-    return found
-
-
 def _confine_and_probe(stage: str, answer: int) -> None:
+    found = []
     try:
         confine(stage, read=runtime_paths() if stage == "base" else (), keep=[answer])
-        found = _still_possible(stage)
+        for what, (probe, stages) in _PROBES.items():
+            if stage in stages:
+                with contextlib.suppress(PermissionError):
+                    probe()
+                    found.append(f"a confined process could still {what}")
     except Exception as error:  # any error means that this machine cannot confine
         found = [str(error) or type(error).__name__]
     os.write(answer, json.dumps(found).encode())

@@ -2,8 +2,6 @@
 
 Triton's front end has accepted them. The later stages of a compiler refuse some of them, and say how much shared memory
 a program needs. The compiler is a part of every Triton and needs no GPU. No stage writes a file or starts a program.
-
-Runs in a child of the zygote. The learner's Python does not run there.
 """
 
 from __future__ import annotations

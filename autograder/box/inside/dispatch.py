@@ -1,13 +1,14 @@
 """The only module that knows every kind of job. It prepares the process, confines it, and runs the job.
 
-plan    run the learner's module, call the host function on decoys, report the trace of each case
-replay  run only the programs of launched kernels, as a trace says, on real inputs
-large   run some programs of large launches, and check the addresses of all
-compile compile those programs for GPUs that are not here
-tune    compare the times of the launches of several traces, on a GPU
-value   call a function of plain values
-jax-plan    trace a function of JAX arrays
+plan      run the learner's module, call the host function on decoys, report the trace of each case
+jax-plan  trace a function of JAX arrays
+value     call a function of plain values
+replay    run only the programs of launched kernels, as a trace says, on real inputs
+large     run some programs of large launches, and check the addresses of all
+compile   compile those programs for GPUs that are not here
+tune      compare the times of the launches of several traces, on a GPU
 
+The learner's Python runs in the first three, and these get no real inputs. In the others it does not run.
 `prepare` and `load_further` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
 
@@ -215,7 +216,7 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
         _confine_beside_driver(settings, scratch, keep=(keep,))
     else:
         silence()
-    guarded = memory.Guarded(torch.ones(16), (1,), "cuda", guard=64, pattern=tensors.UNWRITTEN)
+    guarded = memory.Guarded(torch.ones(16), (1,), "cuda")
     guarded.damage()  # loads the first operations on tensors, too
 
 

@@ -4,8 +4,8 @@ JAX traces the function on arrays without values. The equations of that program 
 torch, under the Recorder: JAX's moves are torch's moves, a kernel launch is a launch, and what is known without the
 inputs is computed by JAX. So a JAX answer gives the same trace as a host function, and the same replay runs it.
 
-Runs in a child of the zygote, beside the learner's Python. No kernel runs, and no array has a value here. A plain call
-is traced as well as a call under jit: in a plain call the seed is a Python number, and under jit it is traced.
+No kernel runs, and no array has a value here. A plain call is traced as well as a call under jit: in a plain call the
+seed is a Python number, and under jit it is traced.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""One job in the child process that runs it: its request and tensors, the learner's code, and the reports.
-
-Runs in a child of the zygote, beside the learner's code.
-"""
+"""One job in the child process that runs it: its request and tensors, the learner's code, and the reports."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 The trace runs on tensors whose memory nobody touches. Each launch is run twice: the addresses of all its programs are
 checked and counted, and some programs compute on memory that is made where they touch it. The inputs follow from a
 seed.
-
-Runs in a child of the zygote. The learner's Python does not run there.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ Installed before the learner's module is executed. A launch inside a recorded ca
 end reads the very object that was launched, with the globals that it has now, and the trace names the program that
 comes of it. So what the front end refuses ends the host function, as it does on a GPU. A launch outside of a recorded
 call (such as a left-over benchmark at the end of the file) does nothing.
-
-Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations

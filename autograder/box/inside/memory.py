@@ -2,8 +2,6 @@
 
 A guarded tensor is placed inside a larger buffer, with a guard zone before it and one after it. A row-strided view
 also has gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must still hold it.
-
-Runs in a child of the zygote, beside the learner's code.
 """
 
 from __future__ import annotations
@@ -13,12 +11,13 @@ from collections.abc import Iterable
 
 import torch
 
-from ...tensors import DTYPES, bits, each_place, poison, span
+from ...tensors import DTYPES, UNWRITTEN, bits, each_place, poison, span
 from ..wire.answers import MAX_RUNS
 from ..wire.requests import Decoy, Number
 from .recorder import tensors_in
 
 FEW = 1 << 12
+GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 NOTHING = -1
 OUTSIDE = "out-of-bounds-store"
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
@@ -49,18 +48,16 @@ def decoys(arguments: Iterable[Decoy | Number], device) -> list:
 
 
 class Guarded:
-    """`values` (contiguous) laid out with `stride`, between guards of `guard` elements. shift: as of a Decoy."""
+    """`values` (contiguous) laid out with `stride`, between guards of GUARD elements. shift: as of a Decoy."""
 
-    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int],
-                 shift: int = 0):  # fmt: skip
-        size, first = span(values.shape, stride) + shift + 2 * guard, guard + shift
+    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, pattern=UNWRITTEN, shift: int = 0):
+        size, first = span(values.shape, stride) + shift + 2 * GUARD, GUARD + shift
         self.buffer = poison(torch.empty(size, dtype=values.dtype, device=device), pattern)
         self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), first)
         each_place(self.tensor).copy_(each_place(values, stride))
         self.before = bits(self.buffer).clone()
-        inside = torch.zeros(size, dtype=torch.bool, device=device)
-        each_place(torch.as_strided(inside, tuple(values.shape), tuple(stride), first)).fill_(True)
-        self.inside = inside
+        self.inside = torch.zeros(size, dtype=torch.bool, device=device)
+        each_place(torch.as_strided(self.inside, tuple(values.shape), tuple(stride), first)).fill_(True)
 
     def damage(self) -> str | None:
         """'input-modified' if the tensor changed, OUTSIDE if a guard or gap changed, else None."""

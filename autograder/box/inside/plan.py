@@ -2,8 +2,6 @@
 
 A plan runs the learner's module, calls the host function on decoys, and reports the trace of each case. No kernel runs,
 and the process has no real inputs. "value" calls a function of plain values.
-
-Runs in a child of the zygote.
 """
 
 from __future__ import annotations

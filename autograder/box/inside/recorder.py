@@ -4,8 +4,6 @@ The learner's host function is called once on decoy tensors, in a process withou
 operation and every kernel launch is recorded. Kernels do not run. A later process replays the list on the real
 data, with the programs of the kernels and without the learner's Python: see `replay`. So a host function can allocate,
 copy, cast, view and launch, but nothing that it computes itself can reach the result.
-
-Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations

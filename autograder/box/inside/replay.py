@@ -1,8 +1,6 @@
 """Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
 
 The jobs "replay", on real inputs, and "tune", which compares the times of the launches of several traces on a GPU.
-
-Runs in a child of the zygote. The learner's Python does not run there.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from ..wire.answers import (
     Trace,
 )  # fmt: skip
 from ..wire.layout import read_tensor, write_result
-from ..wire.requests import GUARD, ReplayCase
+from ..wire.requests import ReplayCase
 from .job import Job, race_records, result_record, steps_records, undefined_records
 from .memory import OUTSIDE, Copies, Guarded, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
@@ -101,7 +99,7 @@ class Replay:
         poison(tensor, self.pattern)
         if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
             return tensor
-        self.made.append(Guarded(tensor, tensor.stride(), tensor.device, GUARD, self.pattern))
+        self.made.append(Guarded(tensor, tensor.stride(), tensor.device, self.pattern))
         return self.made[-1].tensor
 
     def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
@@ -306,7 +304,7 @@ def run(job: Job) -> None:
 def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
     pattern = LARGE if case.poison == "large" else UNWRITTEN
     read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
-    inputs = [Guarded(values, spec.stride, job.device, GUARD, pattern, spec.shift) for values, spec in read]
+    inputs = [Guarded(values, spec.stride, job.device, pattern, spec.shift) for values, spec in read]
     tensors = [each.tensor for each in inputs]
     kind = _OnExecutor if job.interpreted else _OnCard
     watched = kind(programs, tensors, job.device, case.computes, pattern, job.backend)

@@ -3,8 +3,7 @@
 A world is a kind of device ("cpu", "cuda" or "hip"), its number of multiprocessors, and whether TRITON_INTERPRET is
 set. Inside of a `World` torch, Triton and workshop answer questions about the device as that machine would. Tensors
 stay in this process's memory: torch is asked about a tensor's device through a TorchFunctionMode, which answers.
-
-Runs in a child of the zygote, beside the learner's Python. It is used where kernels run without a GPU only.
+It is used where kernels run without a GPU only.
 """
 
 from __future__ import annotations
