@@ -11,9 +11,23 @@ import torch
 from known import source_of
 
 from autograder.box import Box, Outcome
-from autograder.box import wire as messages
-from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, Undefined, encode, parse
-from autograder.box.wire.answers import Input, Operation, Trace, digest_of
+from autograder.box.wire import answers as messages
+from autograder.box.wire.answers import (
+    Evidence,
+    Fault,
+    Input,
+    Operation,
+    ProtocolError,
+    Race,
+    Report,
+    Result,
+    Trace,
+    Trouble,
+    Undefined,
+    digest_of,
+    encode,
+    parse,
+)
 from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
@@ -392,7 +406,7 @@ def test_tensors_and_results_arrive_as_they_were_packed():
 
 PLACE = 1000, (1000,), "past the end", 1
 FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, "x_ptr", (1000,), (1,), *PLACE, 12, "code")
-RESULT = Result((3,), "float32", "cpu", True, False)
+RESULT = Result((3,), "float32", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
 EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, 7, True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import math
 import os
 import select
@@ -25,14 +26,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import lockdown
-from .wire import MAX_STATUS, ProtocolError, Report, Trouble, parse
+from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, parse
 from .wire.codec import from_json, to_json
 from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
 
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
-PIPE_BYTES = 1 << 20
+PIPE_BYTES = 1 << 20  # a pipe that holds the reports of most jobs: their writer need not wait until they are read
 LOOK = 0.1  # seconds between two looks at what a running job has reported
 
 
@@ -55,19 +56,14 @@ def started_early(confine: bool) -> Box | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: its reports, its output memory, and its exit status.
-
-    `exceeded` is "time" or "space" (memory or disk) if the job was killed because it used too much of it. `seconds` is
-    the time that it was charged for: computing and sleeping, not waiting for a core. If the job sent something that is
-    not a report, `garbled` says why, and `reports` is empty.
-    """
+    """How a job ended: its reports, its output memory, and its exit status."""
 
     reports: list[Report]
     output: bytes
-    exceeded: str | None = None
+    exceeded: str | None = None  # "time" or "space" (memory or disk), if it was killed because it used too much of it
     exit: int = 0
-    seconds: float = 0.0
-    garbled: str = ""
+    seconds: float = 0.0  # that it was charged for: computing and sleeping, not waiting for a core
+    garbled: str = ""  # why it is not a report, if the job sent such a thing; then `reports` is empty
 
     @property
     def death(self) -> int:
@@ -127,15 +123,8 @@ class Box:
             env=self._environment(),
         )
         theirs.close()
-        settings = Settings(
-            backend=self.backend,
-            confine=self.confine,
-            scratch=self.scratch,
-            memory=self.memory,
-            read=tuple(_readable_paths()),
-            devices=tuple(lockdown.gpu_paths()[1]),
-        )
-        ours.send(to_json(settings).encode())
+        paths = {"read": tuple(_readable_paths()), "devices": tuple(lockdown.gpu_paths()[1])}
+        ours.send(to_json(Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
         self.channel, self.ready = ours, False
 
     def _command(self, descriptor: int) -> list[str]:
@@ -179,15 +168,8 @@ class Box:
             raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
         self.ready = True
 
-    def run(
-        self,
-        request: Request,
-        tensors: bytes = b"",
-        output_size: int = 0,
-        seconds: float = 60.0,
-        cpu_seconds: float = math.inf,
-        launchers: tuple[tuple[str, ...], ...] = (),
-    ) -> Outcome:
+    def run(self, request: Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
+            cpu_seconds: float = math.inf, launchers: tuple[tuple[str, ...], ...] = ()) -> Outcome:  # fmt: skip
         """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer).
 
         launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.requests.Start).
@@ -197,7 +179,9 @@ class Box:
         self._wait_until_ready()
         job = _memory(encode_job(request, tensors))
         output = _memory(size=output_size, writable=True)
-        reading, writing = _wide_pipe()
+        reading, writing = os.pipe()
+        with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
             start = Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
             socket.send_fds(self.channel, [to_json(start).encode()], [job, output, writing])
@@ -226,11 +210,12 @@ class Box:
         """
         status, lines = bytearray(), 0
         os.set_blocking(reading, False)
+        pipe = io.FileIO(reading, closefd=False)
         deadline = time.monotonic() + PATIENCE * seconds + 15
         while True:
             left = deadline - time.monotonic()
             ended = bool(select.select([self.channel], [], [], max(min(left, LOOK), 0))[0])
-            while len(status) <= MAX_STATUS and (more := _read(reading)):
+            while len(status) <= MAX_STATUS and (more := pipe.read(1 << 16)):
                 status += more
                 lines += more.count(b"\n")
                 self.reported(lines)
@@ -269,21 +254,6 @@ class Box:
 
     def __exit__(self, *_):
         self.close()
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 1 << 16)
-    except BlockingIOError:
-        return b""
-
-
-def _wide_pipe() -> tuple[int, int]:
-    """A pipe that holds the reports of most jobs, so that their writer need not wait until they are read."""
-    reading, writing = os.pipe()
-    with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    return reading, writing
 
 
 def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) -> int:

@@ -46,30 +46,21 @@ class Unconfined(RuntimeError):
 
 
 def confine(
-    stage: str,
+    stage: str,  # "base" or "strict"
     *,
-    read: Iterable[str] = (),
-    write: Iterable[str] = (),
-    cpu_seconds: int = 60,
-    address_space: int | None = 4 << 30,
+    read: Iterable[str] = (),  # files and directories that stay readable; needs Landlock
+    write: Iterable[str] = (),  # directories, which root gives to the new user, and devices; "base" only
+    cpu_seconds: int = 60,  # of the process
+    address_space: int | None = 4 << 30,  # bytes; None: no limit, beside a GPU driver, which reserves more than it uses
     keep: Iterable[int] | None = (),
     local_sockets: bool = False,
 ) -> None:
     """Confine this process and its later children, for good. Call it right after fork, from the only thread.
 
-    Args:
-        stage: "base" or "strict".
-        read: files and directories that stay readable. Needs Landlock.
-        write: directories and devices that stay writable; "base" only. Root gives the directories to the new
-            user.
-        cpu_seconds: of the process.
-        address_space: in bytes. None leaves it as it is, for a process with a GPU driver, which reserves much more
-            than it uses.
-        keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
-            listed. None is for a second stage after the first one: all descriptors stay open, and the paths of the
-            first stage stay allowed.
-        local_sockets: allow a Unix socket to be created and listened on ("base" only), because CUDA does so when it
-            starts. No process can connect to it, from inside or outside.
+    keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are listed. None is
+    for a second stage after the first one: all descriptors stay open, and the paths of the first stage stay allowed.
+    local_sockets: allow a Unix socket to be created and listened on ("base" only), because CUDA does so when it starts.
+    No process can connect to it, from inside or outside.
 
     Raises:
         Unconfined: something is missing. The process may be partly confined and should exit.

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import torch
 
-from ..box.wire import Evidence, Result, Trouble
+from ..box.wire.answers import Evidence, Result, Trouble
 from ..exercises.cases import Case, Strided
 from ..exercises.spec import Exercise, Mistake
 from ..verdict import Finding

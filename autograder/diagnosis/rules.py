@@ -26,7 +26,6 @@ CONDUCT: tuple[Rule, ...] = (
     troubles.died,
     troubles.troubled,
     conduct.not_attempted,
-    conduct.wrong_device,
     conduct.wrong_shape,
     conduct.wrong_dtype,
     conduct.no_kernel,

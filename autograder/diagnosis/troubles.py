@@ -11,7 +11,7 @@ import triton
 from workshop import advice
 from workshop.advice import COMPARE
 
-from ..box.wire import Trouble
+from ..box.wire.answers import Trouble
 from ..exercises.cases import Strided, Tag
 from ..verdict import Finding
 from ..versions import when

@@ -19,8 +19,7 @@ import torch
 
 from ..answer import is_starter
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Trace
+from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.layout import read_result
 from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot
 from ..diagnosis import Observation, diagnose, error_map, overall

@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Trace
+from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     MOST_FOUND,

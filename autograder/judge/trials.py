@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Found, Trace
+from ..box.wire.answers import Found, Report, Trace, Trouble
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     Decoy,

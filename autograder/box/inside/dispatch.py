@@ -15,6 +15,7 @@ The learner's Python runs in the first three, and these get no real inputs. In t
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import shutil
@@ -44,18 +45,19 @@ from workshop.executor.records import NeverEnds
 
 from ... import tensors, text, versions
 from .. import lockdown
-from ..wire import Report
+from ..wire.answers import Report
 from ..wire.requests import Settings, decode_job
-from . import compiler, large, memory, plan, replay
-from .compiler import WARM_UP
-from .job import Job, describe, find_installed, load, send, silence
+from . import large, memory, plan, replay
+from .job import Job, describe, find_installed, load, send, show_source, silence
 from .recorder import Recorder
+from .replay import WARM_UP
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
+BESIDE_DRIVER = {"cpu_seconds": CPU_SECONDS, "address_space": None}  # a GPU's driver reserves more than there is
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
 FORMULAS = "workshop.occupancy", "workshop.matmul"  # they compute what an exercise asks for
 
@@ -63,6 +65,7 @@ FORMULAS = "workshop.occupancy", "workshop.matmul"  # they compute what an exerc
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
 # driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
 STRICT = {"plan", "value"}
+OF_PROGRAMS = {"replay": replay.run, "large": large.run, "compile": replay.compiled}  # they get one case at a time
 JAX = "jax-plan"  # XLA starts threads, and needs the system's random numbers to start
 
 # -- the zygote ------------------------------------------------------------------------------------------
@@ -78,7 +81,9 @@ def prepare(settings: Settings) -> None:
         workshop.device()
     else:
         _build_driver(settings)
-    _parse_once()
+    # Triton parses the text of a function, and of its library, for each program, and does not change the tree.
+    parse, trees = JITFunction.parse, {}
+    JITFunction.parse = lambda kernel: trees.get(kernel.src) or trees.setdefault(kernel.src, parse(kernel))
     _warm_up_executor()
     with Recorder([torch.ones(1)]):
         with torch.utils._python_dispatch._disable_current_modes():  # imports something
@@ -89,12 +94,6 @@ def prepare(settings: Settings) -> None:
         raise ValueError
     except ValueError:
         traceback.format_exc()
-
-
-def _parse_once() -> None:
-    """Triton parses the text of a function, and of its library, for each program, and does not change the tree."""
-    parse, trees = JITFunction.parse, {}
-    JITFunction.parse = lambda kernel: trees.get(kernel.src) or trees.setdefault(kernel.src, parse(kernel))
 
 
 def _warm_up_executor() -> None:
@@ -150,19 +149,14 @@ _METADATA = dict.fromkeys(("launch_cooperative_grid", "launch_pdl", "global_scra
                            "profile_scratch_size", "profile_scratch_align"), 0)  # fmt: skip
 _UNNAMED = SimpleNamespace(arg_names=[])
 
-_tried: set[tuple[str, ...]] = set()
-
 
 def build_launchers(kinds: Iterable[tuple[str, ...]], folder: str) -> None:
     """Builds the launchers for these lists of types, such as ("*fp32", "i32", "constexpr"), each of them once."""
-    new = set(kinds) - _tried
-    if not new:
-        return
-    _tried.update(new)
-    with mock.patch.dict(os.environ, TRITON_CACHE_DIR=folder), ThreadPoolExecutor(len(new)) as pool:
-        list(pool.map(_build, new))
+    with mock.patch.dict(os.environ, TRITON_CACHE_DIR=folder), ThreadPoolExecutor() as pool:
+        list(pool.map(_build, kinds))
 
 
+@functools.cache
 def _build(types: tuple[str, ...]) -> None:
     constants = {(i,): None for i, each in enumerate(types) if each == "constexpr"}
     source = SimpleNamespace(fn=_UNNAMED, constants=constants, signature=dict(enumerate(types)))
@@ -240,16 +234,23 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         # Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one.
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
         tempfile.tempdir = None
+        # Triton asks for memory where a kernel makes tensor descriptors, and the host function may not be here.
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
         copy_launchers(launchers_of(settings), scratch)
-    _runner(request.kind)(Job(settings.backend, request, tensors, out, status))
+    _run(Job(settings.backend, request, tensors, out, status))
     send(status, Report(None, done=True))
 
 
-def _runner(kind: str):
-    if kind == JAX:  # `load_further` has imported it
-        return sys.modules[f"{__package__}.jax_plan"].run
-    return {"plan": plan.run, "replay": replay.run, "large": large.run, "compile": compiler.run, "tune": replay.tune,
-            "value": plan.call}[kind]  # fmt: skip
+def _run(job: Job) -> None:
+    kind = job.request.kind
+    if kind in OF_PROGRAMS:
+        show_source(job.request.source)
+        programs = replay.Known(job.request.programs)
+        job.each(lambda case: OF_PROGRAMS[kind](job, case, programs))
+    elif kind == JAX:  # `load_further` has imported it
+        sys.modules[f"{__package__}.jax_plan"].run(job)
+    else:
+        {"plan": plan.run, "value": plan.call, "tune": replay.tune}[kind](job)
 
 
 def report_failure(status: int, error: BaseException) -> None:
@@ -269,13 +270,16 @@ def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int
         _hide_formulas()
     read = ("/dev/urandom",) if kind == JAX else ()
     if settings.backend == "interpreter":
-        limits = _limits(_address_space(settings, kind))
+        # What is mapped already does not count. A torch for GPUs maps some gigabytes, also where no job uses the GPU.
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+        space = mapped + settings.memory + (THREAD_BYTES * (os.cpu_count() or 1) if kind == JAX else 0)
+        limits = {"cpu_seconds": CPU_SECONDS, "address_space": space}
         lockdown.confine("strict", read=_readable(settings, read), keep=keep, **limits)
         return
     if keep is not None:
         _confine_beside_driver(settings, scratch, keep, read)
     if kind in STRICT:
-        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits())
+        lockdown.confine("strict", read=_readable(settings), keep=None, **BESIDE_DRIVER)
 
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
@@ -283,19 +287,8 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
     read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
-    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits())
+    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **BESIDE_DRIVER)
     torch.zeros(1, device="cuda")
-
-
-def _limits(address_space: int | None = None) -> dict[str, int | None]:
-    """Address space is not limited beside a GPU's driver."""
-    return {"cpu_seconds": CPU_SECONDS, "address_space": address_space}
-
-
-def _address_space(settings: Settings, kind: str) -> int:
-    """What is mapped already does not count. A torch for GPUs maps some gigabytes, also where no job uses the GPU."""
-    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-    return mapped + settings.memory + (THREAD_BYTES * (os.cpu_count() or 1) if kind == JAX else 0)
 
 
 def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:

@@ -24,8 +24,7 @@ from workshop import jax_cpu
 from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
-from ..wire import Report
-from ..wire.answers import MAX_CONSTANT, Trace
+from ..wire.answers import MAX_CONSTANT, Report, Trace
 from ..wire.requests import TRACED, Decoy, JaxCase
 from .job import Job, Refused, learner_function
 from .launches import Launches
@@ -64,7 +63,9 @@ def _trace(function, case: JaxCase, launches: Launches) -> Trace:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
     given = [each for each in case.arguments if isinstance(each, Decoy)]
     given += [case.cotangent] if case.part == "gradient" else []
-    program = jax.jit(_traced(function, case)).trace(*map(_stand_in, given)).jaxpr
+    # A number is one of Python's, whose dtype is weak.
+    forms = [0 if g == TRACED else jax.ShapeDtypeStruct(g.shape, jnp.dtype(g.dtype)) for g in given]
+    program = jax.jit(_traced(function, case)).trace(*forms).jaxpr
     tensors = decoys(given, "cpu")
     recorder = Recorder(tensors, computes=MAX_CONSTANT)
     try:
@@ -110,24 +111,19 @@ def _traced(function, case: JaxCase):
     return {"result": plain, "value": value, "gradient": gradient}[case.part]
 
 
-def _stand_in(given: Decoy):
-    """What jit traces in the place of an argument. A number is one of Python's, whose dtype is weak."""
-    return 0 if given == TRACED else jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype))
-
-
 # -- the equations in torch ------------------------------------------------------------------------------
 
 
-def _slices(starts, sizes, strides=None) -> tuple[slice, ...]:
-    steps = strides or [1] * len(starts)
-    return tuple(slice(int(a), int(b), int(step)) for a, b, step in zip(starts, sizes, steps, strict=True))
+def _slice(params, made, x):
+    steps = params["strides"] or [1] * x.ndim
+    return x[tuple(map(slice, params["start_indices"], params["limit_indices"], steps))]
 
 
 def _dynamic_slice(params, made, x, *starts):
     """JAX moves a slice that reaches outside back inside."""
-    sizes = params["slice_sizes"]
-    starts = [min(max(int(a), 0), n - size) for a, n, size in zip(starts, x.shape, sizes, strict=True)]
-    return x[_slices(starts, [a + size for a, size in zip(starts, sizes, strict=True)])]
+    for axis, (start, size) in enumerate(zip(starts, params["slice_sizes"], strict=True)):
+        x = x.narrow(axis, min(max(int(start), 0), x.shape[axis] - size), size)
+    return x
 
 
 def _broadcast(params, made, x):
@@ -153,7 +149,7 @@ MOVES = {
     "expand_dims": lambda params, made, x: x.reshape(made.shape),
     "pad": _pad,
     "reshape": lambda params, made, x: x.reshape(made.shape),
-    "slice": lambda params, made, x: x[_slices(params["start_indices"], params["limit_indices"], params["strides"])],
+    "slice": _slice,
     "split": lambda params, made, x: torch.split(x, list(params["sizes"]), params["axis"]),
     "squeeze": lambda params, made, x: x.reshape(made.shape),
     "stack": lambda params, made, *parts: torch.stack(parts, params["axis"]),

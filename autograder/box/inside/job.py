@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 import torch
-import triton
 from triton.compiler import CompilationError
 
 from workshop import advice
@@ -27,8 +26,8 @@ from workshop.refusal import innermost, refusal
 
 from ...tensors import dtype_name, storage_of
 from ...versions import FUNCTIONS
-from .. import wire
-from ..wire import Race, Report, Result, Steps, Trouble, Undefined, encode
+from ..wire import answers
+from ..wire.answers import Race, Report, Result, Steps, Trouble, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -67,16 +66,6 @@ class Job:
     def device(self) -> torch.device:
         return torch.device("cpu" if self.interpreted else "cuda")
 
-    def give_memory(self) -> None:
-        """Triton asks for memory where a kernel makes tensor descriptors on a GPU; the answer's host is not here."""
-        if not self.interpreted:
-            triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
-
-    def show_source(self) -> None:
-        """Lets a line of the answer be quoted where the answer was not loaded."""
-        source = self.request.source
-        linecache.cache[ANSWER] = (len(source), None, source.splitlines(True), ANSWER)
-
 
 # -- the learner's code ----------------------------------------------------------------------------------
 
@@ -95,11 +84,15 @@ class MissingEntry(Refused):
     kind = "missing-entry"
 
 
-def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
-    """Executes `source` and stores its text in linecache, where Triton (inspect.getsource) looks for it."""
+def show_source(source: str, filename: str = ANSWER) -> None:
+    """Stores the text in linecache: there a line of it can be quoted, and Triton (inspect.getsource) looks for it."""
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    module = ModuleType(name)
-    sys.modules[name] = module  # dataclasses look up the module of a class
+
+
+def load(source: str, filename: str = ANSWER) -> dict:
+    """Executes `source`."""
+    show_source(source, filename)
+    sys.modules["answer"] = module = ModuleType("answer")  # dataclasses look up the module of a class
     exec(_code_of(source, filename), module.__dict__)
     return module.__dict__
 
@@ -160,7 +153,7 @@ def describe(error: BaseException) -> Trouble:
         kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
-    fault = of_executor(wire.Fault, root) if kind == "fault" else None
+    fault = of_executor(answers.Fault, root) if kind == "fault" else None
     return trouble(root, kind, _message(root), line, construct, error, fault=fault)
 
 
@@ -249,7 +242,6 @@ def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
     return Result(
         shape=tuple(result.shape),
         dtype=dtype_name(result.dtype),
-        device=result.device.type,
         contiguous=result.is_contiguous(),
         aliases_input=any(result.numel() and storage == storage_of(each) for each in inputs),
     )
@@ -300,8 +292,3 @@ def steps_records(launch) -> list[Steps]:
             line, code = where.line, linecache.getline(where.file, where.line).strip()[:400]
             found.append(Steps(name[:100], line, code, shape, stride, block, steps))
     return found
-
-
-def undefined_records(launch) -> list[Undefined]:
-    """What a launch used although nothing had defined it."""
-    return [of_executor(Undefined, each) for each in launch.undefined]

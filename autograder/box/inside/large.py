@@ -18,8 +18,7 @@ from workshop.executor.records import Pages
 from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
-from ..wire import Report
-from ..wire.answers import ARITHMETIC
+from ..wire.answers import ARITHMETIC, Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
 from .job import Job
@@ -32,17 +31,12 @@ FEW = 6  # programs that are chosen by chance, beside the first, the last and th
 CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
 
 
-def run(job: Job) -> None:
-    job.show_source()
-    programs = Known(job.request.programs)
-    job.each(lambda case: Report(has_value=True, value=_judged(job, case, programs)))
-
-
-def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
+def run(job: Job, case: LargeCase, programs: Known) -> Report:
     try:
-        return _Large(job, case, programs).judged()
+        value = _Large(job, case, programs).judged()
     except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
-        return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
+        value = {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
+    return Report(has_value=True, value=value)
 
 
 class Overlap(Exception):
@@ -224,11 +218,8 @@ def _start(tensor: torch.Tensor) -> int:
 def _overlap(seen, chosen: int, total: int, elements: int) -> bool:
     """Whether programs that are no neighbours write the same elements, although all together just fill the result."""
     apart = [race for race in seen.races if race.first and abs(race.first[0] - race.second[0]) > 1]
-    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * _itemsize(seen)
-
-
-def _itemsize(seen) -> int:
-    return min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+    itemsize = min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * itemsize
 
 
 def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, elements: int):

@@ -1,6 +1,7 @@
 """Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
 
-The jobs "replay", on real inputs, and "tune", which compares the times of the launches of several traces on a GPU.
+The jobs "replay", on real inputs, "tune", which compares the times of the launches of several traces on a GPU, and
+"compile", for GPUs that are not here.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from typing import Any
 
 import torch
 
-from workshop.executor import codec, rebuild
+from workshop.executor import codec, front_end, rebuild
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
 
 from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, poison, to_bytes
-from ..wire import Evidence, Race, Report, Steps, Undefined
 from ..wire.answers import (
     ALLOCATE,
     ARITHMETIC,
@@ -32,15 +32,20 @@ from ..wire.answers import (
     Again,
     Argument,
     Constant,
+    Evidence,
     Input,
     Launch,
     Operation,
+    Race,
+    Report,
     Step,
+    Steps,
     Trace,
-)  # fmt: skip
+    Undefined,
+)
 from ..wire.layout import read_tensor, write_result
-from ..wire.requests import ReplayCase
-from .job import Job, race_records, result_record, steps_records, undefined_records
+from ..wire.requests import CompileCase, ReplayCase
+from .job import ANSWER, Job, load, of_executor, race_records, result_record, steps_records, trouble
 from .memory import OUTSIDE, Copies, Guarded, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
@@ -294,14 +299,7 @@ def constants(program: Program) -> int:
 # -- the job "replay" ------------------------------------------------------------------------------------
 
 
-def run(job: Job) -> None:
-    job.give_memory()
-    job.show_source()
-    programs = Known(job.request.programs)
-    job.each(lambda case: _replay(job, case, programs))
-
-
-def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
+def run(job: Job, case: ReplayCase, programs: Known) -> Report:
     pattern = LARGE if case.poison == "large" else UNWRITTEN
     read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
     inputs = [Guarded(values, spec.stride, job.device, pattern, spec.shift) for values, spec in read]
@@ -410,7 +408,7 @@ class _OnExecutor(_Watched):
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
         seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
-        self.undefined += undefined_records(seen)
+        self.undefined += [of_executor(Undefined, each) for each in seen.undefined]
         return seen
 
     def evidence(self) -> dict:
@@ -440,10 +438,8 @@ def on_card(program: Program, launch: BoundLaunch):
 
 def tune(job: Job) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
-    request = job.request
-    job.give_memory()
-    programs = Known(request.programs)
-    runs = [_launches(job, case, programs) for case in request.cases]
+    programs = Known(job.request.programs)
+    runs = [_launches(job, case, programs) for case in job.request.cases]
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for launches, seen in zip(runs, times, strict=True):
@@ -461,5 +457,62 @@ def tune(job: Job) -> None:
 def _launches(job: Job, case, programs: Known) -> list[Callable]:
     """The launches of a trace, compiled and prepared on decoys."""
     replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
+    replay.fresh = lambda tensor: tensor  # nobody looks at the results
     replay.run(case.trace)
     return [on_card(programs[launch.program], launch) for launch in replay.launches]
+
+
+# -- the job "compile" -----------------------------------------------------------------------------------
+
+LAST_STAGE = "llir"  # later stages need other programs, or only translate
+# What the zygote goes through once. The second kernel asks a GPU's own library.
+WARM_UP = """
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def warm_up(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    for _ in range(2):
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
+    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
+    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
+    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+
+
+@triton.jit
+def of_a_vendor(x_ptr):
+    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
+"""
+
+
+def compiled(job: Job, case: CompileCase, programs: Known) -> Report:
+    """Compiles a program for a GPU that is not here. Nothing runs.
+
+    Triton's front end has accepted it. The later stages of a compiler refuse some, and say how much shared memory a
+    program needs. The compiler is a part of every Triton and needs no GPU. No stage writes a file or starts a program.
+    """
+    target = front_end.TARGETS[case.target]
+    try:
+        _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
+    except Exception as error:
+        if not _works(case.target):
+            return Report(has_value=True)
+        message = str(error).strip() or type(error).__name__
+        found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
+        return Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
+    return Report(has_value=True, value=int(metadata.get("shared") or 0))
+
+
+def _works(target: str) -> bool:
+    """Whether this machine compiles a kernel that is right, with a function of the GPU's own library."""
+    try:
+        kernel = load(WARM_UP, "<warm-up>")["of_a_vendor"]
+        program = front_end.lower(kernel, {"x_ptr": "*fp32"}, {}, target=target)
+        rebuild.compile_program(program, front_end.TARGETS[target], stop=LAST_STAGE)
+    except Exception:
+        return False
+    return True

@@ -162,10 +162,8 @@ class Zygote:
 def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, others: set[int]) -> bytes:
     """Waits until the child ends or has used too much time, memory or disk. Kills it and every process that it started.
 
-    others: children that have nothing to do with it. Returns an End for the judge.
-
-    `End.exceeded` is "time" or "space", or None if the child ended by itself. It is "load" if the machine did not run
-    the child for so long that nobody can say whether it needs too much time.
+    others: children that have nothing to do with it. Returns an End for the judge, with "load" if the machine did not
+    run the child for so long that nobody can say whether it needs too much time.
     """
     process = os.pidfd_open(child)
     begin, charge = time.monotonic(), Charge(child)

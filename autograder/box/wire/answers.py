@@ -373,7 +373,6 @@ class Result:
 
     shape: Integers
     dtype: Name
-    device: Name
     contiguous: Flag
     aliases_input: Flag
 

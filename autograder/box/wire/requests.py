@@ -21,12 +21,18 @@ MOST_FOUND = 1 << 16  # elements of a large result that come back
 
 
 @dataclass(frozen=True)
-class Decoy:
-    """A tensor argument without its values. A process that runs the learner's Python gets nothing more."""
+class Form:
+    """What is known of a tensor without its values."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
+
+
+@dataclass(frozen=True)
+class Decoy(Form):
+    """A tensor argument without its values. A process that runs the learner's Python gets nothing more."""
+
     same: int | None = None  # the earlier argument that is the same tensor, or in whose memory this one lies
     shift: int = 0  # elements behind a multiple of 16 bytes, where it begins
 
@@ -36,16 +42,12 @@ TRACED = Decoy((), (), "int32")  # a number that is traced: the learner's Python
 
 
 @dataclass(frozen=True)
-class TensorSpec:
-    """A tensor whose elements lie, in row-major order, at `offset` in the job's tensors.
+class TensorSpec(Form):
+    """A tensor whose elements lie contiguous, in row-major order, at `offset` in the job's tensors.
 
-    `stride` and `shift` (see Decoy) are the layout that the learner's code gets. The bytes in the job are always
-    contiguous.
+    `stride` and `shift` (see Decoy) are the layout that the learner's code gets.
     """
 
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: str
     offset: int
     bytes: int
     shift: int = 0
@@ -133,12 +135,9 @@ class ReplayRequest:
 
 
 @dataclass(frozen=True)
-class LargeTensor:
+class LargeTensor(Form):
     """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
 
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: str
     span: tuple[float, float] | None
     whole: bool  # whether all of them must be read
 
