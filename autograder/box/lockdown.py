@@ -284,12 +284,10 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 Instructions = list[tuple[int, int, int, int]]
 
 
-def _verdict(action: int) -> Instructions:
-    return [(_RETURN, 0, 0, action)]
-
-
-ALLOW, KILL = _verdict(0x7FFF0000), _verdict(0x80000000)
-DENY, ABSENT = _verdict(0x00050000 | errno.EPERM), _verdict(0x00050000 | errno.ENOSYS)
+ALLOW: Instructions = [(_RETURN, 0, 0, 0x7FFF0000)]
+KILL: Instructions = [(_RETURN, 0, 0, 0x80000000)]
+DENY: Instructions = [(_RETURN, 0, 0, 0x00050000 | errno.EPERM)]
+ABSENT: Instructions = [(_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
 
 
 def _load(offset: int) -> Instructions:
@@ -384,9 +382,8 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
 
 def _seccomp(stage: str, opens: bool, local_sockets: bool = False) -> None:
     """Install the filter in every thread of this process (TSYNC)."""
-    program = b"".join(
-        struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens, local_sockets)
-    )
+    instructions = filter_program(stage, opens, local_sockets)
+    program = b"".join(struct.pack("=HBBI", *each) for each in instructions)
     code = ctypes.create_string_buffer(program, len(program))
     _call("seccomp", 1, 1, struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
 

@@ -146,12 +146,10 @@ MOVES = {
     "concatenate": lambda params, made, *parts: torch.cat(parts, params["dimension"]),
     "convert_element_type": lambda params, made, x: x.to(_dtype(made)),
     "dynamic_slice": _dynamic_slice,
-    "expand_dims": lambda params, made, x: x.reshape(made.shape),
     "pad": _pad,
-    "reshape": lambda params, made, x: x.reshape(made.shape),
     "slice": _slice,
     "split": lambda params, made, x: torch.split(x, list(params["sizes"]), params["axis"]),
-    "squeeze": lambda params, made, x: x.reshape(made.shape),
+    **dict.fromkeys(("expand_dims", "reshape", "squeeze"), lambda params, made, x: x.reshape(made.shape)),
     "stack": lambda params, made, *parts: torch.stack(parts, params["axis"]),
     "transpose": lambda params, made, x: x.permute(params["permutation"]),
 }

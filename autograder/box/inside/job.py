@@ -256,30 +256,26 @@ def of_executor(kind: type, found, **more):
 
 def race_records(launch) -> list[Race]:
     """A launch's races, up to a limit: one record for each argument and kind, between programs and within one."""
+    width, height, _ = launch.grid
     found: dict[tuple, Race] = {}
     for race in launch.races:
         key = race.argument, race.kind, race.first == race.second
-        if key not in found:
-            found[key] = _race(launch, race)
-        elif race.same_value is False:
-            found[key] = replace(found[key], same_value=False)
+        if key in found:
+            found[key] = replace(found[key], same_value=found[key].same_value and race.same_value is not False)
+            continue
+        writes = launch.arguments[race.argument].writes
+        places = (race.first, race.second)
+        found[key] = of_executor(
+            Race,
+            race,
+            line=race.line or 0,
+            programs=tuple(-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in places),
+            elements=int((writes > 1).sum()),
+            share=float((writes > 1).sum() / max(writes.size, 1)),
+            same_value=race.same_value is not False and race.kind == "write-write",
+            writers=int(writes.max(initial=0)),
+        )
     return list(found.values())[:MAX_RACES]
-
-
-def _race(launch, race) -> Race:
-    width, height, _ = launch.grid
-    writes = launch.arguments[race.argument].writes
-    first, second = (-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in (race.first, race.second))
-    return of_executor(
-        Race,
-        race,
-        line=race.line or 0,
-        programs=(first, second),
-        elements=int((writes > 1).sum()),
-        share=float((writes > 1).sum() / max(writes.size, 1)),
-        same_value=race.same_value is not False and race.kind == "write-write",
-        writers=int(writes.max(initial=0)),
-    )
 
 
 def steps_records(launch) -> list[Steps]:

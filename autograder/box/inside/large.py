@@ -18,7 +18,7 @@ from workshop.executor.records import Pages
 from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
-from ..wire.answers import ARITHMETIC, Report
+from ..wire.answers import ARITHMETIC, FILL, Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
 from .job import Job
@@ -132,9 +132,8 @@ class _Large(Replay):
             self.sources.add(_start(source))
             self._add(made, functools.partial(self._copied, source, made))
             return
-        number = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
-        value = number.get(operation, args[1] if len(args) > 1 else None)
-        if type(value) not in (bool, int, float):
+        value = 0 if "zero" in operation else 1 if "ones" in operation else args[1] if len(args) > 1 else None
+        if operation not in FILL or type(value) not in (bool, int, float):
             raise NotReplayable(f"torch.{operation} on a large tensor")
         self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
 

@@ -125,7 +125,6 @@ class _Function:
             with recorder, self.world.calls(), set_wrap_triton_enabled(False):
                 launches.recorder = recorder
                 result = _asked_for(case, self.function, arguments)
-                launches.recorder = None
             if isinstance(result, torch.Tensor):
                 return recorder.finish(result)
             returned = result.result if isinstance(result, _TooFew) else result
