@@ -30,6 +30,7 @@ from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, parse
 from .wire.codec import from_json, to_json
 from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of the packages
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
@@ -140,8 +141,7 @@ class Box:
                 "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CC",
                 "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "TRITON_LIBHIP_PATH")  # fmt: skip
         environment = {k: os.environ[k] for k in kept if k in os.environ}
-        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [here, environment.get("PYTHONPATH")]))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, environment.get("PYTHONPATH")]))
         if self.backend == "interpreter":  # where torch sees a card, autograd starts threads, and nobody may fork then
             environment |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
         return environment | {
@@ -270,8 +270,6 @@ def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) 
 
 def _readable_paths() -> list[str]:
     """Files that a compiler and late imports of Python need to read, in a box that may open files."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    paths = [sys.prefix, sys.base_prefix, here, os.path.join(os.path.dirname(here), "workshop"),
-             *lockdown.runtime_paths(), *lockdown.gpu_paths()[0]]  # fmt: skip
-    paths += [p for p in sys.path if p and os.path.isdir(p) and "site-packages" in p]
-    return [p for p in dict.fromkeys(paths) if os.path.exists(p)]
+    ours = [os.path.join(ROOT, name) for name in ("autograder", "workshop")]
+    packages = [path for path in sys.path if "site-packages" in path]
+    return list(dict.fromkeys([*ours, *lockdown.runtime_paths(), *lockdown.gpu_paths()[0], *packages]))

@@ -37,12 +37,6 @@ SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}
 OURS = "jax.lax."  # begins the name of an operation that only we cannot replay
 
 
-class OtherForm(Refused, TypeError):
-    """The function returned what is no array. Its text is the name of its type."""
-
-    kind, words = "returned", property(str)
-
-
 def run(job: Job) -> None:
     sys.modules["jax_triton"] = jax_cpu  # on a GPU too: its launches can be traced, and nothing is compiled here
     jax.config.update("jax_traceback_filtering", "off")
@@ -96,7 +90,8 @@ def _traced(function, case: JaxCase):
         if result is None:
             raise NotImplementedError
         if not isinstance(result, jax.Array):
-            raise OtherForm(type(result).__name__[:80])
+            name = type(result).__name__[:80]
+            raise Refused(name, kind="returned", words=name)
         return result
 
     def value(first, *others):

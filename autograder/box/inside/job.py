@@ -77,11 +77,9 @@ class Refused(Exception):
     words = ""  # the construct
     line: int | None = None
 
-
-class MissingEntry(Refused):
-    """The answer does not define the function that the exercise asks for."""
-
-    kind = "missing-entry"
+    def __init__(self, text: str = "", **told):
+        super().__init__(text)
+        vars(self).update(told)
 
 
 def show_source(source: str, filename: str = ANSWER) -> None:
@@ -106,7 +104,7 @@ def learner_function(source: str, entry: str):
     """The learner's function. The judge sends only the definitions that it needs, not left-over prints."""
     function = load(source).get(entry)
     if not callable(function):
-        raise MissingEntry(entry)
+        raise Refused(entry, kind="missing-entry")
     return function
 
 

@@ -51,12 +51,6 @@ class HostArithmetic(Refused):
     kind = "host-arithmetic"
 
 
-class WrongDevice(Refused):
-    """The host function made or returned a tensor on a different device than its inputs."""
-
-    kind = "wrong-device"
-
-
 class NotReplayable(Refused):
     """A step of the trace cannot be replayed."""
 
@@ -238,7 +232,8 @@ class Recorder(TorchDispatchMode):
 
     def _check_device(self, tensor: torch.Tensor, what: str):
         if tensor.device.type != self.device.type:
-            raise WrongDevice(f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}")
+            words = f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}"
+            raise Refused(words, kind="wrong-device")
 
     def _note(self, operator, args, kwargs, inputs: list[torch.Tensor], result):
         name = operation_name(operator)
