@@ -490,23 +490,19 @@ def _outer_prefix(read: tuple[str, ...], write: tuple[str, ...]) -> tuple[str, .
     prefix = [bwrap, *apart.split(), "--die-with-parent", "--chdir", "/", *_mounts(read, write)]
     if root:
         # in a user namespace made by root, every user is root outside and may write /proc/sys
-        prefix += [setpriv, *_private_user(write), "--no-new-privs", "--"]
+        uid, groups = private_uid(), _groups_of_devices(write)
+        _give_to(uid, write)
+        membership = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
+        prefix += [setpriv, f"--reuid={uid}", f"--regid={uid}", membership, "--no-new-privs", "--"]
     else:
         prefix += ["--unshare-user", "--disable-userns", "--"]
     return tuple(prefix) if _outer_works(prefix) else ()
 
 
-def _private_user(write: Sequence[str]) -> list[str]:
-    uid = private_uid()
-    _give_to(uid, write)
-    groups = _groups_of_devices(write)
-    membership = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
-    return [f"--reuid={uid}", f"--regid={uid}", membership]
-
-
 def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     arguments = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    for folder in _ancestors([*runtime_paths(), *read, *write]):
+    folders = {str(folder) for path in [*runtime_paths(), *read, *write] for folder in Path(path).parents}
+    for folder in sorted(folders - {"/", "/dev", "/proc", "/tmp"}):  # outermost first
         arguments += ["--perms", "0755", "--dir", folder]  # otherwise the private user cannot enter some of them
     for path in [*runtime_paths(), *read]:
         link = os.path.islink(path) and path.count("/") == 1  # /bin -> usr/bin
@@ -514,12 +510,6 @@ def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     for path in write:
         arguments += ["--bind" if os.path.isdir(path) else "--dev-bind", path, path]
     return arguments
-
-
-def _ancestors(paths: Iterable[str]) -> list[str]:
-    """The parent folders of these paths, outermost first, without the root."""
-    folders = {str(folder) for path in paths for folder in Path(path).parents}
-    return sorted(folders - {"/", "/dev", "/proc", "/tmp"})
 
 
 def _outer_works(prefix: Sequence[str]) -> bool:

@@ -24,10 +24,9 @@ from workshop.executor.front_end import Unsupported
 from workshop.executor.records import Fault, Stopped
 from workshop.refusal import innermost, refusal
 
-from ...tensors import dtype_name, storage_of
 from ...versions import FUNCTIONS
 from ..wire import answers
-from ..wire.answers import Race, Report, Result, Steps, Trouble, encode
+from ..wire.answers import Race, Report, Steps, Trouble, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -232,17 +231,6 @@ def send(status: int, report: Report) -> None:
     view = memoryview(line + b"\n")
     while view:
         view = view[os.write(status, view) :]
-
-
-def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
-    """The properties of a replay's result. `inputs` are the tensors that it must not share memory with."""
-    storage = storage_of(result)
-    return Result(
-        shape=tuple(result.shape),
-        dtype=dtype_name(result.dtype),
-        contiguous=result.is_contiguous(),
-        aliases_input=any(result.numel() and storage == storage_of(each) for each in inputs),
-    )
 
 
 def of_executor(kind: type, found, **more):

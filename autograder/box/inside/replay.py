@@ -21,7 +21,7 @@ from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
 
-from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, poison, to_bytes
+from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, dtype_name, poison, storage_of, to_bytes
 from ..wire.answers import (
     ALLOCATE,
     ARITHMETIC,
@@ -38,6 +38,7 @@ from ..wire.answers import (
     Operation,
     Race,
     Report,
+    Result,
     Step,
     Steps,
     Trace,
@@ -45,7 +46,7 @@ from ..wire.answers import (
 )
 from ..wire.layout import read_tensor, write_result
 from ..wire.requests import CompileCase, ReplayCase
-from .job import ANSWER, Job, load, of_executor, race_records, result_record, steps_records, trouble
+from .job import ANSWER, Job, load, of_executor, race_records, steps_records, trouble
 from .memory import OUTSIDE, Copies, Guarded, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
@@ -317,7 +318,8 @@ def run(job: Job, case: ReplayCase, programs: Known) -> Report:
     if watched.launched and watched.moves and not damage:
         alone = Replay(tensors, job.device, case.computes, pattern)
         idle = output == to_bytes(alone.run(case.trace))
-    described = result_record(result, [each.buffer for each in inputs])
+    aliases = any(result.numel() and storage_of(result) == storage_of(each.buffer) for each in inputs)
+    described = Result(tuple(result.shape), dtype_name(result.dtype), result.is_contiguous(), aliases)
     write_result(case.slot, job.output, output)
     return Report(result=described, evidence=Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
 
