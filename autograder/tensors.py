@@ -69,11 +69,11 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(_INTEGERS[tensor.element_size()])
 
 
-def is_poison(tensor: torch.Tensor, pattern: dict[int, int] = UNWRITTEN) -> torch.Tensor:
-    """True for each element of a contiguous tensor that still holds the fill pattern."""
+def is_poison(tensor: torch.Tensor) -> torch.Tensor:
+    """True for each element of a contiguous tensor that still holds the pattern UNWRITTEN."""
     if tensor.dtype == torch.bool:
         tensor = tensor.view(torch.uint8)
-    return bits(tensor) == pattern[tensor.element_size()]
+    return bits(tensor) == UNWRITTEN[tensor.element_size()]
 
 
 def storage_of(tensor: torch.Tensor) -> int:

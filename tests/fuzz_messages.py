@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import replace
 
 from autograder.box import Outcome
-from autograder.box.wire import ProtocolError, Report, parse
+from autograder.box.wire.answers import ProtocolError, Report, parse
 from autograder.exercises import find
 from autograder.exercises.spec import Exercise
 from autograder.exercises.vector_add import ADD_TEMPLATE
@@ -46,7 +46,7 @@ RACE = {
     "share": 0.5,
     "same_value": False,
 }
-RESULT = {"shape": [1], "dtype": "float32", "device": "cpu", "contiguous": True, "aliases_input": False}
+RESULT = {"shape": [1], "dtype": "float32", "contiguous": True, "aliases_input": False}
 UNDEFINED = {"kind": "read", "kernel": "k", "argument": "x_ptr", "program": [3, 0, 0], "line": 3, "code": "c"}
 CLEAN = {"launched": ["add_kernel"], "races": [], "damage": [], "undefined": []}
 STEPS = [

@@ -10,9 +10,22 @@ import pytest
 from known import source_of
 
 from autograder.box import Outcome
-from autograder.box.inside import compiler, launches
-from autograder.box.wire import Evidence, ProtocolError, Report, Result, Trouble, Undefined, encode, parse
-from autograder.box.wire.answers import Argument, Launch, Trace, Tuned, digest_of
+from autograder.box.inside import launches, replay
+from autograder.box.wire.answers import (
+    Argument,
+    Evidence,
+    Launch,
+    ProtocolError,
+    Report,
+    Result,
+    Trace,
+    Trouble,
+    Tuned,
+    Undefined,
+    digest_of,
+    encode,
+    parse,
+)
 from autograder.box.wire.requests import CompileCase, CompileRequest
 from autograder.diagnosis import refused
 from autograder.exercises import find
@@ -21,7 +34,7 @@ from autograder.judge.trials import Runs, Trials
 
 TESTS = Path(__file__).parent
 RIGHT = (TESTS / "right" / "vector_add" / "plain.py").read_text()
-RESULT = Result((3,), "float32", "cpu", True, False)
+RESULT = Result((3,), "float32", True, False)
 
 pytestmark = pytest.mark.skipif(compiling.TARGETS != ["cuda", "hip"], reason="this Triton has one compiler")
 
@@ -264,8 +277,8 @@ def test_what_may_depend_on_the_machine_is_not_remembered():
 
 
 def test_a_machine_that_cannot_compile_for_a_target_blames_nobody(monkeypatch):
-    monkeypatch.setattr(compiler.rebuild, "compile_program", lambda *given, **named: 1 / 0)
-    report = compiler._report(CompileCase("digest", {}, "hip"), {"digest": None})
+    monkeypatch.setattr(replay.rebuild, "compile_program", lambda *given, **named: 1 / 0)
+    report = replay.compiled(None, CompileCase("digest", {}, "hip"), {"digest": None})
     assert (report.value, report.error) == (None, None)
 
 

@@ -14,8 +14,7 @@ from autograder import gallery
 from autograder.box import Box, Outcome
 from autograder.box.inside.memory import decoys
 from autograder.box.inside.worlds import NotShown, World
-from autograder.box.wire import Report
-from autograder.box.wire.answers import Trace
+from autograder.box.wire.answers import Report, Trace
 from autograder.box.wire.requests import Shown
 from autograder.exercises import design, find
 from autograder.judge import consistency

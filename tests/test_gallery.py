@@ -14,8 +14,7 @@ from known import called, part
 from said import SAID
 
 from autograder import cli
-from autograder.box.wire import Evidence, Race, Result
-from autograder.box.wire.answers import Launch, Trace, Tuned
+from autograder.box.wire.answers import Evidence, Launch, Race, Result, Trace, Tuned
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -172,7 +171,7 @@ def observed(about: dict, got=None, **seen) -> Observation:
     if got is not None:
         output = got(arguments[0].values).to(arguments[0].values.dtype)
         dtype = str(output.dtype).removeprefix("torch.")
-        seen["result"] = Result(tuple(output.shape), dtype, "cpu", True, False)
+        seen["result"] = Result(tuple(output.shape), dtype, True, False)
         seen["comparison"] = Comparison(output, expected, SOFTMAX.bounds[output.dtype])
         seen.setdefault("evidence", Evidence(launched=("kernel",)))
     return Observation(SOFTMAX, case, arguments, "interpreter", constants=(256,), **seen)

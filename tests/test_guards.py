@@ -6,13 +6,12 @@ import triton
 import triton.language as tl
 
 from autograder.box.inside.launches import Programs
-from autograder.box.inside.memory import GuardedAllocations
-from autograder.box.inside.replay import Known, Replay, _Executor
+from autograder.box.inside.memory import OUTSIDE
+from autograder.box.inside.replay import Known, Replay, _OnExecutor
 from autograder.box.wire.answers import Again, Argument, Input, Launch, Trace, Tuned
 from autograder.exercises import find
 from autograder.exercises.vector_add import ADD_TEMPLATE
 from autograder.judge.trials import Trials
-from autograder.tensors import UNWRITTEN
 from workshop.executor.launch import specialise
 
 
@@ -21,16 +20,17 @@ def test_guards_lie_around_what_the_host_function_makes(judge, beside, damaged):
     trials = Trials(judge, find("vector_add"), ADD_TEMPLATE, seed=1)
     trace = trials.plan([ADD_TEMPLATE], trials.cases[:1])[0].trace
     inputs = [torch.ones(each.values.shape) for each in trials.cases[0].tensors]
-    allocations = GuardedAllocations(guard=64, pattern=UNWRITTEN)
 
-    def store(launch):
-        tensors = [value for _, value, _ in launch.arguments if isinstance(value, torch.Tensor)]
-        output = next(each for each in tensors if all(each is not x for x in inputs))
-        size = (len(output),)
-        torch.as_strided(output, size, (1,), output.storage_offset() + beside).fill_(2.0)
+    class Stores(Replay):
+        def launch(self, launch):
+            tensors = [value for _, value, _ in launch.arguments if isinstance(value, torch.Tensor)]
+            output = next(each for each in tensors if all(each is not x for x in inputs))
+            size = (len(output),)
+            torch.as_strided(output, size, (1,), output.storage_offset() + beside).fill_(2.0)
 
-    Replay(inputs, torch.device("cpu"), allocations.place, store).run(trace)
-    assert allocations.damaged() == damaged
+    replay = Stores(inputs, torch.device("cpu"))
+    replay.run(trace)
+    assert [each.damage() == OUTSIDE for each in replay.made] == [damaged]
 
 
 @triton.jit
@@ -57,9 +57,8 @@ def test_a_rehearsal_is_repeated_only_where_something_of_it_stays(kernel, zeroed
     given = Argument("x_ptr", {"t": 0}, "*fp32"), Argument("out_ptr", {"t": 1}, "*fp32")
     tuned = Tuned((), 0, (), Again((), tuple(zeroed)))
     launch = Launch("k", (1, 1, 1), found.program, given, {}, {}, tuned=tuned)
-    launcher, ran = _Executor(Known(programs.texts), inputs), []
-    run = launcher._run
-    launcher._run = lambda given: ran.append(given) or run(given)
-    replay = Replay(inputs, torch.device("cpu"), lambda tensor: tensor, launcher, rehearse=launcher.rehearse)
+    replay, ran = _OnExecutor(Known(programs.texts), inputs, torch.device("cpu")), []
+    run = replay._run
+    replay._run = lambda given: ran.append(given) or run(given)
     assert replay.run(Trace((Input(0, (0,)), Input(1, (1,)), launch), 1)).tolist() == [result] * 4
-    assert (len(ran), launcher.accumulates, launcher.rehearsed) == (runs, accumulates, None)
+    assert (len(ran), replay.accumulates, replay.rehearsed) == (runs, accumulates, None)

@@ -13,18 +13,16 @@ if not interpreting():
     pytest.skip("what the real jax-triton traces is tested on a GPU", allow_module_level=True)
 
 from autograder.box import Box  # noqa: E402
-from autograder.box.wire import Report  # noqa: E402
-from autograder.box.wire.answers import Argument, Input, Launch, Operation, Trace  # noqa: E402
+from autograder.box.wire.answers import Argument, Input, Launch, Operation, Report, Trace  # noqa: E402
 from autograder.box.wire.codec import to_json  # noqa: E402
 from autograder.box.wire.layout import Packer, read_result  # noqa: E402
 from autograder.box.wire.requests import (  # noqa: E402
+    TRACED,
     Decoy,
     JaxCase,
     JaxPlanRequest,
     ReplayCase,
     ReplayRequest,
-    Scalar,
-    Traced,
 )
 from autograder.judge.jax import MAX_COMPUTED  # noqa: E402
 
@@ -63,7 +61,7 @@ def decoy(*shape: int, dtype="float32") -> Decoy:
     return Decoy(shape, tuple(torch.empty(shape, device="meta").stride()), dtype)
 
 
-CASE = JaxCase((decoy(3, 4), Traced("int")))
+CASE = JaxCase((decoy(3, 4), TRACED))
 
 
 def traced(box, source: str, *cases: JaxCase) -> list[Report]:
@@ -75,7 +73,7 @@ def traced_each(box, bodies, x: Decoy) -> list[Report]:
     functions = [f"\ndef f_{number}(x, n):\n    {body}\n" for number, body in enumerate(bodies)]
     names = ", ".join(f"f_{number}" for number in range(len(functions)))
     choice = f"\ndef f(x, n, number):\n    return ({names})[number](x, n)\n"
-    cases = [JaxCase((x, Traced("int"), Scalar(number))) for number in range(len(functions))]
+    cases = [JaxCase((x, TRACED, number)) for number in range(len(functions))]
     return traced(box, "".join(functions) + choice, *cases)
 
 
@@ -206,7 +204,7 @@ def f(x, n):
     grid = lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=grid)
 """
-    case = JaxCase((decoy(3, 4), Scalar(2)))
+    case = JaxCase((decoy(3, 4), 2))
     reports = traced(box, source, case, replace(case, configuration=1))
     warps = [launch.options["num_warps"] for r in reports for launch in r.trace.launches]
     assert warps == [2, 4]
@@ -222,7 +220,7 @@ def f(x, n):
     out = jax.ShapeDtypeStruct(x.shape, x.dtype)
     return jt.triton_call(x, jnp.float32(n), x.size, kernel=tuned, out_shape=out, grid=(1,))
 """
-    case = JaxCase((decoy(3, 4), Scalar(2)))
+    case = JaxCase((decoy(3, 4), 2))
     first, second = traced(box, source, case, replace(case, configuration=1))
     assert first.error is None
     assert second.error.kind == "compile" and "power of 2" in second.error.message
@@ -230,7 +228,7 @@ def f(x, n):
 
 def test_a_plain_call_is_traced_each_time(box):
     source = "\ncalls = []\ndef f(x, n):\n    calls.append(n)\n    return scale(x, len(calls))\n"
-    case = JaxCase((decoy(3, 4), Scalar(7)))
+    case = JaxCase((decoy(3, 4), 7))
     reports = traced(box, source, case, case)
     programs = {name: text for report in reports for name, text in report.programs.items()}  # each is sent once
     for times, report in enumerate(reports, 1):
@@ -254,8 +252,8 @@ def test_the_process_with_the_learners_python_gets_no_inputs_and_no_traced_seeds
     plans = [each for each in requests if each[0].kind == "jax-plan"]
     assert plans and {each[1:] for each in plans} == {(b"", 0)}
     cases = plans[-1][0].cases
-    assert any(isinstance(argument, Traced) for case in cases for argument in case.arguments)
-    shown = {a.scalar for case in cases for a in case.arguments if isinstance(a, Scalar) and type(a.scalar) is int}
+    assert any(argument == TRACED for case in cases for argument in case.arguments)
+    shown = {a for case in cases for a in case.arguments if type(a) is int}
     assert len(shown) == 2, "the seeds of the two plain calls"
     assert "_traced" not in to_json(plans[-1][0]) and len(requests) > len(plans)
 

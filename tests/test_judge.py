@@ -11,12 +11,27 @@ import torch
 from known import source_of
 
 from autograder.box import Box, Outcome
-from autograder.box import wire as messages
-from autograder.box.wire import Evidence, Fault, ProtocolError, Race, Report, Result, Trouble, Undefined, encode, parse
-from autograder.box.wire.answers import Input, Operation, Trace, digest_of
+from autograder.box.wire import answers as messages
+from autograder.box.wire.answers import (
+    Evidence,
+    Fault,
+    Input,
+    Operation,
+    ProtocolError,
+    Race,
+    Report,
+    Result,
+    Trace,
+    Trouble,
+    Undefined,
+    digest_of,
+    encode,
+    parse,
+)
 from autograder.box.wire.layout import Packer, read_result, read_tensor, write_result
 from autograder.box.wire.requests import (
     ALIGNMENT,
+    TRACED,
     CompileCase,
     CompileRequest,
     Decoy,
@@ -28,10 +43,8 @@ from autograder.box.wire.requests import (
     PlanRequest,
     ReplayCase,
     ReplayRequest,
-    Scalar,
     Slot,
     TensorSpec,
-    Traced,
     TuneCase,
     TuneRequest,
     ValueCase,
@@ -139,7 +152,7 @@ def test_a_failure_of_the_judge_is_not_the_answers(judge, monkeypatch):
 
 def test_an_answer_has_one_time_for_all_its_jobs(judge):
     exercise = EXERCISES["vector_add"]
-    asleep = PlanRequest((SLEEPER,), "add", (PlanCase((Scalar(1.0), Scalar(1.0))),))
+    asleep = PlanRequest((SLEEPER,), "add", (PlanCase((1.0, 1.0)),))
     judge.seconds_left = 1.6
     assert judge.run(exercise, asleep).exceeded is None
     assert judge.run(exercise, asleep).exceeded == "time"
@@ -357,13 +370,13 @@ TRACE = Trace((Input(0, (0,)), Operation("view", "default", [{"t": 0}, [3, 4]], 
 @pytest.mark.parametrize(
     "request_",
     [
-        PlanRequest(("a", "b"), "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), Scalar(0.5))), PlanCase((), 3, 1))),
-        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "large"),), {"digest": "{}"}, guard=0),
+        PlanRequest(("a", "b"), "add", (PlanCase((Decoy((3, 4), (7, 1), "float16"), 0.5)), PlanCase((), 3, 1))),
+        ReplayRequest("source", (ReplayCase(TRACE, (SPEC, SPEC), Slot(0, 48), "large"),), {"digest": "{}"}),
         CompileRequest("source", (CompileCase("digest", {"num_warps": 4}, "hip"),), {"digest": "{}"}),
-        TuneRequest((TuneCase(TRACE, (Scalar(3),)),), {"digest": "{}"}),
+        TuneRequest((TuneCase(TRACE, (3,)),), {"digest": "{}"}),
         ValueRequest(("source",), "f", (ValueCase((Plain([1, {"device": {}}]), Plain(None), Device({"arch": "x"}))),)),
         JaxPlanRequest(
-            "source", "f", (JaxCase((DECOY, Scalar(0.5), Traced("int")), DECOY, "gradient", 2), JaxCase((Scalar(1),)))
+            "source", "f", (JaxCase((DECOY, 0.5, TRACED), DECOY, "gradient", 2), JaxCase((1,)))
         ),
     ],
     ids=lambda request: request.kind,
@@ -393,7 +406,7 @@ def test_tensors_and_results_arrive_as_they_were_packed():
 
 PLACE = 1000, (1000,), "past the end", 1
 FAULT = Fault("load", "kernel", (3, 0, 0), (32,), (8,), 24, "x_ptr", (1000,), (1,), *PLACE, 12, "code")
-RESULT = Result((3,), "float32", "cpu", True, False)
+RESULT = Result((3,), "float32", True, False)
 UNDEFINED = Undefined("read", "kernel", "x_ptr", (3, 0, 0), 12, "code")
 RACE = Race("output_ptr", 14, "tl.store(...)", (0, -1), 256, 0.5, False, 3, "read-write")
 EVIDENCE = Evidence(("k",), (RACE,), ("x",), (UNDEFINED,), ("k",), (1.5,), ((3, 9),), 12, 7, True)

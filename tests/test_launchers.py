@@ -49,7 +49,7 @@ def test_a_launcher_is_built_once_and_each_job_gets_a_copy(tmp_path, monkeypatch
                     raise RuntimeError("no compiler")
 
     monkeypatch.setattr(dispatch, "driver", Driver)
-    monkeypatch.setattr(dispatch, "_tried", set())
+    dispatch._build.cache_clear()
     dispatch.copy_launchers(str(folder), str(scratch))  # none yet
     dispatch.build_launchers([("*i8", "i32"), ("*i8", "fp64")], str(folder))
     dispatch.build_launchers([("*i8", "i32")], str(folder))

@@ -7,7 +7,7 @@ import pytest
 import torch
 from probes import ROOT
 
-from autograder.box.wire import Evidence, Fault, Result, Trouble
+from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
 from autograder.diagnosis import Observation, error_map
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -19,7 +19,7 @@ SOFTMAX, SCALE = find("naive_softmax"), find("bug_hunt")
 
 def observed(got, expected, **seen) -> Observation:
     case = SOFTMAX.inputs.case(rows=4, columns=300)
-    result = Result(tuple(got.shape), "float32", "cpu", True, False)
+    result = Result(tuple(got.shape), "float32", True, False)
     comparison = Comparison(got, expected.double(), SOFTMAX.bounds[torch.float32])
     evidence = Evidence(launched=("kernel",))
     return Observation(

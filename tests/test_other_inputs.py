@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.box.wire import Evidence, Result
+from autograder.box.wire.answers import Evidence, Result
 from autograder.diagnosis import Observation, diagnose
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -22,7 +22,7 @@ def told(exercise: str, about: dict, compute) -> tuple[str, str]:
     got = compute(*(v.clone() if isinstance(v, torch.Tensor) else v for v in values)).float()
     bound = exercise.bounds[torch.float32].of_sums(exercise.sums(*values) if exercise.sums else None)
     comparison = Comparison(got, exercise.expected(case, values).double(), bound)
-    result = Result(tuple(got.shape), "float32", "cpu", True, False)
+    result = Result(tuple(got.shape), "float32", True, False)
     found = diagnose(Observation(exercise, case, arguments, "interpreter", result=result, comparison=comparison,
                                  evidence=Evidence(launched=("kernel",)), constants=(BLOCK,)))  # fmt: skip
     return found.slug, found.means

@@ -7,7 +7,7 @@ import torch
 from executing import kernel, watch
 
 from autograder.box.inside.memory import Copies
-from autograder.box.wire import Evidence, Result
+from autograder.box.wire.answers import Evidence, Result
 from autograder.diagnosis import Observation, diagnose, overall
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -87,7 +87,7 @@ def observed(exercise: str, about: dict, reads: float, factor: float = 1.0) -> O
     arguments = case.make(torch.Generator().manual_seed(1))
     expected = exercise.reference(arguments[0].values)
     output = (factor * expected).to(arguments[0].values.dtype)
-    result = Result(tuple(output.shape), str(output.dtype).removeprefix("torch."), "cpu", True, False)
+    result = Result(tuple(output.shape), str(output.dtype).removeprefix("torch."), True, False)
     comparison = Comparison(output, expected, exercise.bounds[output.dtype])
     evidence = Evidence(launched=("kernel",), reads=(reads,))
     return Observation(

@@ -97,7 +97,6 @@ class Dispatch:
 
     uncollected = contextlib.nullcontext
     build_launchers = load_further = name_endless_loops = prepare_spare = staticmethod(lambda *_, **__: None)
-    further_modules = staticmethod(lambda kind, operators: "jax" if kind == "jax-plan" else "")
     launchers_of = staticmethod(lambda settings: f"{settings.scratch}/launchers")
 
     @staticmethod
@@ -112,7 +111,7 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         try:
             ours.close()
             zygote = Zygote(Dispatch, Settings("cuda", False, str(tmp_path), 6 << 30, (), ()), theirs)
-            zygote.spares = Spares(str(tmp_path), lambda own, scratch: zygote.child(own=own, scratch=scratch))
+            zygote.start_spares()
             zygote.serve()
         finally:
             os._exit(0)
@@ -122,7 +121,8 @@ def test_the_zygote_gives_jobs_to_spares_and_to_branches(tmp_path):
         """The parent of the process that ran a job of this kind, and whether that was a spare."""
         reading, writing = os.pipe()
         nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
-        socket.send_fds(ours, [to_json(Start(kind, 5, 5)).encode()], [*nothing, writing])
+        start = Start(kind, 5, 5, needs="jax" if kind == "jax-plan" else "")
+        socket.send_fds(ours, [to_json(start).encode()], [*nothing, writing])
         for descriptor in (*nothing, writing):
             os.close(descriptor)
         assert from_json(End, ours.recv(4096)).exit == 0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder import diagnosis, verdict
-from autograder.box.wire import Evidence, Fault, Result, Trouble
+from autograder.box.wire.answers import Evidence, Fault, Result, Trouble
 from autograder.diagnosis import Observation, diagnose, overall, rules
 from autograder.diagnosis.comparison import Comparison
 from autograder.exercises import find
@@ -29,7 +29,7 @@ def seen(shape, compute, name="", about="", dtype=torch.float32, one: float | No
     expected = x.double() * a
     got = compute(x, a).to(dtype)
     case = Case(name or "{} × {}".format(*shape), lambda _: (), about)
-    result = Result(shape, str(dtype).removeprefix("torch."), "cpu", True, False)
+    result = Result(shape, str(dtype).removeprefix("torch."), True, False)
     comparison = Comparison(got, expected, EXERCISE.bounds[dtype])
     evidence = Evidence(launched=("kernel",))
     return Observation(EXERCISE, case, (Strided(x), a), "interpreter", result=result, comparison=comparison,

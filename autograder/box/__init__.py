@@ -3,7 +3,7 @@
 The judge passes sealed memory (the request and the input tensors), an output of sealed size and a pipe to the box. It
 reads the output and the reports only after the process that ran the code is dead. Nothing else crosses the wall.
 
-This file, `compute_sanitizer` and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
+This file and `wire` run in the judge's process. `wire` and `lockdown` run in the box too.
 `inside/` runs in the box only.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import math
 import os
 import select
@@ -24,15 +25,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from . import compute_sanitizer, lockdown
-from .wire import MAX_STATUS, ProtocolError, Report, Trouble, parse
+from . import lockdown
+from .wire.answers import MAX_STATUS, ProtocolError, Report, Trouble, parse
 from .wire.codec import from_json, to_json
-from .wire.requests import PATIENCE, End, ReplayRequest, Request, Settings, Start, encode_job
+from .wire.requests import PATIENCE, End, Request, Settings, Start, encode_job
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # of the packages
 START_SECONDS = 120
 EARLY = 512  # the "death" of a process that ended itself with status 0 before it finished
 MEMORY_BYTES = 6 << 30
-PIPE_BYTES = 1 << 20
+PIPE_BYTES = 1 << 20  # a pipe that holds the reports of most jobs: their writer need not wait until they are read
 LOOK = 0.1  # seconds between two looks at what a running job has reported
 
 
@@ -55,19 +57,14 @@ def started_early(confine: bool) -> Box | None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: its reports, its output memory, and its exit status.
-
-    `exceeded` is "time" or "space" (memory or disk) if the job was killed because it used too much of it. `seconds` is
-    the time that it was charged for: computing and sleeping, not waiting for a core. If the job sent something that is
-    not a report, `garbled` says why, and `reports` is empty.
-    """
+    """How a job ended: its reports, its output memory, and its exit status."""
 
     reports: list[Report]
     output: bytes
-    exceeded: str | None = None
+    exceeded: str | None = None  # "time" or "space" (memory or disk), if it was killed because it used too much of it
     exit: int = 0
-    seconds: float = 0.0
-    garbled: str = ""
+    seconds: float = 0.0  # that it was charged for: computing and sleeping, not waiting for a core
+    garbled: str = ""  # why it is not a report, if the job sent such a thing; then `reports` is empty
 
     @property
     def death(self) -> int:
@@ -90,13 +87,9 @@ class Outcome:
                 return dict.fromkeys(range(count), report)
         missing = [case for case in range(count) if case not in reports]
         if missing:  # do not trust "done": code that ends its process may have written it
-            reports[missing[0]] = self._end_of(missing[0])
+            garbled = Report(missing[0], error=Trouble("garbled", message=self.garbled))
+            reports[missing[0]] = garbled if self.garbled and not self.exceeded and not self.exit else self
         return reports
-
-    def _end_of(self, case: int) -> Report | Outcome:
-        if self.garbled and not self.exceeded and not self.exit:
-            return Report(case, error=Trouble("garbled", message=self.garbled))
-        return self
 
 
 class Box:
@@ -131,15 +124,8 @@ class Box:
             env=self._environment(),
         )
         theirs.close()
-        settings = Settings(
-            backend=self.backend,
-            confine=self.confine,
-            scratch=self.scratch,
-            memory=self.memory,
-            read=tuple(_readable_paths()),
-            devices=tuple(lockdown.gpu_paths()[1]),
-        )
-        ours.send(to_json(settings).encode())
+        paths = {"read": tuple(_readable_paths()), "devices": tuple(lockdown.gpu_paths()[1])}
+        ours.send(to_json(Settings(self.backend, self.confine, self.scratch, self.memory, **paths)).encode())
         self.channel, self.ready = ours, False
 
     def _command(self, descriptor: int) -> list[str]:
@@ -155,8 +141,7 @@ class Box:
                 "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "CC",
                 "TRITON_LIBCUDA_PATH", "TRITON_PTXAS_PATH", "TRITON_LIBHIP_PATH")  # fmt: skip
         environment = {k: os.environ[k] for k in kept if k in os.environ}
-        here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [here, environment.get("PYTHONPATH")]))
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, environment.get("PYTHONPATH")]))
         if self.backend == "interpreter":  # where torch sees a card, autograd starts threads, and nobody may fork then
             environment |= {"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
         return environment | {
@@ -183,15 +168,8 @@ class Box:
             raise BoxError("the box did not start: " + self.process.stderr.read().decode(errors="replace")[-2000:])
         self.ready = True
 
-    def run(
-        self,
-        request: Request,
-        tensors: bytes = b"",
-        output_size: int = 0,
-        seconds: float = 60.0,
-        cpu_seconds: float = math.inf,
-        launchers: tuple[tuple[str, ...], ...] = (),
-    ) -> Outcome:
+    def run(self, request: Request, tensors: bytes = b"", output_size: int = 0, seconds: float = 60.0,
+            cpu_seconds: float = math.inf, launchers: tuple[tuple[str, ...], ...] = ()) -> Outcome:  # fmt: skip
         """Runs one job. `tensors` is the memory that the request's inputs point into (see wire.layout.Packer).
 
         launchers: what to prepare on a GPU meanwhile, for later jobs (see wire.requests.Start).
@@ -201,11 +179,12 @@ class Box:
         self._wait_until_ready()
         job = _memory(encode_job(request, tensors))
         output = _memory(size=output_size, writable=True)
-        reading, writing = _wide_pipe()
-        operators = getattr(request, "operators", False)
+        reading, writing = os.pipe()
+        with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         try:
-            message = to_json(Start(request.kind, seconds, cpu_seconds, launchers, operators)).encode()
-            socket.send_fds(self.channel, [message], [job, output, writing])
+            start = Start(request.kind, seconds, cpu_seconds, launchers, getattr(request, "needs", ""))
+            socket.send_fds(self.channel, [to_json(start).encode()], [job, output, writing])
             os.close(writing)
             writing = -1
             status, end = self._collect(reading, seconds)
@@ -224,13 +203,6 @@ class Box:
         except ProtocolError as error:
             return replace(outcome, garbled=str(error))
 
-    def sanitize(self, request: ReplayRequest, tensors: bytes, output_size: int) -> compute_sanitizer.Access | None:
-        """The first access of a replay outside of its tensors. Works only without confinement, on a CUDA GPU."""
-        if self.confine or self.backend != "cuda" or not compute_sanitizer.available():
-            return None
-        job = encode_job(replace(request, guard=0), tensors)
-        return compute_sanitizer.invalid_access(job, output_size, self._environment())
-
     def _collect(self, reading: int, seconds: float) -> tuple[bytes, End]:
         """Reads the status until the child is dead. Reads at most about MAX_STATUS bytes, even if it writes more.
 
@@ -238,11 +210,12 @@ class Box:
         """
         status, lines = bytearray(), 0
         os.set_blocking(reading, False)
+        pipe = io.FileIO(reading, closefd=False)
         deadline = time.monotonic() + PATIENCE * seconds + 15
         while True:
             left = deadline - time.monotonic()
             ended = bool(select.select([self.channel], [], [], max(min(left, LOOK), 0))[0])
-            while len(status) <= MAX_STATUS and (more := _read(reading)):
+            while len(status) <= MAX_STATUS and (more := pipe.read(1 << 16)):
                 status += more
                 lines += more.count(b"\n")
                 self.reported(lines)
@@ -283,21 +256,6 @@ class Box:
         self.close()
 
 
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 1 << 16)
-    except BlockingIOError:
-        return b""
-
-
-def _wide_pipe() -> tuple[int, int]:
-    """A pipe that holds the reports of most jobs, so that their writer need not wait until they are read."""
-    reading, writing = os.pipe()
-    with contextlib.suppress(OSError):  # the system gives each user a limited number of large ones
-        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    return reading, writing
-
-
 def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) -> int:
     """Anonymous memory of sealed size, zeros behind the data. Its content is sealed too, unless it is `writable`."""
     descriptor = os.memfd_create("box", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -312,8 +270,6 @@ def _memory(data: bytes = b"", size: int | None = None, writable: bool = False) 
 
 def _readable_paths() -> list[str]:
     """Files that a compiler and late imports of Python need to read, in a box that may open files."""
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    paths = [sys.prefix, sys.base_prefix, here, os.path.join(os.path.dirname(here), "workshop"),
-             *lockdown.runtime_paths(), *lockdown.gpu_paths()[0]]  # fmt: skip
-    paths += [p for p in sys.path if p and os.path.isdir(p) and "site-packages" in p]
-    return [p for p in dict.fromkeys(paths) if os.path.exists(p)]
+    ours = [os.path.join(ROOT, name) for name in ("autograder", "workshop")]
+    packages = [path for path in sys.path if "site-packages" in path]
+    return list(dict.fromkeys([*ours, *lockdown.runtime_paths(), *lockdown.gpu_paths()[0], *packages]))

@@ -14,6 +14,7 @@ A stage cannot be undone, and it survives exec. ``confine`` raises ``Unconfined`
 needs is missing. It never continues with less.
 """
 
+import contextlib
 import ctypes
 import errno
 import functools
@@ -45,30 +46,21 @@ class Unconfined(RuntimeError):
 
 
 def confine(
-    stage: str,
+    stage: str,  # "base" or "strict"
     *,
-    read: Iterable[str] = (),
-    write: Iterable[str] = (),
-    cpu_seconds: int = 60,
-    address_space: int | None = 4 << 30,
+    read: Iterable[str] = (),  # files and directories that stay readable; needs Landlock
+    write: Iterable[str] = (),  # directories, which root gives to the new user, and devices; "base" only
+    cpu_seconds: int = 60,  # of the process
+    address_space: int | None = 4 << 30,  # bytes; None: no limit, beside a GPU driver, which reserves more than it uses
     keep: Iterable[int] | None = (),
     local_sockets: bool = False,
 ) -> None:
     """Confine this process and its later children, for good. Call it right after fork, from the only thread.
 
-    Args:
-        stage: "base" or "strict".
-        read: files and directories that stay readable. Needs Landlock.
-        write: directories and devices that stay writable; "base" only. Root gives the directories to the new
-            user.
-        cpu_seconds: of the process.
-        address_space: in bytes. None leaves it as it is, for a process with a GPU driver, which reserves much more
-            than it uses.
-        keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are
-            listed. None is for a second stage after the first one: all descriptors stay open, and the paths of the
-            first stage stay allowed.
-        local_sockets: allow a Unix socket to be created and listened on ("base" only), because CUDA does so when it
-            starts. No process can connect to it, from inside or outside.
+    keep: descriptors to leave open. Standard input, output and error lead to /dev/null unless they are listed. None is
+    for a second stage after the first one: all descriptors stay open, and the paths of the first stage stay allowed.
+    local_sockets: allow a Unix socket to be created and listened on ("base" only), because CUDA does so when it starts.
+    No process can connect to it, from inside or outside.
 
     Raises:
         Unconfined: something is missing. The process may be partly confined and should exit.
@@ -83,7 +75,7 @@ def confine(
     opens = stage == "base" or bool(read)
     try:
         inherited = _under_landlock and keep is None  # each thread was started under the first stage's rules
-        if opens and not inherited and _threads() > 1:
+        if opens and not inherited and len(os.listdir("/proc/self/task")) > 1:
             raise Unconfined("Landlock binds one thread only, and this process already runs several")
         if keep is not None:
             _close_all_but(set(keep))
@@ -157,10 +149,6 @@ def _prctl(option: int, value: int) -> None:
 
 def _existing(paths: Iterable[str]) -> list[str]:
     return [path for path in map(os.fspath, paths) if os.path.exists(path)]
-
-
-def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
 
 
 # Descriptors, environment, user, limits ------------------------------------------------------------
@@ -296,12 +284,10 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 Instructions = list[tuple[int, int, int, int]]
 
 
-def _verdict(action: int) -> Instructions:
-    return [(_RETURN, 0, 0, action)]
-
-
-ALLOW, KILL = _verdict(0x7FFF0000), _verdict(0x80000000)
-DENY, ABSENT = _verdict(0x00050000 | errno.EPERM), _verdict(0x00050000 | errno.ENOSYS)
+ALLOW: Instructions = [(_RETURN, 0, 0, 0x7FFF0000)]
+KILL: Instructions = [(_RETURN, 0, 0, 0x80000000)]
+DENY: Instructions = [(_RETURN, 0, 0, 0x00050000 | errno.EPERM)]
+ABSENT: Instructions = [(_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
 
 
 def _load(offset: int) -> Instructions:
@@ -396,9 +382,8 @@ def filter_program(stage: str, opens: bool, local_sockets: bool = False) -> Inst
 
 def _seccomp(stage: str, opens: bool, local_sockets: bool = False) -> None:
     """Install the filter in every thread of this process (TSYNC)."""
-    program = b"".join(
-        struct.pack("=HBBI", *instruction) for instruction in filter_program(stage, opens, local_sockets)
-    )
+    instructions = filter_program(stage, opens, local_sockets)
+    program = b"".join(struct.pack("=HBBI", *each) for each in instructions)
     code = ctypes.create_string_buffer(program, len(program))
     _call("seccomp", 1, 1, struct.pack("@HP", len(program) // 8, ctypes.addressof(code)))
 
@@ -434,22 +419,15 @@ _PROBES: dict[str, tuple[Callable[[], None], Sequence[str]]] = {
 }
 
 
-def _still_possible(stage: str) -> list[str]:
-    found = []
-    for what, (probe, stages) in _PROBES.items():
-        if stage in stages:
-            try:
-                probe()
-                found.append(f"a confined process could still {what}")
-            except PermissionError:
-                pass
-    return found
-
-
 def _confine_and_probe(stage: str, answer: int) -> None:
+    found = []
     try:
         confine(stage, read=runtime_paths() if stage == "base" else (), keep=[answer])
-        found = _still_possible(stage)
+        for what, (probe, stages) in _PROBES.items():
+            if stage in stages:
+                with contextlib.suppress(PermissionError):
+                    probe()
+                    found.append(f"a confined process could still {what}")
     except Exception as error:  # any error means that this machine cannot confine
         found = [str(error) or type(error).__name__]
     os.write(answer, json.dumps(found).encode())
@@ -512,23 +490,19 @@ def _outer_prefix(read: tuple[str, ...], write: tuple[str, ...]) -> tuple[str, .
     prefix = [bwrap, *apart.split(), "--die-with-parent", "--chdir", "/", *_mounts(read, write)]
     if root:
         # in a user namespace made by root, every user is root outside and may write /proc/sys
-        prefix += [setpriv, *_private_user(write), "--no-new-privs", "--"]
+        uid, groups = private_uid(), _groups_of_devices(write)
+        _give_to(uid, write)
+        membership = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
+        prefix += [setpriv, f"--reuid={uid}", f"--regid={uid}", membership, "--no-new-privs", "--"]
     else:
         prefix += ["--unshare-user", "--disable-userns", "--"]
     return tuple(prefix) if _outer_works(prefix) else ()
 
 
-def _private_user(write: Sequence[str]) -> list[str]:
-    uid = private_uid()
-    _give_to(uid, write)
-    groups = _groups_of_devices(write)
-    membership = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
-    return [f"--reuid={uid}", f"--regid={uid}", membership]
-
-
 def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     arguments = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
-    for folder in _ancestors([*runtime_paths(), *read, *write]):
+    folders = {str(folder) for path in [*runtime_paths(), *read, *write] for folder in Path(path).parents}
+    for folder in sorted(folders - {"/", "/dev", "/proc", "/tmp"}):  # outermost first
         arguments += ["--perms", "0755", "--dir", folder]  # otherwise the private user cannot enter some of them
     for path in [*runtime_paths(), *read]:
         link = os.path.islink(path) and path.count("/") == 1  # /bin -> usr/bin
@@ -536,12 +510,6 @@ def _mounts(read: Sequence[str], write: Sequence[str]) -> list[str]:
     for path in write:
         arguments += ["--bind" if os.path.isdir(path) else "--dev-bind", path, path]
     return arguments
-
-
-def _ancestors(paths: Iterable[str]) -> list[str]:
-    """The parent folders of these paths, outermost first, without the root."""
-    folders = {str(folder) for path in paths for folder in Path(path).parents}
-    return sorted(folders - {"/", "/dev", "/proc", "/tmp"})
 
 
 def _outer_works(prefix: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ import torch
 
 from workshop.advice import program_in_words
 
-from ..box.wire import Race
+from ..box.wire.answers import Race
 from ..exercises.cases import Strided, Tag
 from ..exercises.spec import MAX_COUNTED_COLUMNS, Exercise
 from ..text import many
@@ -61,17 +61,6 @@ def kept_from_earlier(o: Observation) -> Finding | None:
         "The caller still needs the earlier result. And what is kept holds the numbers of the earlier call.",
         "make the output and every buffer in each call, with torch.empty_like or torch.empty. Only plain numbers, such "
         "as a grid, may be kept.",
-    )
-
-
-def wrong_device(o: Observation) -> Finding | None:
-    wanted = "cpu" if o.backend == "interpreter" else "cuda"
-    if o.result is None or o.result.device == wanted:
-        return None
-    return Finding(
-        "wrong-device",
-        f"The output is on {o.result.device}, but the input is on {wanted}.",
-        advice="allocate the output on the input's device: torch.empty_like(x), or device=x.device.",
     )
 
 

@@ -10,8 +10,7 @@ from functools import cached_property, lru_cache
 
 import torch
 
-from ..box.compute_sanitizer import Access
-from ..box.wire import Evidence, Result, Trouble
+from ..box.wire.answers import Evidence, Result, Trouble
 from ..exercises.cases import Case, Strided
 from ..exercises.spec import Exercise, Mistake
 from ..verdict import Finding
@@ -44,7 +43,6 @@ class Observation:
     block: int = 0  # elements of one program's block, where a constant's name says so
     programs: tuple[int, ...] = ()  # of each launch
     sides: int = 0  # how many lengths of a block the last launch has: two for tiles
-    access: Access | None = None
 
     @property
     def values(self) -> tuple:
@@ -66,14 +64,6 @@ class Observation:
         """Wrong elements that hold what was there before the launch: poison, or what the host function filled in."""
         c = self.comparison
         return c.bad & (c.unwritten | (c.value == self.exercise.fill))
-
-    @property
-    def harmed_the_card(self) -> bool:
-        """Whether a kernel on a GPU wrote outside of its tensors, or the driver stopped it."""
-        if self.backend == "interpreter" or self.stage == "plan":
-            return False
-        faulted = self.trouble and GPU_FAULT.search(f"{self.trouble.type}: {self.trouble.message}")
-        return bool(faulted or self.death or "out-of-bounds-store" in self.evidence.damage)
 
     @property
     def place_of_a_program(self) -> str:

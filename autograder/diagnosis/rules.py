@@ -23,11 +23,9 @@ from .observation import Observation, Rule
 # About what the answer did. The numbers do not matter.
 CONDUCT: tuple[Rule, ...] = (
     conduct.kept_from_earlier,
-    troubles.invalid_access,
     troubles.died,
     troubles.troubled,
     conduct.not_attempted,
-    conduct.wrong_device,
     conduct.wrong_shape,
     conduct.wrong_dtype,
     conduct.no_kernel,

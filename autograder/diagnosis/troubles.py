@@ -9,9 +9,9 @@ from dataclasses import replace
 import triton
 
 from workshop import advice
-from workshop.advice import COMPARE, program_in_words
+from workshop.advice import COMPARE
 
-from ..box.wire import Trouble
+from ..box.wire.answers import Trouble
 from ..exercises.cases import Strided, Tag
 from ..verdict import Finding
 from ..versions import when
@@ -19,21 +19,6 @@ from .observation import GPU_FAULT, Observation, shape_in_words
 
 MANY_PROGRAMS = 256  # of a launch; with fewer, a loop is what takes long
 _VENDORS = {"cuda": "NVIDIA", "hip": "AMD"}
-_VERBS = {"load": "reads", "store": "writes"}
-
-
-def invalid_access(o: Observation) -> Finding | None:
-    """What compute-sanitizer found."""
-    if (a := o.access) is None:
-        return None
-    return Finding(
-        f"out-of-bounds-{a.kind}",
-        f"Program {program_in_words(a.program)} of {a.kernel} {_VERBS[a.kind]} {a.size} bytes that are in no tensor, "
-        "as compute-sanitizer found.",
-        "These lanes access memory outside of their tensor.",
-        "check the pointer arithmetic and the mask of this access.",
-        a.line,
-    )
 
 
 def died(o: Observation) -> Finding | None:

@@ -15,8 +15,7 @@ import threading
 from triton.backends import backends
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Launch, Trace
+from ..box.wire.answers import Launch, Report, Trace, Trouble
 from ..box.wire.requests import CompileCase, CompileRequest
 from ..diagnosis import refused, too_much_shared_memory
 from ..verdict import Finding

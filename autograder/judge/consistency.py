@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report
-from ..box.wire.answers import Launch, Trace
+from ..box.wire.answers import Launch, Report, Trace
 from ..box.wire.requests import PlanCase, PlanRequest, Shown
 from ..diagnosis import diagnose
 from ..diagnosis.conduct import other_programs

@@ -19,10 +19,9 @@ import torch
 
 from ..answer import is_starter
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Trace
+from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.layout import read_result
-from ..box.wire.requests import Decoy, JaxCase, JaxPlanRequest, Scalar, Slot, Traced
+from ..box.wire.requests import TRACED, Decoy, JaxCase, JaxPlanRequest, Slot
 from ..diagnosis import Observation, diagnose, error_map, overall
 from ..diagnosis.comparison import Comparison
 from ..exercises import find
@@ -74,7 +73,7 @@ class JaxCall:
     def planned(self) -> JaxCase:
         """What the learner's Python gets. Under jit integers are traced, such as seeds. Other numbers are told."""
         given = tuple(
-            decoy(a) if isinstance(a, torch.Tensor) else Traced("int") if self.traces(a) else Scalar(a)
+            decoy(a) if isinstance(a, torch.Tensor) else TRACED if self.traces(a) else a
             for a in self.arguments
         )
         cotangent = decoy(self.cotangent) if self.part == "gradient" else None

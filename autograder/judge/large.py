@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Trace
+from ..box.wire.answers import Report, Trace, Trouble
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     MOST_FOUND,
@@ -28,8 +27,8 @@ from ..box.wire.requests import (
     LargeCase,
     LargeRequest,
     LargeTensor,
+    Number,
     PlanCase,
-    Scalar,
 )
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.comparison import Comparison
@@ -118,9 +117,9 @@ class LargeDrawn:
         asked = {"pick": self.case.pick, "gradient": self.case.gradient, "computes": self.computes}
         return PlanCase(self.described(), number, **asked)
 
-    def described(self) -> tuple[Decoy | Scalar, ...]:
+    def described(self) -> tuple[Decoy | Number, ...]:
         return tuple(
-            Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else Scalar(a) for a in self.arguments
+            Decoy(a.shape, a.stride, dtype_name(a.dtype)) if isinstance(a, Large) else a for a in self.arguments
         )
 
 

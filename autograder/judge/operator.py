@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
+from ..box.wire.answers import Report, Trouble
 from ..box.wire.requests import PlanRequest
 from ..diagnosis import diagnose
 from ..exercises.cases import Tag

@@ -11,18 +11,17 @@ from dataclasses import dataclass, replace
 import torch
 
 from ..box import Outcome
-from ..box.wire import Report, Trouble
-from ..box.wire.answers import Found, Trace
+from ..box.wire.answers import Found, Report, Trace, Trouble
 from ..box.wire.layout import Packer, read_result
 from ..box.wire.requests import (
     Decoy,
     JaxPlanRequest,
+    Number,
     PlanCase,
     PlanRequest,
     ReplayCase,
     ReplayRequest,
     Request,
-    Scalar,
     Slot,
 )
 from ..diagnosis import Observation, diagnose
@@ -67,7 +66,7 @@ class Drawn:
         numbers = [a.values for a in self.tensors if a.values.is_floating_point() and a.values.numel()]
         return max((float(x.nan_to_num(0.0, 0.0, 0.0).abs().max()) for x in numbers), default=0.0)
 
-    def described(self) -> tuple[Decoy | Scalar, ...]:
+    def described(self) -> tuple[Decoy | Number, ...]:
         """The arguments without their values: what the planning process gets to know."""
         first: dict[int, int] = {}
         same = [first.setdefault(id(a), i) for i, a in enumerate(self.arguments)]
@@ -76,7 +75,7 @@ class Drawn:
             before = same[i] if same[i] < i else None
             return Decoy(tuple(a.values.shape), a.stride, dtype_name(a.values.dtype), before, a.shift)
 
-        return tuple(decoy(i, a) if isinstance(a, Strided) else Scalar(a) for i, a in enumerate(self.arguments))
+        return tuple(decoy(i, a) if isinstance(a, Strided) else a for i, a in enumerate(self.arguments))
 
     def planned(self, source: int = 0, **where) -> PlanCase:
         """A plan for the box. where: the other fields of PlanCase."""
@@ -122,16 +121,7 @@ class Runs:
 
         And whether it used too much time or memory. how: see Judge.run.
         """
-        order = list(cases)
-        job, slots = self.replay_job(list(cases.values()))
-        outcome = self.run(*job, **how)
-        reports = sorted(outcome.by_case(len(order)).items())
-        seen = {order[i]: self.seen(*cases[order[i]], report, outcome.output, slots[i]) for i, report in reports}
-        return seen, bool(outcome.exceeded)
-
-    def replay_job(self, cases: list) -> tuple[tuple, list[Slot]]:
-        """A replay for the box (request, tensors, size of the output), and where each result lies in the output."""
-        packer = Packer()
+        packer, order = Packer(), list(cases)
         described = tuple(
             ReplayCase(
                 trace=trace,
@@ -140,10 +130,15 @@ class Runs:
                 poison=drawn.poison,
                 computes=drawn.computes,
             )
-            for drawn, trace in cases
+            for drawn, trace in cases.values()
         )
-        request = ReplayRequest(self.source, described, named(self.programs, (trace for _, trace in cases)))
-        return (request, packer.tensors, packer.output_size), [case.slot for case in described]
+        request = ReplayRequest(self.source, described, named(self.programs, (trace for _, trace in cases.values())))
+        outcome = self.run(request, packer.tensors, packer.output_size, **how)
+        reports = sorted(outcome.by_case(len(order)).items())
+        seen = {
+            order[i]: self.seen(*cases[order[i]], report, outcome.output, described[i].slot) for i, report in reports
+        }
+        return seen, bool(outcome.exceeded)
 
     def seen(self, drawn, trace: Trace, report: Report | Outcome, output: bytes, slot: Slot):
         raise NotImplementedError
@@ -194,7 +189,6 @@ class Trials(Runs):
         self.traces = replayable = traces_of(plans)
         cases = {i: (self.cases[i], trace) for i, trace in replayable.items()}
         seen = self._replay_twice(cases) if self.on_gpu else self.replay(cases)
-        seen |= self._looked_at_closely({i: o for i, o in seen.items() if o.harmed_the_card}, cases)
         # a case that was planned and not reached is no case: an earlier one used up the time
         order = [i for i in range(len(self.cases)) if i in seen or i in plans.keys() - replayable.keys()]
         launches = any(isinstance(p, Report) and p.trace and p.trace.recorded for p in plans.values())
@@ -292,14 +286,6 @@ class Trials(Runs):
             if (i, "again") in seen and diagnose(o) is None:
                 first[i] = seen[i, "again"]
         return first
-
-    def _looked_at_closely(self, harmed: dict[int, Observation], cases: dict) -> dict[int, Observation]:
-        """The access that did it, found in the first of these cases, explains them all."""
-        for i in list(harmed)[:1]:
-            job, _ = self.replay_job([cases[i]])
-            if access := self.judge.box.sanitize(*job):
-                return {i: replace(o, access=access) for i, o in harmed.items()}
-        return {}
 
     def _observation(self, drawn: Drawn, **seen) -> Observation:
         shape = tuple(drawn.shape)

@@ -7,7 +7,7 @@ from dataclasses import asdict, is_dataclass, replace
 
 import torch
 
-from ..box.wire import Report, Trouble
+from ..box.wire.answers import Report, Trouble
 from ..box.wire.requests import Device, Plain, ValueCase, ValueRequest
 from ..diagnosis import Observation, diagnose
 from ..diagnosis.rules import in_common

@@ -1,19 +1,21 @@
 """The only module that knows every kind of job. It prepares the process, confines it, and runs the job.
 
-plan    run the learner's module, call the host function on decoys, report the trace of each case
-replay  run only the programs of launched kernels, as a trace says, on real inputs
-large   run some programs of large launches, and check the addresses of all
-compile compile those programs for GPUs that are not here
-tune    compare the times of the launches of several traces, on a GPU
-value   call a function of plain values
-jax-plan    trace a function of JAX arrays
+plan      run the learner's module, call the host function on decoys, report the trace of each case
+jax-plan  trace a function of JAX arrays
+value     call a function of plain values
+replay    run only the programs of launched kernels, as a trace says, on real inputs
+large     run some programs of large launches, and check the addresses of all
+compile   compile those programs for GPUs that are not here
+tune      compare the times of the launches of several traces, on a GPU
 
+The learner's Python runs in the first three, and these get no real inputs. In the others it does not run.
 `prepare` and `load_further` run in the zygote, where no learner's code ever runs. `run` runs in a child of it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import shutil
@@ -45,47 +47,27 @@ from workshop.executor.records import NeverEnds
 
 from ... import tensors, text, versions
 from .. import lockdown
-from ..wire import Report
+from ..wire.answers import Report
 from ..wire.requests import Settings, decode_job
-from . import compiler, large, memory, plan, replay
-from .job import Job, Reporter, describe, find_installed, load, silence
+from . import large, memory, plan, replay
+from .job import Job, describe, find_installed, load, send, show_source, silence
 from .recorder import Recorder
+from .replay import WARM_UP
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Modules that run beside learners' code, by name in the package. The rest of the package is hidden.
 NEEDED = {module.__name__.split(".")[1] for module in (lockdown, tensors, text, versions)}
 HIDDEN = {entry.removesuffix(".py") for entry in os.listdir(PACKAGE) if not entry.startswith("_")} - NEEDED
 CPU_SECONDS = 65  # of a job, beside its own budget, which the zygote watches
+BESIDE_DRIVER = {"cpu_seconds": CPU_SECONDS, "address_space": None}  # a GPU's driver reserves more than there is
 THREAD_BYTES = 512 << 20  # bytes of address space that XLA's threads reserve for stacks and heaps, per core
-WARM_UP = """
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-
-@triton.jit
-def warm_up(x_ptr, n, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
-    for _ in range(2):
-        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
-    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
-    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
-    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
-
-
-@triton.jit
-def of_a_vendor(x_ptr):
-    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
-"""
-
-
 FORMULAS = "workshop.occupancy"  # it computes what exercises ask for
 
 
 # The learner's Python runs in these, and all that it needs is loaded: the strict stage holds on a GPU too, after the
 # driver has started. Other jobs compile there first, and a compiler starts processes and writes files.
 STRICT = {"plan", "value"}
+OF_PROGRAMS = {"replay": replay.run, "large": large.run, "compile": replay.compiled}  # they get one case at a time
 JAX = "jax-plan"  # XLA starts threads, and needs the system's random numbers to start
 
 # -- the zygote ------------------------------------------------------------------------------------------
@@ -101,7 +83,9 @@ def prepare(settings: Settings) -> None:
         workshop.device()
     else:
         _build_driver(settings)
-    _parse_once()
+    # Triton parses the text of a function, and of its library, for each program, and does not change the tree.
+    parse, trees = JITFunction.parse, {}
+    JITFunction.parse = lambda kernel: trees.get(kernel.src) or trees.setdefault(kernel.src, parse(kernel))
     _warm_up_executor()
     with Recorder([torch.ones(1)]):
         with torch.utils._python_dispatch._disable_current_modes():  # imports something
@@ -112,12 +96,6 @@ def prepare(settings: Settings) -> None:
         raise ValueError
     except ValueError:
         traceback.format_exc()
-
-
-def _parse_once() -> None:
-    """Triton parses the text of a function, and of its library, for each program, and does not change the tree."""
-    parse, trees = JITFunction.parse, {}
-    JITFunction.parse = lambda kernel: trees.get(kernel.src) or trees.setdefault(kernel.src, parse(kernel))
 
 
 def _warm_up_executor() -> None:
@@ -157,8 +135,9 @@ def warm_compiler(settings: Settings) -> None:
     target = front_end.TARGETS.get(settings.backend)
     if target:
         signature = {"x_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
+        kernel = load(WARM_UP, "<warm-up>")["warm_up"]
         with contextlib.suppress(Exception):
-            triton.compile(ASTSource(load(WARM_UP, "<warm-up>")["warm_up"], signature, {(2,): 16}), target=target)
+            triton.compile(ASTSource(kernel, signature, {(2,): 16}), target=target)
 
 
 # -- launchers of kernels --------------------------------------------------------------------------------
@@ -172,19 +151,14 @@ _METADATA = dict.fromkeys(("launch_cooperative_grid", "launch_pdl", "global_scra
                            "profile_scratch_size", "profile_scratch_align"), 0)  # fmt: skip
 _UNNAMED = SimpleNamespace(arg_names=[])
 
-_tried: set[tuple[str, ...]] = set()
-
 
 def build_launchers(kinds: Iterable[tuple[str, ...]], folder: str) -> None:
     """Builds the launchers for these lists of types, such as ("*fp32", "i32", "constexpr"), each of them once."""
-    new = set(kinds) - _tried
-    if not new:
-        return
-    _tried.update(new)
-    with mock.patch.dict(os.environ, TRITON_CACHE_DIR=folder), ThreadPoolExecutor(len(new)) as pool:
-        list(pool.map(_build, new))
+    with mock.patch.dict(os.environ, TRITON_CACHE_DIR=folder), ThreadPoolExecutor() as pool:
+        list(pool.map(_build, kinds))
 
 
+@functools.cache
 def _build(types: tuple[str, ...]) -> None:
     constants = {(i,): None for i, each in enumerate(types) if each == "constexpr"}
     source = SimpleNamespace(fn=_UNNAMED, constants=constants, signature=dict(enumerate(types)))
@@ -201,11 +175,6 @@ def copy_launchers(folder: str, scratch: str) -> None:
 def launchers_of(settings: Settings) -> str:
     """The folder of the launchers that the zygote has built. A child can read it."""
     return os.path.join(settings.scratch, "launchers")
-
-
-def further_modules(kind: str, operators: bool) -> str:
-    """What a job needs that others do not; "" if nothing."""
-    return "operators" if operators else "jax" if kind == JAX else ""
 
 
 def load_further(modules: str, settings: Settings) -> None:
@@ -243,7 +212,7 @@ def prepare_spare(settings: Settings, scratch: str, keep: int) -> None:
         _confine_beside_driver(settings, scratch, keep=(keep,))
     else:
         silence()
-    guarded = memory.Guarded(torch.ones(16), (1,), "cuda", guard=64, pattern=tensors.UNWRITTEN)
+    guarded = memory.Guarded(torch.ones(16), (1,), "cuda")
     guarded.damage()  # loads the first operations on tensors, too
 
 
@@ -267,22 +236,28 @@ def run(settings: Settings, job: int, output: int, status: int, early: str | Non
         # Each job has its own cache of compiled kernels: a shared one would pass a learner's kernel to the next one.
         os.environ.update(TRITON_CACHE_DIR=scratch, HOME=scratch, TMPDIR=scratch)
         tempfile.tempdir = None
+        # Triton asks for memory where a kernel makes tensor descriptors, and the host function may not be here.
+        triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
         copy_launchers(launchers_of(settings), scratch)
-    report = Reporter(status)
-    _runner(request.kind)(Job(settings.backend, request, tensors, out, report))
-    report(Report(None, done=True))
+    _run(Job(settings.backend, request, tensors, out, status))
+    send(status, Report(None, done=True))
 
 
-def _runner(kind: str):
-    if kind == JAX:  # `load_further` has imported it
-        return sys.modules[f"{__package__}.jax_plan"].run
-    return {"plan": plan.run, "replay": replay.run, "large": large.run, "compile": compiler.run, "tune": replay.tune,
-            "value": plan.call}[kind]  # fmt: skip
+def _run(job: Job) -> None:
+    kind = job.request.kind
+    if kind in OF_PROGRAMS:
+        show_source(job.request.source)
+        programs = replay.Known(job.request.programs)
+        job.each(lambda case: OF_PROGRAMS[kind](job, case, programs))
+    elif kind == JAX:  # `load_further` has imported it
+        sys.modules[f"{__package__}.jax_plan"].run(job)
+    else:
+        {"plan": plan.run, "value": plan.call, "tune": replay.tune}[kind](job)
 
 
 def report_failure(status: int, error: BaseException) -> None:
     """Reports an error that ended a job outside of its cases."""
-    Reporter(status)(Report(None, error=describe(error)))
+    send(status, Report(None, error=describe(error)))
 
 
 # -- confinement -----------------------------------------------------------------------------------------
@@ -297,13 +272,16 @@ def _confine(settings: Settings, kind: str, scratch: str | None, keep: tuple[int
         _hide_formulas()
     read = ("/dev/urandom",) if kind == JAX else ()
     if settings.backend == "interpreter":
-        limits = _limits(_address_space(settings, kind))
+        # What is mapped already does not count. A torch for GPUs maps some gigabytes, also where no job uses the GPU.
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+        space = mapped + settings.memory + (THREAD_BYTES * (os.cpu_count() or 1) if kind == JAX else 0)
+        limits = {"cpu_seconds": CPU_SECONDS, "address_space": space}
         lockdown.confine("strict", read=_readable(settings, read), keep=keep, **limits)
         return
     if keep is not None:
         _confine_beside_driver(settings, scratch, keep, read)
     if kind in STRICT:
-        lockdown.confine("strict", read=_readable(settings), keep=None, **_limits())
+        lockdown.confine("strict", read=_readable(settings), keep=None, **BESIDE_DRIVER)
 
 
 def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ...], read: tuple[str, ...] = ()) -> None:
@@ -311,19 +289,8 @@ def _confine_beside_driver(settings: Settings, scratch: str, keep: tuple[int, ..
     read = (*read, launchers_of(settings))
     write = [scratch, *settings.devices, "/proc/self"]  # the driver names its threads there
     readable = _readable(settings, read)
-    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **_limits())
+    lockdown.confine("base", read=readable, write=write, keep=keep, local_sockets=True, **BESIDE_DRIVER)
     torch.zeros(1, device="cuda")
-
-
-def _limits(address_space: int | None = None) -> dict[str, int | None]:
-    """Address space is not limited beside a GPU's driver."""
-    return {"cpu_seconds": CPU_SECONDS, "address_space": address_space}
-
-
-def _address_space(settings: Settings, kind: str) -> int:
-    """What is mapped already does not count. A torch for GPUs maps some gigabytes, also where no job uses the GPU."""
-    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
-    return mapped + settings.memory + (THREAD_BYTES * (os.cpu_count() or 1) if kind == JAX else 0)
 
 
 def _readable(settings: Settings, more: tuple[str, ...] = ()) -> list[str]:

@@ -4,8 +4,8 @@ JAX traces the function on arrays without values. The equations of that program 
 torch, under the Recorder: JAX's moves are torch's moves, a kernel launch is a launch, and what is known without the
 inputs is computed by JAX. So a JAX answer gives the same trace as a host function, and the same replay runs it.
 
-Runs in a child of the zygote, beside the learner's Python. No kernel runs, and no array has a value here. A plain call
-is traced as well as a call under jit: in a plain call the seed is a Python number, and under jit it is traced.
+No kernel runs, and no array has a value here. A plain call is traced as well as a call under jit: in a plain call the
+seed is a Python number, and under jit it is traced.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from workshop import jax_cpu
 from workshop.executor.front_end import Unsupported
 
 from ...tensors import DTYPES, storage_of
-from ..wire import Report
-from ..wire.answers import MAX_CONSTANT, Trace
-from ..wire.requests import Decoy, JaxCase, Scalar, Traced
+from ..wire.answers import MAX_CONSTANT, Report, Trace
+from ..wire.requests import TRACED, Decoy, JaxCase
 from .job import Job, Refused, learner_function
 from .launches import Launches
 from .memory import decoys
@@ -36,12 +35,6 @@ from .recorder import HostArithmetic, Recorder
 CALLS = {"closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2", "checkpoint"}
 SAME = {"copy", "copy_p", "device_put", "optimization_barrier", "stop_gradient"}  # what comes out is what went in
 OURS = "jax.lax."  # begins the name of an operation that only we cannot replay
-
-
-class OtherForm(Refused, TypeError):
-    """The function returned what is no array. Its text is the name of its type."""
-
-    kind, words = "returned", property(str)
 
 
 def run(job: Job) -> None:
@@ -62,10 +55,12 @@ def _planned(function, case: JaxCase, launches: Launches) -> Report:
 
 def _trace(function, case: JaxCase, launches: Launches) -> Trace:
     """Calls the function on arrays without values, then runs what JAX traced on decoys. Returns the trace."""
-    given = [each for each in case.arguments if not isinstance(each, Scalar)]
+    given = [each for each in case.arguments if isinstance(each, Decoy)]
     given += [case.cotangent] if case.part == "gradient" else []
-    program = jax.jit(_traced(function, case)).trace(*map(_stand_in, given)).jaxpr
-    tensors = decoys(tuple(Decoy((), (), "int32") if isinstance(g, Traced) else g for g in given), "cpu")
+    # A number is one of Python's, whose dtype is weak.
+    forms = [0 if g == TRACED else jax.ShapeDtypeStruct(g.shape, jnp.dtype(g.dtype)) for g in given]
+    program = jax.jit(_traced(function, case)).trace(*forms).jaxpr
+    tensors = decoys(given, "cpu")
     recorder = Recorder(tensors, computes=MAX_CONSTANT)
     try:
         with recorder:
@@ -88,14 +83,15 @@ def _traced(function, case: JaxCase):
 
     def given(inputs) -> list:
         waiting = iter(inputs)
-        return [each.scalar if isinstance(each, Scalar) else next(waiting) for each in case.arguments]
+        return [next(waiting) if isinstance(each, Decoy) else each for each in case.arguments]
 
     def plain(*inputs):
         result = function(*given(inputs))
         if result is None:
             raise NotImplementedError
         if not isinstance(result, jax.Array):
-            raise OtherForm(type(result).__name__[:80])
+            name = type(result).__name__[:80]
+            raise Refused(name, kind="returned", words=name)
         return result
 
     def value(first, *others):
@@ -110,24 +106,19 @@ def _traced(function, case: JaxCase):
     return {"result": plain, "value": value, "gradient": gradient}[case.part]
 
 
-def _stand_in(given: Decoy | Traced):
-    """What jit traces in the place of an argument. A number is one of Python's, whose dtype is weak."""
-    return jax.ShapeDtypeStruct(given.shape, jnp.dtype(given.dtype)) if isinstance(given, Decoy) else 0
-
-
 # -- the equations in torch ------------------------------------------------------------------------------
 
 
-def _slices(starts, sizes, strides=None) -> tuple[slice, ...]:
-    steps = strides or [1] * len(starts)
-    return tuple(slice(int(a), int(b), int(step)) for a, b, step in zip(starts, sizes, steps, strict=True))
+def _slice(params, made, x):
+    steps = params["strides"] or [1] * x.ndim
+    return x[tuple(map(slice, params["start_indices"], params["limit_indices"], steps))]
 
 
 def _dynamic_slice(params, made, x, *starts):
     """JAX moves a slice that reaches outside back inside."""
-    sizes = params["slice_sizes"]
-    starts = [min(max(int(a), 0), n - size) for a, n, size in zip(starts, x.shape, sizes, strict=True)]
-    return x[_slices(starts, [a + size for a, size in zip(starts, sizes, strict=True)])]
+    for axis, (start, size) in enumerate(zip(starts, params["slice_sizes"], strict=True)):
+        x = x.narrow(axis, min(max(int(start), 0), x.shape[axis] - size), size)
+    return x
 
 
 def _broadcast(params, made, x):
@@ -150,12 +141,10 @@ MOVES = {
     "concatenate": lambda params, made, *parts: torch.cat(parts, params["dimension"]),
     "convert_element_type": lambda params, made, x: x.to(_dtype(made)),
     "dynamic_slice": _dynamic_slice,
-    "expand_dims": lambda params, made, x: x.reshape(made.shape),
     "pad": _pad,
-    "reshape": lambda params, made, x: x.reshape(made.shape),
-    "slice": lambda params, made, x: x[_slices(params["start_indices"], params["limit_indices"], params["strides"])],
+    "slice": _slice,
     "split": lambda params, made, x: torch.split(x, list(params["sizes"]), params["axis"]),
-    "squeeze": lambda params, made, x: x.reshape(made.shape),
+    **dict.fromkeys(("expand_dims", "reshape", "squeeze"), lambda params, made, x: x.reshape(made.shape)),
     "stack": lambda params, made, *parts: torch.stack(parts, params["axis"]),
     "transpose": lambda params, made, x: x.permute(params["permutation"]),
 }

@@ -1,7 +1,4 @@
-"""One job in the child process that runs it: its request and tensors, the learner's code, and the reports.
-
-Runs in a child of the zygote, beside the learner's code.
-"""
+"""One job in the child process that runs it: its request and tensors, the learner's code, and the reports."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 import torch
-import triton
 from triton.compiler import CompilationError
 
 from workshop import advice
@@ -28,10 +24,9 @@ from workshop.executor.front_end import Unsupported
 from workshop.executor.records import Fault, Stopped
 from workshop.short import innermost, refusal
 
-from ...tensors import dtype_name, storage_of
 from ...versions import FUNCTIONS
-from .. import wire
-from ..wire import Race, Report, Result, Steps, Trouble, Undefined, encode
+from ..wire import answers
+from ..wire.answers import Race, Report, Steps, Trouble, encode
 
 ANSWER = "<answer>"  # the file name of the learner's source in tracebacks and programs
 MAX_REPORT = 20_000  # bytes
@@ -47,7 +42,10 @@ class Job:
     request: Any
     tensors: memoryview
     output: mmap.mmap
-    report: Reporter
+    status: int
+
+    def report(self, report: Report) -> None:
+        send(self.status, report)
 
     def each(self, run: Callable[[Any], Report]) -> None:
         """Reports what `run` says of each case of the request, or the exception that it raises."""
@@ -67,16 +65,6 @@ class Job:
     def device(self) -> torch.device:
         return torch.device("cpu" if self.interpreted else "cuda")
 
-    def give_memory(self) -> None:
-        """Triton asks for memory where a kernel makes tensor descriptors on a GPU; the answer's host is not here."""
-        if not self.interpreted:
-            triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
-
-    def show_source(self) -> None:
-        """Lets a line of the answer be quoted where the answer was not loaded."""
-        source = self.request.source
-        linecache.cache[ANSWER] = (len(source), None, source.splitlines(True), ANSWER)
-
 
 # -- the learner's code ----------------------------------------------------------------------------------
 
@@ -88,18 +76,20 @@ class Refused(Exception):
     words = ""  # the construct
     line: int | None = None
 
-
-class MissingEntry(Refused):
-    """The answer does not define the function that the exercise asks for."""
-
-    kind = "missing-entry"
+    def __init__(self, text: str = "", **told):
+        super().__init__(text)
+        vars(self).update(told)
 
 
-def load(source: str, filename: str = ANSWER, name: str = "answer") -> dict:
-    """Executes `source` and stores its text in linecache, where Triton (inspect.getsource) looks for it."""
+def show_source(source: str, filename: str = ANSWER) -> None:
+    """Stores the text in linecache: there a line of it can be quoted, and Triton (inspect.getsource) looks for it."""
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    module = ModuleType(name)
-    sys.modules[name] = module  # dataclasses look up the module of a class
+
+
+def load(source: str, filename: str = ANSWER) -> dict:
+    """Executes `source`."""
+    show_source(source, filename)
+    sys.modules["answer"] = module = ModuleType("answer")  # dataclasses look up the module of a class
     exec(_code_of(source, filename), module.__dict__)
     return module.__dict__
 
@@ -113,7 +103,7 @@ def learner_function(source: str, entry: str):
     """The learner's function. The judge sends only the definitions that it needs, not left-over prints."""
     function = load(source).get(entry)
     if not callable(function):
-        raise MissingEntry(entry)
+        raise Refused(entry, kind="missing-entry")
     return function
 
 
@@ -160,7 +150,7 @@ def describe(error: BaseException) -> Trouble:
         kind = "no-card"
     elif kind == "exception" and (lacking := _lacking_in_triton(root)):
         kind, construct = "not-in-triton", lacking
-    fault = of_executor(wire.Fault, root) if kind == "fault" else None
+    fault = of_executor(answers.Fault, root) if kind == "fault" else None
     return trouble(root, kind, _message(root), line, construct, error, fault=fault)
 
 
@@ -233,31 +223,14 @@ def silence() -> None:
 # -- reports ---------------------------------------------------------------------------------------------
 
 
-class Reporter:
-    """Writes reports, one line each. A report that is too long is replaced by an error."""
-
-    def __init__(self, descriptor: int):
-        self.descriptor = descriptor
-
-    def __call__(self, report: Report) -> None:
-        line = encode(report)
-        if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
-            line = encode(Report(report.case, error=Trouble("report-too-large")))
-        view = memoryview(line + b"\n")
-        while view:
-            view = view[os.write(self.descriptor, view) :]
-
-
-def result_record(result: torch.Tensor, inputs: list[torch.Tensor]) -> Result:
-    """The properties of a replay's result. `inputs` are the tensors that it must not share memory with."""
-    storage = storage_of(result)
-    return Result(
-        shape=tuple(result.shape),
-        dtype=dtype_name(result.dtype),
-        device=result.device.type,
-        contiguous=result.is_contiguous(),
-        aliases_input=any(result.numel() and storage == storage_of(each) for each in inputs),
-    )
+def send(status: int, report: Report) -> None:
+    """Writes a report, as one line. One that is too long is replaced by an error."""
+    line = encode(report)
+    if len(line) > (MAX_REPORT if report.trace is None and report.found is None else MAX_TRACE):
+        line = encode(Report(report.case, error=Trouble("report-too-large")))
+    view = memoryview(line + b"\n")
+    while view:
+        view = view[os.write(status, view) :]
 
 
 def of_executor(kind: type, found, **more):
@@ -269,30 +242,26 @@ def of_executor(kind: type, found, **more):
 
 def race_records(launch) -> list[Race]:
     """A launch's races, up to a limit: one record for each argument and kind, between programs and within one."""
+    width, height, _ = launch.grid
     found: dict[tuple, Race] = {}
     for race in launch.races:
         key = race.argument, race.kind, race.first == race.second
-        if key not in found:
-            found[key] = _race(launch, race)
-        elif race.same_value is False:
-            found[key] = replace(found[key], same_value=False)
+        if key in found:
+            found[key] = replace(found[key], same_value=found[key].same_value and race.same_value is not False)
+            continue
+        writes = launch.arguments[race.argument].writes
+        places = (race.first, race.second)
+        found[key] = of_executor(
+            Race,
+            race,
+            line=race.line or 0,
+            programs=tuple(-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in places),
+            elements=int((writes > 1).sum()),
+            share=float((writes > 1).sum() / max(writes.size, 1)),
+            same_value=race.same_value is not False and race.kind == "write-write",
+            writers=int(writes.max(initial=0)),
+        )
     return list(found.values())[:MAX_RACES]
-
-
-def _race(launch, race) -> Race:
-    width, height, _ = launch.grid
-    writes = launch.arguments[race.argument].writes
-    first, second = (-1 if at is None else at[0] + width * (at[1] + height * at[2]) for at in (race.first, race.second))
-    return of_executor(
-        Race,
-        race,
-        line=race.line or 0,
-        programs=(first, second),
-        elements=int((writes > 1).sum()),
-        share=float((writes > 1).sum() / max(writes.size, 1)),
-        same_value=race.same_value is not False and race.kind == "write-write",
-        writers=int(writes.max(initial=0)),
-    )
 
 
 def steps_records(launch) -> list[Steps]:
@@ -305,8 +274,3 @@ def steps_records(launch) -> list[Steps]:
             line, code = where.line, linecache.getline(where.file, where.line).strip()[:400]
             found.append(Steps(name[:100], line, code, shape, stride, block, steps))
     return found
-
-
-def undefined_records(launch) -> list[Undefined]:
-    """What a launch used although nothing had defined it."""
-    return [of_executor(Undefined, each) for each in launch.undefined]

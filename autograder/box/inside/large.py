@@ -3,8 +3,6 @@
 The trace runs on tensors whose memory nobody touches. Each launch is run twice: the addresses of all its programs are
 checked and counted, and some programs compute on memory that is made where they touch it. The inputs follow from a
 seed.
-
-Runs in a child of the zygote. The learner's Python does not run there.
 """
 
 from __future__ import annotations
@@ -20,8 +18,7 @@ from workshop.executor.records import Pages
 from workshop.executor.regions import covered
 
 from ...tensors import DTYPES, poison, seeded, to_bytes
-from ..wire import Report
-from ..wire.answers import ARITHMETIC
+from ..wire.answers import ARITHMETIC, FILL, Report
 from ..wire.layout import write_result
 from ..wire.requests import MOST_FOUND, LargeCase
 from .job import Job
@@ -34,30 +31,26 @@ FEW = 6  # programs that are chosen by chance, beside the first, the last and th
 CROSSINGS = 1 << 15, 1 << 16, 1 << 24  # elements at which narrow numbers end
 
 
-def run(job: Job) -> None:
-    job.show_source()
-    programs = Known(job.request.programs)
-    job.each(lambda case: Report(has_value=True, value=_judged(job, case, programs)))
-
-
-def _judged(job: Job, case: LargeCase, programs: Known) -> dict:
+def run(job: Job, case: LargeCase, programs: Known) -> Report:
     try:
-        return _Large(job, case, programs).run()
+        value = _Large(job, case, programs).judged()
     except (NotReplayable, TooLarge, MemoryError, NotImplementedError) as error:
-        return {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
+        value = {"unjudged": type(error).__name__}  # it is too large for us, which is no fault of the answer's
+    return Report(has_value=True, value=value)
 
 
 class Overlap(Exception):
     """Programs write the same elements, so others are left out."""
 
 
-class _Large:
+class _Large(Replay):
     """One case: tensors by the address of their memory."""
+
+    vast = True
 
     def __init__(self, job: Job, case: LargeCase, programs: Known):
         self.job, self.case, self.programs = job, case, programs
         self.pages: dict[int, Pages] = {}
-        self.launches: list[BoundLaunch] = []
         self.uncounted = False
         self.steps = 0  # accesses of a program, on average, of the launch that has most
         self.work = 0  # elements that all programs of the launches read and write, where that was counted
@@ -67,17 +60,14 @@ class _Large:
         self.loaded: dict[int, list[torch.Tensor]] = {}
         self.copies: set[int] = set()  # storages that torch wrote, from others
         self.sources: set[int] = set()  # storages that torch read
-        self.computed = False  # whether torch computed with numbers, so that nobody knows all of them
+        super().__init__([self._input(number) for number in range(len(case.inputs))], job.device, case.computes)
 
-    def run(self) -> dict:
-        inputs = [self._input(number) for number in range(len(self.case.inputs))]
-        how = {"computes": self.case.computes, "vast": True}
-        steps = Replay(inputs, self.job.device, self._fresh, self.launches.append, self._moved, **how)
-        result = steps.run(self.case.trace)
+    def judged(self) -> dict:
+        result = self.run(self.case.trace)
         value = {"elements": result.numel()}
         try:
             stored = self._stored(result)
-            unread = [] if self.uncounted or stored < result.numel() else self._unread(inputs)
+            unread = [] if self.uncounted or stored < result.numel() else self._unread()
             return value | {"stored": stored, "unread": unread, "found": self._found(result)}
         except Overlap:
             return value | {"stored": 0, "found": 0}
@@ -98,9 +88,9 @@ class _Large:
         first = result.storage_offset()
         return covered(self.spans.get(_start(result), []), first, first + result.numel())
 
-    def _unread(self, inputs: list[torch.Tensor]) -> list[int]:
+    def _unread(self) -> list[int]:
         """An input of which the launches do not load all elements: its number, how many they load, and all."""
-        for number, tensor in enumerate(inputs):
+        for number, tensor in enumerate(self.inputs):
             own, extent = _start(tensor), tensor.untyped_storage().nbytes() // tensor.element_size()
             if self.case.inputs[number].whole and own not in self.sources:
                 elements = math.prod(n for n, step in zip(tensor.shape, tensor.stride()) if step)
@@ -120,11 +110,11 @@ class _Large:
     def _add(self, tensor: torch.Tensor, content) -> None:
         self.pages[_start(tensor)] = Pages(tensor, content)
 
-    def _fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
         self._add(tensor, None)
         return tensor
 
-    def _moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
         """What torch writes: one number everywhere, a few constants, a copy of a tensor, or what it computes."""
         if operation == "constant":
             self._add(made, lambda at: made.flatten()[at.clamp(max=made.numel() - 1)])  # whole pages are asked for
@@ -132,7 +122,6 @@ class _Large:
         if operation in ARITHMETIC:  # nobody knows its numbers
             self.copies.add(_start(made))
             self.sources |= set(map(_start, tensors_in(args)))
-            self.computed = True
             self._add(made, None)
             return
         if made.numel() * made.element_size() != made.untyped_storage().nbytes():
@@ -143,9 +132,8 @@ class _Large:
             self.sources.add(_start(source))
             self._add(made, functools.partial(self._copied, source, made))
             return
-        number = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "zero_": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
-        value = number.get(operation, args[1] if len(args) > 1 else None)
-        if type(value) not in (bool, int, float):
+        value = 0 if "zero" in operation else 1 if "ones" in operation else args[1] if len(args) > 1 else None
+        if operation not in FILL or type(value) not in (bool, int, float):
             raise NotReplayable(f"torch.{operation} on a large tensor")
         self._add(made, lambda at: torch.full(at.shape, value, dtype=made.dtype))
 
@@ -229,11 +217,8 @@ def _start(tensor: torch.Tensor) -> int:
 def _overlap(seen, chosen: int, total: int, elements: int) -> bool:
     """Whether programs that are no neighbours write the same elements, although all together just fill the result."""
     apart = [race for race in seen.races if race.first and abs(race.first[0] - race.second[0]) > 1]
-    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * _itemsize(seen)
-
-
-def _itemsize(seen) -> int:
-    return min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+    itemsize = min(argument.itemsize for argument in seen.arguments.values() if argument.bytes_stored)
+    return bool(apart) and seen.bytes_stored / chosen * total < 1.05 * elements * itemsize
 
 
 def _with_holes(at: torch.Tensor, values: torch.Tensor, who: torch.Tensor, elements: int):

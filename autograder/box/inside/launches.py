@@ -4,8 +4,6 @@ Installed before the learner's module is executed. A launch inside a recorded ca
 end reads the very object that was launched, with the globals that it has now, and the trace names the program that
 comes of it. So what the front end refuses ends the host function, as it does on a GPU. A launch outside of a recorded
 call (such as a left-over benchmark at the end of the file) does nothing.
-
-Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from .recorder import Recorder
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "waves_per_eu", "matrix_instr_nonkdim", "maxnreg")
 MAX_THREADS = 1024  # of one program, on NVIDIA's and on AMD's GPUs
 WARP_SIZES = {"cuda": {"NVIDIA": 32}, "hip": {"AMD": 64}, "interpreter": {"NVIDIA": 32, "AMD": 64}}
+COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
 MAX_VARIANTS = 4  # other values of one constant of a space
 MAX_UNUSED = 8  # of a program
 
@@ -45,16 +44,8 @@ class BadOption(Refused, ValueError):
     kind = "launch-option"
 
 
-COMPILER_OPTIONS = compiler_options()  # most have no meaning for a verdict
-
-
 class UnknownOption(Refused, TypeError):
     """A launch names an option that is neither a parameter of the kernel nor known to this Triton's compilers."""
-
-    def __init__(self, kernel: str, option: str):
-        super().__init__(f"{kernel}() got an unexpected keyword argument {option!r}")
-        if option in LAUNCH_OPTIONS:  # another version knows it
-            self.kind, self.words = "not-in-triton", option
 
 
 def check_options(options: dict, backend: str) -> None:
@@ -96,14 +87,12 @@ class Launches:
         self.space: list = []  # its configurations
 
     def install(self):
-        launches = self
-
         def run(kernel, *args, grid, warmup, **kwargs):
-            if launches.executes:
+            if self.executes:
                 return launching.run(kernel, *args, grid=grid, warmup=warmup, **kwargs)
             if warmup:
                 return Uncompiled(kernel, args, kwargs)
-            launches.record(kernel, grid, args, kwargs)
+            self.record(kernel, grid, args, kwargs)
             return None
 
         def tuned_run(tuner, *args, **kwargs):
@@ -113,20 +102,20 @@ class Launches:
                 name = tuner.base_fn.__name__
                 raise TypeError(f"{name}() got multiple values for keyword argument {twice[0]!r}")
             candidates = tuner.prune_configs(kwargs) if len(tuner.configs) > 1 else tuner.configs
-            index = launches.configuration % len(candidates)
+            index = self.configuration % len(candidates)
             config = candidates[index]
             for each in candidates:
                 options = {k: v for k, v in each.all_kwargs().items() if k not in tuner.arg_names}
-                check_options(options, launches.vendor)
+                check_options(options, self.vendor)
             if config.pre_hook is not None:
                 config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
             space, key = tuple(_plain(c.all_kwargs()) for c in candidates), tuple(map(str, tuner.keys))
-            launches.tuned = Tuned(space, index, key, _again(tuner, candidates))
-            launches.space = candidates
+            self.tuned = Tuned(space, index, key, _again(tuner, candidates))
+            self.space = candidates
             try:
                 return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
             finally:
-                launches.tuned, launches.space = None, []
+                self.tuned, self.space = None, []
 
         Autotuner.run = tuned_run
         JITFunction.run = Run(run)
@@ -138,8 +127,9 @@ class Launches:
             return
         name = kernel.fn.__name__
         bound, options = launch.bind(kernel, args, kwargs)
-        if unknown := sorted(set(options) - set(OPTIONS) - COMPILER_OPTIONS):
-            raise UnknownOption(name, unknown[0])
+        for option in sorted(set(options) - set(OPTIONS) - COMPILER_OPTIONS):
+            of_another_version = {"kind": "not-in-triton", "words": option} if option in LAUNCH_OPTIONS else {}
+            raise UnknownOption(f"{name}() got an unexpected keyword argument {option!r}", **of_another_version)
         check_options(options, self.vendor)
         shape = launch.grid_of(grid, bound)
         self.recorder.check_devices(name, bound)

@@ -2,35 +2,36 @@
 
 A guarded tensor is placed inside a larger buffer, with a guard zone before it and one after it. A row-strided view
 also has gaps between the rows. Guards and gaps hold a poison pattern. After the launches they must still hold it.
-
-Runs in a child of the zygote, beside the learner's code.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import torch
 
-from ...tensors import DTYPES, bits, each_place, is_poison, poison, span
+from ...tensors import DTYPES, UNWRITTEN, bits, each_place, poison, span
 from ..wire.answers import MAX_RUNS
-from ..wire.requests import Decoy, Scalar
+from ..wire.requests import Decoy, Number
 from .recorder import tensors_in
 
 FEW = 1 << 12
+GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
 NOTHING = -1
+OUTSIDE = "out-of-bounds-store"
 _numbers, _starts = torch.randn(2 * FEW), itertools.count(0, 257)  # drawn once; a decoy begins at another of them
 
 
-def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
+def decoys(arguments: Iterable[Decoy | Number], device) -> list:
     """The arguments of a call: numbers, and random tensors with the right shapes, strides and dtypes.
 
     The learner's Python gets nothing else.
     """
     made = []
     for argument in arguments:
-        if isinstance(argument, Scalar):
-            made.append(argument.scalar)
+        if not isinstance(argument, Decoy):
+            made.append(argument)
             continue
         size = span(argument.shape, argument.stride) + argument.shift
         if argument.same is not None:
@@ -47,49 +48,23 @@ def decoys(arguments: tuple[Decoy | Scalar, ...], device) -> list:
 
 
 class Guarded:
-    """`values` (contiguous) laid out with `stride`, between guards of `guard` elements. shift: as of a Decoy."""
+    """`values` (contiguous) laid out with `stride`, between guards of GUARD elements. shift: as of a Decoy."""
 
-    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, guard: int, pattern: dict[int, int],
-                 shift: int = 0):  # fmt: skip
-        size, first = span(values.shape, stride) + shift + 2 * guard, guard + shift
+    def __init__(self, values: torch.Tensor, stride: tuple[int, ...], device, pattern=UNWRITTEN, shift: int = 0):
+        size, first = span(values.shape, stride) + shift + 2 * GUARD, GUARD + shift
         self.buffer = poison(torch.empty(size, dtype=values.dtype, device=device), pattern)
         self.tensor = torch.as_strided(self.buffer, tuple(values.shape), tuple(stride), first)
         each_place(self.tensor).copy_(each_place(values, stride))
         self.before = bits(self.buffer).clone()
-        inside = torch.zeros(size, dtype=torch.bool, device=device)
-        each_place(torch.as_strided(inside, tuple(values.shape), tuple(stride), first)).fill_(True)
-        self.inside = inside
+        self.inside = torch.zeros(size, dtype=torch.bool, device=device)
+        each_place(torch.as_strided(self.inside, tuple(values.shape), tuple(stride), first)).fill_(True)
 
     def damage(self) -> str | None:
-        """'input-modified' if the tensor changed, 'out-of-bounds-store' if a guard or gap changed, else None."""
+        """'input-modified' if the tensor changed, OUTSIDE if a guard or gap changed, else None."""
         changed = bits(self.buffer) != self.before
         if bool((changed & ~self.inside).any()):
-            return "out-of-bounds-store"
+            return OUTSIDE
         return "input-modified" if bool(changed.any()) else None
-
-
-class GuardedAllocations:
-    """Puts the results of `torch.empty` and similar functions between guards too, if they are contiguous."""
-
-    def __init__(self, guard: int, pattern: dict[int, int]):
-        self.guard, self.pattern = guard, pattern
-        self.buffers: list[tuple[torch.Tensor, int]] = []
-
-    def place(self, tensor: torch.Tensor) -> torch.Tensor:
-        poison(tensor, self.pattern)
-        if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
-            return tensor
-        n = tensor.numel()
-        buffer = poison(torch.empty(n + 2 * self.guard, dtype=tensor.dtype, device=tensor.device), self.pattern)
-        self.buffers.append((buffer, n))
-        return torch.as_strided(buffer, tuple(tensor.shape), tensor.stride(), self.guard)
-
-    def damaged(self) -> bool:
-        return not all(
-            bool(is_poison(outside, self.pattern).all())
-            for buffer, n in self.buffers
-            for outside in (buffer[: self.guard], buffer[self.guard + n :])
-        )
 
 
 class Copies:

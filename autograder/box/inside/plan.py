@@ -2,8 +2,6 @@
 
 A plan runs the learner's module, calls the host function on decoys, and reports the trace of each case. No kernel runs,
 and the process has no real inputs. "value" calls a function of plain values.
-
-Runs in a child of the zygote.
 """
 
 from __future__ import annotations
@@ -16,10 +14,9 @@ from torch._library.triton import set_wrap_triton_enabled
 
 from workshop.device import DeviceFacts
 
-from ..wire import Report
-from ..wire.answers import Trace
+from ..wire.answers import Report, Trace
 from ..wire.codec import to_json
-from ..wire.requests import Decoy, Device, Plain, PlanCase, Scalar
+from ..wire.requests import Decoy, Device, Plain, PlanCase
 from .job import Job, describe, learner_function, load
 from .launches import Launches
 from .memory import decoys
@@ -50,7 +47,8 @@ def _report(index: int, case: PlanCase, function: _Function, launches: Launches,
     seed(index)
     launches.configuration, launches.variants = case.configuration, case.variants
     try:
-        function = function.loaded_again() if case.alone else function
+        if case.alone:
+            function = _Function(function.source, function.entry, function.world)
         if case.operator:
             return function.as_an_operator(index, case, launches)
         trace, calls = function.trace(case, launches), 1
@@ -80,9 +78,6 @@ class _Function:
         self.function = self.failure = None
         self.earlier = Earlier()
         self.given: dict[tuple, list] = {}  # the arguments of earlier calls with tensors of this form
-
-    def loaded_again(self) -> _Function:
-        return _Function(self.source, self.entry, self.world)
 
     def trace(self, case: PlanCase, launches: Launches) -> Trace:
         """The trace of a call. Every other call of a form gets the tensors of the one before, with other numbers.
@@ -130,8 +125,11 @@ class _Function:
             with recorder, self.world.calls(), set_wrap_triton_enabled(False):
                 launches.recorder = recorder
                 result = _asked_for(case, self.function, arguments)
-                launches.recorder = None
-            return _finish(recorder, result)
+            if isinstance(result, torch.Tensor):
+                return recorder.finish(result)
+            returned = result.result if isinstance(result, _TooFew) else result
+            kind = "Function" if isinstance(returned, torch.autograd.Function) else type(returned).__name__[:80]
+            return Trace(recorded=recorder.launches, returned=kind)
         finally:
             launches.recorder = None
             self.earlier.remember(recorder.made, result)
@@ -144,7 +142,10 @@ def _asked_for(case: PlanCase, function, arguments: list):
         arguments[case.gradient].requires_grad_()
     result = function(*arguments)
     if case.gradient is not None:  # as in a model that has two such layers: what is saved belongs to one call
-        function(*(_zeros(each) if isinstance(each, torch.Tensor) else 2 * each for each in arguments))
+        function(*(
+            torch.zeros_like(each).requires_grad_(each.requires_grad) if isinstance(each, torch.Tensor) else 2 * each
+            for each in arguments
+        ))  # fmt: skip
     if case.pick is not None:
         several = isinstance(result, (tuple, list)) and case.pick < len(result)
         result = result[case.pick] if several else _TooFew(result)
@@ -157,10 +158,6 @@ def _asked_for(case: PlanCase, function, arguments: list):
     (gradient,) = run((result,), (incoming.reshape(result.shape).to(result.dtype),), False, False,
                       (arguments[case.gradient],), allow_unreachable=True, accumulate_grad=False)  # fmt: skip
     return gradient
-
-
-def _zeros(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(tensor).requires_grad_(tensor.requires_grad)
 
 
 @dataclass(frozen=True)
@@ -176,15 +173,7 @@ def _again(arguments: tuple, known: list) -> list:
         for each in known:
             if isinstance(each, torch.Tensor) and each.numel():
                 each.detach()[(0,) * each.ndim] = 1
-    return [a.scalar if isinstance(a, Scalar) else tensor for a, tensor in zip(arguments, known, strict=True)]
-
-
-def _finish(recorder: Recorder, result) -> Trace:
-    if not isinstance(result, torch.Tensor):
-        result = result.result if isinstance(result, _TooFew) else result
-        kind = "Function" if isinstance(result, torch.autograd.Function) else type(result).__name__[:80]
-        return Trace(recorded=recorder.launches, returned=kind)
-    return recorder.finish(result)
+    return [tensor if isinstance(a, Decoy) else a for a, tensor in zip(arguments, known, strict=True)]
 
 
 # -- the job "value" -------------------------------------------------------------------------------------

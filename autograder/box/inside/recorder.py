@@ -4,8 +4,6 @@ The learner's host function is called once on decoy tensors, in a process withou
 operation and every kernel launch is recorded. Kernels do not run. A later process replays the list on the real
 data, with the programs of the kernels and without the learner's Python: see `replay`. So a host function can allocate,
 copy, cast, view and launch, but nothing that it computes itself can reach the result.
-
-Runs in a child of the zygote, beside the learner's Python.
 """
 
 from __future__ import annotations
@@ -51,12 +49,6 @@ class HostArithmetic(Refused):
     """The host function computed part of the result with torch. Its text is the operation's name."""
 
     kind = "host-arithmetic"
-
-
-class WrongDevice(Refused):
-    """The host function made or returned a tensor on a different device than its inputs."""
-
-    kind = "wrong-device"
 
 
 class NotReplayable(Refused):
@@ -128,14 +120,11 @@ class Earlier:
 
     def remember(self, tensors: list[torch.Tensor], result: object) -> None:
         """A call has ended: it was given or made these tensors, and it returned `result`."""
-        for tensor in tensors:
-            self._add(tensor, "a tensor")
-        if isinstance(result, torch.Tensor):
-            self._add(result, "the result")
-
-    def _add(self, tensor: torch.Tensor, what: str) -> None:
-        reference = StorageWeakRef(tensor.untyped_storage())
-        self._kept[reference.cdata] = (reference, what)
+        results = [result] if isinstance(result, torch.Tensor) else []
+        for what, kept in (("a tensor", tensors), ("the result", results)):
+            for tensor in kept:
+                reference = StorageWeakRef(tensor.untyped_storage())
+                self._kept[reference.cdata] = (reference, what)
 
     @property
     def results(self) -> int:
@@ -183,9 +172,9 @@ class Recorder(TorchDispatchMode):
         self.earlier = earlier or Earlier()
         self.outside: set[int] = set()  # storages that no call has made
         self.noted: list[_Noted] = []
-        self.numbers: dict[int, int] = {}
+        self.numbers: dict[tuple, int] = {}  # by form: autograd gives a tensor back as another object
         self.named = -1  # the last number that was given
-        self.kept: list[Any] = []  # keeps tensors alive, so that ids and storages stay unique
+        self.kept: list[Any] = []  # keeps tensors alive, so that storages stay unique
         self.follows = set(map(storage_of, inputs))  # storages that depend on the inputs
         self.uniform: set[int] = set()  # storages in which the host function has set every element to one constant
         self.launches = 0
@@ -243,7 +232,8 @@ class Recorder(TorchDispatchMode):
 
     def _check_device(self, tensor: torch.Tensor, what: str):
         if tensor.device.type != self.device.type:
-            raise WrongDevice(f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}")
+            words = f"{what} is on {tensor.device.type!r}, the input on {self.device.type!r}"
+            raise Refused(words, kind="wrong-device")
 
     def _note(self, operator, args, kwargs, inputs: list[torch.Tensor], result):
         name = operation_name(operator)
@@ -256,7 +246,7 @@ class Recorder(TorchDispatchMode):
             self.follows |= writes
         if not outputs:
             return
-        fresh = [t for t in outputs if id(t) not in self.numbers]
+        fresh = any(_form(t) not in self.numbers for t in outputs)
         few = all(tensor.numel() <= self.computes for tensor in (*inputs, *outputs))
         step: tuple | None = None
         if moves(name, operator._overloadname, args) or few and name in ARITHMETIC:
@@ -269,7 +259,7 @@ class Recorder(TorchDispatchMode):
             self.uniform -= writes
         elif name in FILL and fresh:
             self.uniform |= writes
-        out = tuple(self._name(t) for t in fresh)
+        out = tuple(map(self._name, outputs)) if fresh else ()
         self._add(Operation(*step, out) if step else name, reads, writes)
 
     def _filled(self, result: torch.Tensor, value: float, in_place: bool) -> tuple:
@@ -295,14 +285,12 @@ class Recorder(TorchDispatchMode):
     def _name(self, tensor: torch.Tensor) -> int:
         self.kept.append(tensor)
         self.named += 1
-        self.numbers[id(tensor)] = self.named
+        self.numbers[_form(tensor)] = self.named
         return self.named
 
     def _number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor. A tensor that was not made in a recorded step is a constant, if it is small."""
-        if id(tensor) not in self.numbers:
-            if (known := self._seen_as(tensor)) is not None:
-                return known
+        if _form(tensor) not in self.numbers:
             self.outside.add(storage_of(tensor))
             if what := self.earlier.what(storage_of(tensor)):
                 self._define(tensor, lambda out: what, kept=True)
@@ -313,18 +301,7 @@ class Recorder(TorchDispatchMode):
                 self._define(tensor, lambda out: Constant(values, shape, dtype, out))
             else:
                 self.opaque(tensor, "a tensor made outside the function")
-        return self.numbers[id(tensor)]
-
-    def _seen_as(self, tensor: torch.Tensor) -> int | None:
-        """The number of a tensor that autograd gives back as another object: the same memory, in the same form."""
-        form = tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
-        for known in self.kept:
-            same = storage_of(known) == storage_of(tensor)
-            if same and (known.data_ptr(), known.shape, known.stride(), known.dtype) == form:
-                self.kept.append(tensor)
-                self.numbers[id(tensor)] = self.numbers[id(known)]
-                return self.numbers[id(tensor)]
-        return None
+        return self.numbers[_form(tensor)]
 
     def _encode(self, value):
         if isinstance(value, int) and abs(value) >> 64:
@@ -375,6 +352,11 @@ class Recorder(TorchDispatchMode):
                 live |= noted.reads
                 steps.append(noted.step)
         return Trace(tuple(reversed(steps)), number, self.launches)
+
+
+def _form(tensor: torch.Tensor) -> tuple:
+    """What two tensors share that are the same elements of the same memory."""
+    return storage_of(tensor), tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype
 
 
 def _one_number(tensor: torch.Tensor) -> bool | int | float | None:

@@ -1,33 +1,27 @@
 """Replays traces: runs the steps of a host function on real tensors, with the programs of its launches.
 
-The jobs "replay", on real inputs, and "tune", which compares the times of the launches of several traces on a GPU.
-`python -m autograder.box.inside.replay JOB OUTPUT_SIZE` replays one job, from a file that holds its memory, on a CUDA
-GPU while compute-sanitizer watches. That process is not confined, so use it only for your own code.
-
-Runs in a child of the zygote. The learner's Python does not run there.
+The jobs "replay", on real inputs, "tune", which compares the times of the launches of several traces on a GPU, and
+"compile", for GPUs that are not here.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import mmap
-import os
 import re
-import sys
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 
-from workshop.executor import codec, rebuild
+from workshop.executor import codec, front_end, rebuild
 from workshop.executor import launch as executor
 from workshop.executor.memory import Watch
 from workshop.executor.program import STORES, Program, values
 from workshop.executor.records import Launch as Seen
 
-from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, to_bytes
-from ..wire import Evidence, Report
+from ...tensors import DTYPES, LARGE, UNWRITTEN, bits, dtype_name, poison, storage_of, to_bytes
 from ..wire.answers import (
     ALLOCATE,
     ARITHMETIC,
@@ -35,22 +29,30 @@ from ..wire.answers import (
     MAX_CONSTANT,
     MOVE,
     REPLAYABLE,
+    Again,
     Argument,
     Constant,
+    Evidence,
     Input,
     Launch,
     Operation,
+    Race,
+    Report,
+    Result,
     Step,
+    Steps,
     Trace,
-)  # fmt: skip
+    Undefined,
+)
 from ..wire.layout import read_tensor, write_result
-from ..wire.requests import ReplayCase, decode_job
-from .job import Job, Reporter, race_records, result_record, silence, steps_records, undefined_records
-from .memory import Copies, Guarded, GuardedAllocations, decoys
+from ..wire.requests import CompileCase, ReplayCase
+from .job import ANSWER, Job, load, of_executor, race_records, steps_records, trouble
+from .memory import OUTSIDE, Copies, Guarded, decoys
 from .recorder import KeptTensor, NotReplayable, moves, tensors_in, untouched
 
 MAX_COMPUTED = 64  # steps in which the host function computes with numbers
 MAX_ELEMENTS = 1 << 30
+MOST_TOLD = 8  # races, and what else is told one by one
 ROUNDS, WARM_ROUNDS = 25, 4  # rounds of timing; the first ones compile the kernels and wake the GPU
 
 
@@ -77,25 +79,44 @@ class BoundLaunch:
 
 
 class Replay:
-    """Runs a trace on real tensors. It checks what each step asks for: a process that ran learners' code recorded it.
+    """Runs a trace on real tensors, and notes its launches. It checks what each step asks for: a process that ran
+    learners' code recorded it.
 
-    `fresh(tensor)` prepares fresh memory; `run_kernel(launch)` launches; `moved(operation, arguments, made)` is told of
-    each step in which torch writes numbers; `rehearse(launch, restored, zeroed)` may run an autotuned kernel before its
-    launch, as a measurement does. Raises KeptTensor where a kernel has changed a tensor that was made outside the host
-    function: the next call would find it changed. vast: torch's copies of much memory are not made, only told.
+    Raises KeptTensor where a kernel has changed a tensor that was made outside the host function: the next call would
+    find it changed. pattern: what fresh memory holds. target: whose programs are launched.
     """
 
-    def __init__(self, inputs: list[torch.Tensor], device, fresh, run_kernel, moved=lambda *copy: None, rehearse=None,
-                 target="", computes: int = 0, vast: bool = False):  # fmt: skip
-        self.vast = vast
-        self.inputs, self.device, self.fresh, self.run_kernel = inputs, device, fresh, run_kernel
+    vast = False  # torch's copies of much memory are not made, only told
+
+    def __init__(self, inputs: list[torch.Tensor], device, computes: int = 0, pattern: dict[int, int] = UNWRITTEN,
+                 target: str = ""):  # fmt: skip
+        self.inputs, self.device, self.pattern, self.target = inputs, device, pattern, target
         self.computes, self.computed = computes, 0
-        self.moved, self.rehearse, self.target = moved, rehearse, target
         self.tensors: dict[int, torch.Tensor] = {}
-        self.launched: list[str] = []
+        self.made: list[Guarded] = []  # fresh memory
+        self.launched: list[str] = []  # kernels
+        self.launches: list[BoundLaunch] = []  # that were not run
         self.outside: list[tuple[torch.Tensor, torch.Tensor]] = []  # tensors made outside, and copies of them
         self.moves = False  # whether torch wrote numbers anywhere
         self.constants = 0
+
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Prepares fresh memory: with guards around it, if it is contiguous."""
+        poison(tensor, self.pattern)
+        if not tensor.is_contiguous() or not tensor.numel() or tensor.dtype == torch.bool:
+            return tensor
+        self.made.append(Guarded(tensor, tensor.stride(), tensor.device, self.pattern))
+        return self.made[-1].tensor
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        """Is told of each step in which torch writes numbers."""
+
+    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
+        """May run an autotuned kernel before its launch, as a measurement does."""
+
+    def launch(self, launch: BoundLaunch) -> None:
+        """Runs a kernel. Here it is noted only."""
+        self.launches.append(launch)
 
     def run(self, trace: Trace) -> torch.Tensor:
         for step in trace.steps:
@@ -107,7 +128,7 @@ class Replay:
     def _step(self, step: Step):
         self._charge(step)
         if isinstance(step, Launch):
-            self._launch(step)
+            self._begin(step)
             return
         if isinstance(step, Input):
             made = self.inputs[_integer(step.index, 0, len(self.inputs) - 1)]
@@ -161,8 +182,8 @@ class Replay:
     def _charge(self, step: Step):
         """Counts the numbers of the learner's in a step that can become a part of the result."""
         if not self.inputs:  # every number can, also several in one, or one told by which tensors are joined
-            fields = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
-            self.constants += numbers([*fields, *(each.value for each in getattr(step, "given", ()))])
+            said = (getattr(step, name, None) for name in ("values", "args", "kwargs", "grid"))
+            self.constants += numbers([*said, *(each.value for each in getattr(step, "given", ()))])
         elif isinstance(step, Constant):
             self.constants += len(step.values)
         elif isinstance(step, Operation):
@@ -176,7 +197,7 @@ class Replay:
         if self.computed > MAX_COMPUTED or any(tensor.numel() > self.computes for tensor in tensors):
             raise NotReplayable(f"torch.{op} is not replayed")
 
-    def _launch(self, step: Launch):
+    def _begin(self, step: Launch):
         launch = BoundLaunch(
             kernel=step.kernel,
             grid=tuple(_integer(n, 0, 1 << 31) for n in step.grid),
@@ -187,10 +208,9 @@ class Replay:
         self.launched.append(launch.kernel)
         if not math.prod(launch.grid):
             return
-        again = step.tuned and step.tuned.again
-        if self.rehearse and again:
-            self.rehearse(launch, set(again.restored), set(again.zeroed))
-        self.run_kernel(launch)
+        if step.tuned and step.tuned.again:
+            self.rehearse(launch, step.tuned.again)
+        self.launch(launch)
 
     def _argument(self, given: Argument) -> tuple[str, Any, str]:
         value, kind = self._decode(given.value), given.kind
@@ -280,101 +300,82 @@ def constants(program: Program) -> int:
 # -- the job "replay" ------------------------------------------------------------------------------------
 
 
-def run(job: Job) -> None:
-    job.give_memory()
-    job.show_source()
-    programs = Known(job.request.programs)
-    job.each(lambda case: _replay(job, case, programs))
-
-
-def _replay(job: Job, case: ReplayCase, programs: Known) -> Report:
-    around = {"guard": job.request.guard, "pattern": LARGE if case.poison == "large" else UNWRITTEN}
+def run(job: Job, case: ReplayCase, programs: Known) -> Report:
+    pattern = LARGE if case.poison == "large" else UNWRITTEN
     read = ((read_tensor(spec, job.tensors), spec) for spec in case.inputs)
-    inputs = [Guarded(values, spec.stride, job.device, shift=spec.shift, **around) for values, spec in read]
-    allocations = GuardedAllocations(**around)
+    inputs = [Guarded(values, spec.stride, job.device, pattern, spec.shift) for values, spec in read]
     tensors = [each.tensor for each in inputs]
-    launcher = (_Executor if job.interpreted else _Card)(programs, tensors)
-    launcher.limited = not tensors  # then all numbers of the result could be constants
-
-    def fresh(tensor: torch.Tensor) -> torch.Tensor:
-        placed = allocations.place(tensor)
-        launcher.copies.allocated(placed)
-        return placed
-
-    steps = Replay(
-        tensors, job.device, fresh, launcher, launcher.copies.moved, launcher.rehearse, job.backend, case.computes
-    )
-    result = steps.run(case.trace)
+    kind = _OnExecutor if job.interpreted else _OnCard
+    watched = kind(programs, tensors, job.device, case.computes, pattern, job.backend)
+    result = watched.run(case.trace)
     if not job.interpreted:
         torch.cuda.synchronize()
     damage = [found for each in inputs if (found := each.damage())]
-    if allocations.damaged():
-        damage.append("out-of-bounds-store")
+    if any(each.damage() == OUTSIDE for each in watched.made):
+        damage.append(OUTSIDE)
     output = to_bytes(result)
     idle = False  # whether torch alone makes the same output
-    if steps.launched and steps.moves and not damage:
-        alone = Replay(tensors, job.device, allocations.place, lambda launch: None, computes=case.computes)
+    if watched.launched and watched.moves and not damage:
+        alone = Replay(tensors, job.device, case.computes, pattern)
         idle = output == to_bytes(alone.run(case.trace))
-    evidence = Evidence(
-        idle=idle,
-        accumulates=launcher.accumulates,
-        adds_atomically=launcher.adds_atomically,
-        stores=launcher.stores,
-        without_work=launcher.without_work,
-        steps=tuple(launcher.steps[:4]),
-        launched=tuple(name[:100] for name in steps.launched[:16]),
-        races=tuple(launcher.races[:16]),
-        undefined=tuple(launcher.undefined[:8]),
-        accesses=launcher.accesses,
-        reads=launcher.copies.reads if job.interpreted else (),
-        unread=launcher.copies.unread if job.interpreted else (),
-        stored=launcher.stored,
-        damage=tuple(damage[:4]),
-        empty_kernels=tuple(launcher.empty[:16]),
-    )
-    described = result_record(result, [each.buffer for each in inputs])
+    aliases = any(result.numel() and storage_of(result) == storage_of(each.buffer) for each in inputs)
+    described = Result(tuple(result.shape), dtype_name(result.dtype), result.is_contiguous(), aliases)
     write_result(case.slot, job.output, output)
-    return Report(result=described, evidence=evidence)
+    return Report(result=described, evidence=Evidence(**watched.evidence(), damage=damage[:4], idle=idle))
 
 
-class _Launcher:
-    """Launches programs as a trace says, and collects what is seen."""
+class _Watched(Replay):
+    """Launches programs as a trace says, and collects what is seen: attributes with the names of Evidence's fields."""
 
-    rehearse = None
-
-    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
-        self.programs, self.copies = programs, Copies(inputs)
-        self.limited, self.constants = False, 0
-        self.races: list = []
-        self.undefined: list = []
-        self.empty: list[str] = []
-        self.accesses = self.stored = 0
-        self.accumulates = self.adds_atomically = self.stores = False
-        self.without_work: tuple[int, ...] = ()
-        self.steps: list = []
+    def __init__(self, programs: Known, inputs: list[torch.Tensor], *how):
+        super().__init__(inputs, *how)
+        self.programs = programs
+        self.of_kernels = 0  # constants; without inputs, all numbers of the result could be some
+        self.empty_kernels: list[str] = []
+        self.adds_atomically = self.stores = False
 
     def program(self, launch: BoundLaunch) -> Program:
         program = self.programs[launch.program]
         atomics = (each for each in program.operations() if each.name == "atomic_rmw")
         self.adds_atomically |= any(each.args[0].name == "FADD" for each in atomics)
         self.stores |= any(each.name in STORES for each in program.operations())
-        if self.limited:
-            self.constants += constants(program)
-            if self.constants > MAX_CONSTANT:
+        if not self.inputs:
+            self.of_kernels += constants(program)
+            if self.of_kernels > MAX_CONSTANT:
                 raise NotReplayable(f"the kernels use more than {MAX_CONSTANT} constants")
-        if launch.kernel not in self.empty and all(each.name == "ret" for each in program.operations()):
-            self.empty.append(launch.kernel)  # its body is `pass`, `...` or a docstring
+        if launch.kernel not in self.empty_kernels and all(each.name == "ret" for each in program.operations()):
+            self.empty_kernels.append(launch.kernel)  # its body is `pass`, `...` or a docstring
         return program
 
+    def evidence(self) -> dict:
+        names = vars(self).keys() & {each.name for each in fields(Evidence)}
+        found = {name: getattr(self, name) for name in names}
+        return {name: value[:MOST_TOLD] if isinstance(value, list) else value for name, value in found.items()}
 
-class _Executor(_Launcher):
+
+class _OnExecutor(_Watched):
     """Runs programs without a GPU, with every access checked."""
 
-    def __init__(self, programs: Known, inputs: list[torch.Tensor]):
-        super().__init__(programs, inputs)
+    def __init__(self, programs: Known, inputs: list[torch.Tensor], *how):
+        super().__init__(programs, inputs, *how)
+        self.copies = Copies(inputs)
         self.rehearsed: Seen | None = None  # a rehearsal that stands for the launch itself
+        self.races: list[Race] = []
+        self.undefined: list[Undefined] = []
+        self.steps: list[Steps] = []
+        self.accesses = self.stored = 0
+        self.accumulates = False
+        self.without_work: tuple[int, ...] = ()
 
-    def __call__(self, launch: BoundLaunch) -> None:
+    def fresh(self, tensor: torch.Tensor) -> torch.Tensor:
+        placed = super().fresh(tensor)
+        self.copies.allocated(placed)
+        return placed
+
+    def moved(self, operation: str, args: list, made: torch.Tensor) -> None:
+        self.copies.moved(operation, args, made)
+
+    def launch(self, launch: BoundLaunch) -> None:
         seen, self.rehearsed = self.rehearsed or self._run(launch), None
         self.races += race_records(seen)
         self.steps += steps_records(seen)
@@ -385,7 +386,7 @@ class _Executor(_Launcher):
         if not self.without_work and 0 < idle.numel() < seen.storing.numel() and self.stores:
             self.without_work = idle.numel(), seen.storing.numel(), int(idle[0])
 
-    def rehearse(self, launch: BoundLaunch, restored: set[str], zeroed: set[str]) -> None:
+    def rehearse(self, launch: BoundLaunch, again: Again) -> None:
         """Runs a kernel as its autotuner does to measure it. What it wrote stays only where it also reads.
 
         Where nothing stays, the launch that follows begins as this one did and does the same. It is not run again.
@@ -394,29 +395,32 @@ class _Executor(_Launcher):
         before = {label: tensor.clone() for label, tensor in tensors.items()}
         seen = self._run(launch)
         loaded = {label for label, argument in seen.arguments.items() if argument.bytes_loaded}
-        kept = (before.keys() & loaded) - restored - zeroed
+        kept = (before.keys() & loaded) - {*again.restored, *again.zeroed}
         stays = any(not torch.equal(bits(tensors[label]), bits(before[label])) for label in kept)
         self.accumulates |= stays
-        if not stays and not before.keys() & zeroed:
+        if not stays and not before.keys() & set(again.zeroed):
             self.rehearsed = seen
             return
         for label in before.keys() - kept:
             tensors[label].copy_(before[label])
-            if label in zeroed:
+            if label in again.zeroed:
                 tensors[label].zero_()
 
     def _run(self, launch: BoundLaunch) -> Seen:
         watch, defined = Watch(counts=True, races=True, passes=True), self.copies.defined()
         program = self.program(launch)
         seen = executor.execute(program, launch.arguments, launch.grid, watch, defined=defined, name=launch.kernel)
-        self.undefined += undefined_records(seen)
+        self.undefined += [of_executor(Undefined, each) for each in seen.undefined]
         return seen
 
+    def evidence(self) -> dict:
+        return super().evidence() | {"reads": self.copies.reads, "unread": self.copies.unread}
 
-class _Card(_Launcher):
+
+class _OnCard(_Watched):
     """Compiles programs for the GPU of this machine, and launches them."""
 
-    def __call__(self, launch: BoundLaunch) -> None:
+    def launch(self, launch: BoundLaunch) -> None:
         on_card(self.program(launch), launch)()
         torch.cuda.synchronize()
 
@@ -436,10 +440,8 @@ def on_card(program: Program, launch: BoundLaunch):
 
 def tune(job: Job) -> None:
     """Reports milliseconds per case: the median of interleaved rounds, so that the GPU's state is the same for all."""
-    request = job.request
-    job.give_memory()
-    programs = Known(request.programs)
-    runs = [_launches(job, case, programs) for case in request.cases]
+    programs = Known(job.request.programs)
+    runs = [_launches(job, case, programs) for case in job.request.cases]
     times: list[list[float]] = [[] for _ in runs]
     for _ in range(ROUNDS):
         for launches, seen in zip(runs, times, strict=True):
@@ -454,22 +456,65 @@ def tune(job: Job) -> None:
     job.report(Report(0, has_value=True, value=medians))
 
 
-def _launches(job: Job, case, programs: Known) -> list:
+def _launches(job: Job, case, programs: Known) -> list[Callable]:
     """The launches of a trace, compiled and prepared on decoys."""
-    launches: list = []
-
-    def launch(given):
-        launches.append(on_card(programs[given.program], given))
-
-    tensors = tensors_in(decoys(case.arguments, job.device))
-    Replay(tensors, job.device, lambda tensor: tensor, launch, target=job.backend).run(case.trace)
-    return launches
+    replay = Replay(tensors_in(decoys(case.arguments, job.device)), job.device, target=job.backend)
+    replay.fresh = lambda tensor: tensor  # nobody looks at the results
+    replay.run(case.trace)
+    return [on_card(programs[launch.program], launch) for launch in replay.launches]
 
 
-if __name__ == "__main__":
-    silence()
-    path, output_size = sys.argv[1:]
-    with open(path, "rb") as file:
-        request, tensors = decode_job(file.read())
-    output = mmap.mmap(-1, max(int(output_size), 1))
-    run(Job("cuda", request, tensors, output, Reporter(os.open(os.devnull, os.O_WRONLY))))
+# -- the job "compile" -----------------------------------------------------------------------------------
+
+LAST_STAGE = "llir"  # later stages need other programs, or only translate
+# What the zygote goes through once. The second kernel asks a GPU's own library.
+WARM_UP = """
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+@triton.jit
+def warm_up(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    for _ in range(2):
+        x = x + tl.exp(x) / tl.sum(x, axis=0) + tl.max(x, axis=0) + tl.rand(n, i) + tl.argmax(x, axis=0)
+    x += tl.sum(tl.dot(tl.zeros((16, 16), tl.float32), tl.zeros((16, 16), tl.float32))) + tl.sigmoid(x) + tl.cumsum(x)
+    x = tl.fma(libdevice.exp(x), tl.sort(x), tl.flip(x, 0)) + tl.softmax(x) + tl.cdiv(n, 3) + tl.randn(n, i)
+    tl.store(x_ptr + i, tl.where(x > 0, x, tl.maximum(x, 1.0)), mask=i < n)
+
+
+@triton.jit
+def of_a_vendor(x_ptr):
+    tl.store(x_ptr, libdevice.exp(tl.load(x_ptr)))
+"""
+
+
+def compiled(job: Job, case: CompileCase, programs: Known) -> Report:
+    """Compiles a program for a GPU that is not here. Nothing runs.
+
+    Triton's front end has accepted it. The later stages of a compiler refuse some, and say how much shared memory a
+    program needs. The compiler is a part of every Triton and needs no GPU. No stage writes a file or starts a program.
+    """
+    target = front_end.TARGETS[case.target]
+    try:
+        _, metadata = rebuild.compile_program(programs[case.program], target, case.options, LAST_STAGE)
+    except Exception as error:
+        if not _works(case.target):
+            return Report(has_value=True)
+        message = str(error).strip() or type(error).__name__
+        found = re.search(re.escape(ANSWER) + r'"?:(\d+)', message)
+        return Report(error=trouble(error, "compile", message, int(found[1]) if found else None, case.target))
+    return Report(has_value=True, value=int(metadata.get("shared") or 0))
+
+
+def _works(target: str) -> bool:
+    """Whether this machine compiles a kernel that is right, with a function of the GPU's own library."""
+    try:
+        kernel = load(WARM_UP, "<warm-up>")["of_a_vendor"]
+        program = front_end.lower(kernel, {"x_ptr": "*fp32"}, {}, target=target)
+        rebuild.compile_program(program, front_end.TARGETS[target], stop=LAST_STAGE)
+    except Exception:
+        return False
+    return True

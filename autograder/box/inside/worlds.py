@@ -3,8 +3,7 @@
 A world is a kind of device ("cpu", "cuda" or "hip"), its number of multiprocessors, and whether TRITON_INTERPRET is
 set. Inside of a `World` torch, Triton and workshop answer questions about the device as that machine would. Tensors
 stay in this process's memory: torch is asked about a tensor's device through a TorchFunctionMode, which answers.
-
-Runs in a child of the zygote, beside the learner's Python. It is used where kernels run without a GPU only.
+It is used where kernels run without a GPU only.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ _ANSWERS = {
     torch.Tensor.is_cpu.__get__: lambda card: not card,
     torch.Tensor.get_device: lambda card: 0 if card else -1,
 }
-_MOVES = {torch.Tensor.cuda: "cuda", torch.Tensor.cpu: "cpu"}
+_MOVES = {torch.Tensor.cuda: True, torch.Tensor.cpu: False}  # whether to the card
 
 
 class _OnCard(TorchFunctionMode):
@@ -117,7 +116,7 @@ class _OnCard(TorchFunctionMode):
         if function in _ANSWERS:
             return _ANSWERS[function](_is_on_card(args[0]))
         if function in _MOVES:
-            return _moved(args[0], _MOVES[function] == "cuda", {})
+            return _moved(args[0], _MOVES[function], {})
         if function is torch.Tensor.to:
             return _to(args, dict(kwargs))
         wanted = _wanted(kwargs.get("device"))
@@ -197,18 +196,19 @@ def _patches(shown: Shown, where: torch.device) -> list:
         "_lazy_init": _not_shown,
     }
     of_torch |= dict.fromkeys(("init", "synchronize", "set_device", "empty_cache"), _nothing)
-    made = [mock.patch.object(torch.cuda, name, value) for name, value in of_torch.items()]
-    made.append(mock.patch.object(torch.version, "hip", "7.0" if hip else None))
-    made.append(mock.patch.object(torch.version, "cuda", None if hip else "13.0"))
-    made.append(mock.patch.object(torch.accelerator, "is_available", lambda: True))
-    made.append(mock.patch.object(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda")))
     described = Device(**vars(facts) | {"multiprocessors": shown.multiprocessors}, memory=MEMORY, driver="shown",
                        torch=torch.__version__, triton=triton.__version__, interpreting=False)  # fmt: skip
-    made.append(mock.patch.object(backend, "interpreting", lambda: False))
-    made.append(mock.patch.object(backend, "torch_device", lambda: where))
-    owners = workshop, sys.modules[Device.__module__]
-    made += [mock.patch.object(owner, "device", lambda: described) for owner in owners]
-    return made
+    return [
+        *(mock.patch.object(torch.cuda, name, value) for name, value in of_torch.items()),
+        mock.patch.object(torch.version, "hip", "7.0" if hip else None),
+        mock.patch.object(torch.version, "cuda", None if hip else "13.0"),
+        mock.patch.object(torch.accelerator, "is_available", lambda: True),
+        mock.patch.object(torch.accelerator, "current_accelerator", lambda *_: torch.device("cuda")),
+        mock.patch.object(backend, "interpreting", lambda: False),
+        mock.patch.object(backend, "torch_device", lambda: where),
+        mock.patch.object(workshop, "device", lambda: described),
+        mock.patch.object(sys.modules[Device.__module__], "device", lambda: described),
+    ]
 
 
 def _facts(shown: Shown) -> DeviceFacts:

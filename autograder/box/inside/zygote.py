@@ -48,11 +48,10 @@ def main(descriptor: int) -> None:
         dispatch.prepare(settings)
     zygote = Zygote(dispatch, settings, channel)
     if settings.backend != "interpreter" and os.path.exists(CHILDREN.format(os.getpid())):
-        zygote.spares = Spares(settings.scratch, lambda own, scratch: zygote.child(own=own, scratch=scratch))
-        zygote.spares.refill(PLANS)
+        zygote.start_spares()
     dispatch.warm_compiler(settings)
     use_large_pages()
-    channel.send(b"ready")
+    channel.send(READY)
     zygote.serve()
 
 
@@ -73,21 +72,24 @@ def use_large_pages() -> None:
 
 
 class Zygote:
-    """Runs the jobs that come through `channel`. loaded: the further modules that it has, see dispatch."""
+    """Runs the jobs that come through `channel`. loaded: the further modules that it has, see Start."""
 
     def __init__(self, dispatch, settings: Settings, channel: socket.socket, loaded: str = ""):
         self.dispatch, self.settings, self.channel, self.loaded = dispatch, settings, channel, loaded
-        self.branches: dict[str, Branch] = {}
-        self.spares: Spares | None = None
+        self.branches: dict[str, Child] = {}
+        self.spares = Spares(settings.scratch)
+
+    def start_spares(self) -> None:
+        self.spares.start = lambda own, scratch: self.child(own=own, scratch=scratch)
+        self.spares.refill(PLANS)
 
     def serve(self) -> None:
         """Answers each Start with an End, until the channel is closed."""
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         while True:
-            if self.spares:
-                self.spares.refill()
-                if not select.select([self.channel], [], [], IDLE_SECONDS)[0]:
-                    self.spares.end()
+            self.spares.refill()
+            if not select.select([self.channel], [], [], IDLE_SECONDS)[0]:
+                self.spares.end()
             message, descriptors, _, _ = socket.recv_fds(self.channel, 4096, 3)
             if not message:
                 return
@@ -99,30 +101,37 @@ class Zygote:
     def _answer(self, message: bytes, descriptors: list[int]) -> bytes:
         """Runs a job. Empty if its branch has ended, which ends the box."""
         start = from_json(Start, message)
-        modules = self.dispatch.further_modules(start.kind, start.operators)
-        if modules != self.loaded:
-            if modules not in self.branches:
-                self.branches[modules] = Branch(modules, self)
-            answer = self.branches[modules].answer(message, descriptors)
+        if start.needs != self.loaded:
+            if start.needs not in self.branches:
+                self.branches[start.needs] = _forked(lambda own: self._branch_off(own, start.needs))
+            branch = self.branches[start.needs].channel
+            socket.send_fds(branch, [message], descriptors)
+            answer = branch.recv(4096)
         else:
             pid = self._started(start, descriptors)
-            if self.spares and start.kind != "tune":  # the start of a driver would disturb its measurements
+            if start.kind != "tune":  # the start of a driver would disturb its measurements
                 self.spares.refill()
             self.dispatch.build_launchers(start.launchers, self.dispatch.launchers_of(self.settings))
-            others = {spare.pid for spare in self._waiting} | {branch.pid for branch in self.branches.values()}
+            others = {child.pid for child in (*self.spares.waiting, *self.branches.values())}
             answer = _wait(pid, start.seconds, start.cpu_seconds, self.settings, others)
         if not self.loaded:  # a branch does not know what belongs to spares
-            kept = {spare.scratch for spare in self._waiting} | {self.dispatch.launchers_of(self.settings)}
-            _empty(self.settings.scratch, kept)
+            kept = {spare.scratch for spare in self.spares.waiting} | {self.dispatch.launchers_of(self.settings)}
+            for entry in os.scandir(self.settings.scratch):
+                if entry.path not in kept:
+                    shutil.rmtree(entry.path, ignore_errors=True)
         return answer
 
-    @property
-    def _waiting(self) -> list[Spare]:
-        return self.spares.waiting if self.spares else []
+    def _branch_off(self, own: socket.socket, modules: str) -> None:
+        """In a new process: loads more modules, and runs the jobs that need them as this one does."""
+        self.channel.close()
+        with self.dispatch.uncollected():
+            self.dispatch.load_further(modules, self.settings)
+        use_large_pages()
+        Zygote(self.dispatch, self.settings, own, modules).serve()
 
     def _started(self, start: Start, descriptors: list[int]) -> int:
         """The process id of a child that runs a job: a spare, or a new one."""
-        if self.spares and (spare := self.spares.give(descriptors)):
+        if spare := self.spares.give(descriptors):
             return spare.pid
         pid = os.fork()
         if pid == 0:
@@ -150,36 +159,11 @@ class Zygote:
             os._exit(0)
 
 
-class Branch:
-    """A process that is forked from the zygote, loads more modules, and runs the jobs that need them as it does."""
-
-    def __init__(self, modules: str, zygote: Zygote):
-        self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.pid = os.fork()
-        if self.pid == 0:
-            zygote.channel.close()
-            self.channel.close()
-            try:
-                with zygote.dispatch.uncollected():
-                    zygote.dispatch.load_further(modules, zygote.settings)
-                use_large_pages()
-                Zygote(zygote.dispatch, zygote.settings, theirs, modules).serve()
-            finally:
-                os._exit(0)
-        theirs.close()
-
-    def answer(self, message: bytes, descriptors: list[int]) -> bytes:
-        socket.send_fds(self.channel, [message], descriptors)
-        return self.channel.recv(4096)
-
-
 def _wait(child: int, seconds: float, cpu_seconds: float, settings: Settings, others: set[int]) -> bytes:
     """Waits until the child ends or has used too much time, memory or disk. Kills it and every process that it started.
 
-    others: children that have nothing to do with it. Returns an End for the judge.
-
-    `End.exceeded` is "time" or "space", or None if the child ended by itself. It is "load" if the machine did not run
-    the child for so long that nobody can say whether it needs too much time.
+    others: children that have nothing to do with it. Returns an End for the judge, with "load" if the machine did not
+    run the child for so long that nobody can say whether it needs too much time.
     """
     process = os.pidfd_open(child)
     begin, charge = time.monotonic(), Charge(child)
@@ -234,44 +218,48 @@ def _kill_orphans(others: set[int]):
     os.killpg(0, signal.SIGKILL)  # a signal to the group misses no process; the judge starts another box
 
 
-def _empty(folder: str, kept: set[str]):
-    for entry in os.scandir(folder):
-        if entry.path not in kept:
-            shutil.rmtree(entry.path, ignore_errors=True)
-
-
-# -- spares ----------------------------------------------------------------------------------------------
+# -- branches and spares ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Spare:
+class Child:
+    """A process that stays. scratch: the folder that only this spare may write to."""
+
     pid: int
     channel: socket.socket
-    scratch: str  # the folder that only this child may write to
+    scratch: str = ""
+
+
+def _forked(run: Callable[[socket.socket], None], scratch: str = "") -> Child:
+    """A child that runs this with its end of a channel, and then ends."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ours.close()
+            run(theirs)
+        finally:
+            os._exit(0)
+    theirs.close()
+    return Child(pid, ours, scratch)
 
 
 class Spares:
-    """At most COUNT children that wait for a job.
+    """At most COUNT children that wait for a job; none without `start`.
 
-    start: runs in the child, with its end of a channel and its scratch folder, and never returns.
+    start: runs in the child, with its end of a channel and its scratch folder.
     """
 
-    def __init__(self, scratch: str, start: Callable[[socket.socket, str], None]):
+    def __init__(self, scratch: str, start: Callable[[socket.socket, str], None] | None = None):
         self.scratch, self.start = scratch, start
-        self.waiting: list[Spare] = []
+        self.waiting: list[Child] = []
 
     def refill(self, count: int = COUNT) -> None:
-        while len(self.waiting) < count:
-            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        while self.start and len(self.waiting) < count:
             folder = tempfile.mkdtemp(dir=self.scratch)
-            pid = os.fork()
-            if pid == 0:
-                ours.close()
-                self.start(theirs, folder)
-            theirs.close()
-            self.waiting.append(Spare(pid, ours, folder))
+            self.waiting.append(_forked(lambda own, folder=folder: self.start(own, folder), folder))
 
-    def give(self, descriptors: list[int]) -> Spare | None:
+    def give(self, descriptors: list[int]) -> Child | None:
         """Hands a job's descriptors to a spare. Returns that spare, or None if none could be started."""
         while self.waiting:
             spare = self.waiting.pop(0)
@@ -288,7 +276,7 @@ class Spares:
             _end(self.waiting.pop())
 
 
-def _end(spare: Spare) -> None:
+def _end(spare: Child) -> None:
     spare.channel.close()
     with contextlib.suppress(ChildProcessError):
         if not os.waitpid(spare.pid, os.WNOHANG)[0]:

@@ -8,23 +8,3 @@ codec     records as JSON and back
 Two processes meet here. The judge's process encodes requests and parses answers. The box's process decodes
 requests and encodes answers; it runs learners' code, so the judge trusts none of its bytes.
 """
-
-from .answers import (
-    MAX_STATUS,
-    Evidence,
-    Fault,
-    ProtocolError,
-    Race,
-    Report,
-    Result,
-    Steps,
-    Trouble,
-    Undefined,
-    encode,
-    parse,
-)
-
-__all__ = [
-    "MAX_STATUS", "Evidence", "Fault", "ProtocolError", "Race", "Report", "Result", "Steps", "Trouble",
-    "Undefined", "encode", "parse",
-]  # fmt: skip

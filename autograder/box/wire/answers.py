@@ -77,21 +77,13 @@ def _plain(value, depth: int = 0):
     raise ProtocolError("a value of an unknown kind")
 
 
-def _values(value) -> list:
-    return _plain(codec.items(MAX_STEPS)(value))
-
-
-def _named(value) -> dict:
-    return _plain(_dict(value))
-
-
-def _numbers(value) -> dict[str, int]:
-    return {name: codec.integer(-(1 << 64), 1 << 64)(each) for name, each in _named(value).items()}
+def _numbers(value: dict) -> dict[str, int]:
+    return {codec.text(200)(name): codec.integer(-(1 << 64), 1 << 64)(each) for name, each in value.items()}
 
 
 Tensors = Annotated[tuple[Integer, ...], codec.items(MAX_STEPS)]  # what a step makes, by number
-Values = Annotated[list, _values]
-Named = Annotated[dict, _named]
+Values = Annotated[list, codec.items(MAX_STEPS), _plain]
+Named = Annotated[dict, codec.items(256, kind=dict), _plain]
 Label = Annotated[str, codec.text(200)]
 Labels = Annotated[tuple[Label, ...], codec.items(64)]
 Digest = Annotated[str, codec.text(64)]
@@ -128,11 +120,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of a program that is not one of its constants. kind: its type in Triton."""
+    """An argument of a program that is not one of its constants."""
 
     label: Label
     value: Annotated[object, _plain]
-    kind: Label
+    kind: Label  # its type in Triton
 
 
 @dataclass(frozen=True)
@@ -154,20 +146,20 @@ class Again:
 
 @dataclass(frozen=True)
 class Other:
-    """The program with another value of a constant of the space; None where it could not be read."""
+    """The program with another value of a constant of the space."""
 
     name: Label
-    program: Digest | None
+    program: Digest | None  # None where it could not be read
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What an autotuner had to choose from, and its choice. again: None where it runs a kernel once, or hooks do it."""
+    """What an autotuner had to choose from, and its choice."""
 
     space: Annotated[tuple[Named, ...], codec.items(MAX_STEPS)]
     choice: Size
     key: Labels
-    again: Again | None = None
+    again: Again | None = None  # None where it runs a kernel once, or hooks do it
     others: Annotated[tuple[Other, ...], codec.items(MAX_PROGRAMS)] = ()
 
 
@@ -175,18 +167,17 @@ class Tuned:
 class Launch:
     """A launch of a program, which is named by the digest of its text.
 
-    given: the arguments that are no constants. args: all by name, for the judge to look at. hip: the program for AMD,
-    where it is another one. The texts of programs are beside the trace: JSON of workshop.executor.codec, which only
-    the box reads, where the learner's Python is not.
+    The texts of programs are beside the trace: JSON of workshop.executor.codec, which only the box reads, where the
+    learner's Python is not.
     """
 
     kernel: Name
     grid: Annotated[tuple[Wide, ...], codec.items(3, least=3)]
     program: Digest
-    given: Annotated[tuple[Argument, ...], codec.items(256)]
-    args: Named
-    options: Annotated[dict, _numbers]
-    hip: Digest = ""
+    given: Annotated[tuple[Argument, ...], codec.items(256)]  # the arguments that are no constants
+    args: Named  # all arguments, for the judge to look at
+    options: Annotated[dict, codec.items(256, kind=dict), _numbers]
+    hip: Digest = ""  # the program for AMD, where it is another one
     unused: Annotated[tuple[Unused, ...], codec.items(16)] = ()
     tuned: Tuned | None = None
 
@@ -215,14 +206,11 @@ Step = Input | Constant | Operation | Launch
 
 @dataclass(frozen=True)
 class Trace:
-    """The steps that lead to the tensor `result`; or the type of what was `returned`, which is no tensor.
-
-    recorded: so many launches were recorded, also such that the result does not depend on.
-    """
+    """The steps that lead to the tensor `result`; or the type of what was `returned`, which is no tensor."""
 
     steps: Annotated[tuple[Step, ...], codec.items(MAX_STEPS)] = ()
     result: Integer | None = None
-    recorded: Size = 0
+    recorded: Size = 0  # launches, also such that the result does not depend on
     returned: Name | None = None
 
     @property
@@ -293,20 +281,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class Trouble:
-    """An exception, or another reason why a case has no result.
-
-    construct: what is refused, promised or missing. instead: a name that may have been meant. kernel: the one whose
-    launch was refused.
-    """
+    """An exception, or another reason why a case has no result."""
 
     kind: Kind
     type: Name = ""
     message: Annotated[str, codec.text(4000)] = ""
     line: Line | None = None
     code: Code = ""
-    construct: Code = ""
-    instead: Annotated[str, codec.text(800)] = ""
-    kernel: Name = ""
+    construct: Code = ""  # what is refused, promised or missing
+    instead: Annotated[str, codec.text(800)] = ""  # a name that may have been meant
+    kernel: Name = ""  # the one whose launch was refused
     fault: Fault | None = None
 
 
@@ -314,21 +298,17 @@ class Trouble:
 class Race:
     """Elements of one argument that several programs of a launch accessed, or several lanes of one program. At least
     one of them wrote, and nothing orders them.
-
-    `elements` is the number of elements that were written more than once, `share` their fraction of the argument, and
-    `writers` the largest number of writes to one element. `kind` is "write-write", "read-write" or "write-read". A
-    program of -1 means several programs.
     """
 
     argument: Name
     line: Line
     code: Code
-    programs: Annotated[tuple[Integer, ...], codec.items(2, least=2)]
-    elements: Size
-    share: Annotated[float, codec.number(1)]
+    programs: Annotated[tuple[Integer, ...], codec.items(2, least=2)]  # two of them; -1 means several
+    elements: Size  # that were written more than once
+    share: Annotated[float, codec.number(1)]  # of the argument's elements
     same_value: Flag
-    writers: Size = 2
-    kind: Kind = "write-write"
+    writers: Size = 2  # the most writes to one element
+    kind: Kind = "write-write"  # or "read-write", "write-read"
 
     @property
     def within(self) -> bool:
@@ -365,15 +345,9 @@ class Steps:
 class Evidence:
     """What was observed beside the result: launched kernels, races, reads, and damage to tensors.
 
-    `undefined`: what kernels used although nothing had defined it.
-    `reads` says for each tensor argument how often the kernels read one of its elements, on average. It is empty where
-    nothing counts them. `unread`: for each tensor argument, the first runs of elements that no kernel read, in
-    row-major order: begin, end, begin, … `stored` are the bytes that kernels wrote, if they are counted. `accesses` is
-    a hash of all accesses to memory in their order; 0 if there were none, or nothing sees them. `idle`: kernels were
-    launched, and without them the result would be the same. `accumulates`: an autotuned kernel reads what it wrote in
-    an earlier run. `adds_atomically`: kernels add floating-point numbers in any order. `stores`: a program of a kernel
-    has a line that writes to memory. `without_work`: of a launch, the programs that stored nothing: how many, of how
-    many, the first.
+    What nothing counts or sees, as on a GPU, is empty or 0. unread: for each tensor argument, the first runs of
+    elements that no kernel read, in row-major order: begin, end, begin, … without_work: of a launch, the programs that
+    stored nothing: how many, of how many, the first.
     """
 
     launched: Names = ()
@@ -381,14 +355,14 @@ class Evidence:
     damage: Names = ()
     undefined: Annotated[tuple[Undefined, ...], codec.items(16)] = ()
     empty_kernels: Names = ()
-    reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()
+    reads: Annotated[tuple[Annotated[float, codec.number(1 << 40)], ...], codec.items(16)] = ()  # average of an element
     unread: Annotated[tuple[Annotated[tuple[Integer, ...], codec.items(2 * MAX_RUNS)], ...], codec.items(16)] = ()
-    stored: Annotated[int, codec.integer(0, 1 << 62)] = 0
-    accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0
-    idle: Flag = False
-    accumulates: Flag = False
-    adds_atomically: Flag = False
-    stores: Flag = True
+    stored: Annotated[int, codec.integer(0, 1 << 62)] = 0  # bytes that kernels wrote
+    accesses: Annotated[int, codec.integer(-(1 << 63), 1 << 63)] = 0  # a hash of all accesses, in their order
+    idle: Flag = False  # kernels were launched, and without them the result would be the same
+    accumulates: Flag = False  # an autotuned kernel reads what it wrote in an earlier run
+    adds_atomically: Flag = False  # kernels add floating-point numbers in any order
+    stores: Flag = True  # a program of a kernel has a line that writes to memory
     without_work: Integers = ()
     steps: Annotated[tuple[Steps, ...], codec.items(16)] = ()
 
@@ -399,25 +373,21 @@ class Result:
 
     shape: Integers
     dtype: Name
-    device: Name
     contiguous: Flag
     aliases_input: Flag
 
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error.
-
-    programs: those that the trace names and no earlier trace of the job did, by digest. same: the earlier case whose
-    trace this one has, too. found: behind all cases of a plan.
-    """
+    """The outcome of one case: a trace, a result, a value or an error. Without a case: the end, or an early error."""
 
     case: Case | None = None
     done: Flag = False
     trace: Trace | None = None
-    same: Case | None = None
-    programs: Annotated[dict, _programs] = field(default_factory=dict)
-    found: Annotated[tuple[Found, ...], codec.items(MAX_FOUND)] | None = None
+    same: Case | None = None  # the earlier case whose trace this one has, too
+    # Those that the trace names and no earlier trace of the job did, by digest.
+    programs: Annotated[dict, codec.items(MAX_PROGRAMS, kind=dict), _programs] = field(default_factory=dict)
+    found: Annotated[tuple[Found, ...], codec.items(MAX_FOUND)] | None = None  # behind all cases of a plan
     result: Result | None = None
     evidence: Evidence = Evidence()
     error: Trouble | None = None
@@ -464,15 +434,7 @@ def digest_of(program: str) -> str:
 
 def _programs(programs: dict) -> dict[str, str]:
     """Texts by their digests, so that nobody can give a program the name of another one."""
-    if len(_dict(programs)) > MAX_PROGRAMS:
-        raise ProtocolError("too many programs")
     for name, text in programs.items():
         if type(text) is not str or len(text) > MAX_PROGRAM or digest_of(text) != name:
             raise ProtocolError("a program that is not what it is called")
     return programs
-
-
-def _dict(value) -> dict:
-    if type(value) is not dict:
-        raise ProtocolError("an object was expected")
-    return value

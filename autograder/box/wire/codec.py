@@ -1,8 +1,9 @@
 """Converts records to JSON and back. Runs on both ends of the wire.
 
 A record is a frozen dataclass. Its fields are records, tuples of them, unions of them, or plain JSON values. A field
-of type `Annotated[kind, check]` is checked: `check(value)` returns what to make the kind of, or raises ValueError. So a
-record whose fields are all checked can be read from a process that is not trusted.
+of type `Annotated[kind, check, …]` is checked: each check returns what the next one gets, and the last one what to make
+the kind of, or raises ValueError. So a record whose fields are all checked can be read from a process that is not
+trusted.
 """
 
 from __future__ import annotations
@@ -43,9 +44,8 @@ def from_json(kind: type, text: str | bytes):
 def reader(kind: Any) -> Callable[[Any], Any] | None:
     """What makes a value of the annotated kind out of JSON; None where JSON has it already."""
     if get_origin(kind) is Annotated:
-        inner, check = kind.__origin__, kind.__metadata__[0]
-        reads = reader(inner)
-        return check if reads is None else lambda value: reads(check(value))
+        first, *others = [*kind.__metadata__, *filter(None, [reader(kind.__origin__)])]
+        return functools.reduce(lambda before, check: lambda value: check(before(value)), others, first)
     if isinstance(kind, UnionType) or get_origin(kind) is Union:
         readers = {each: reader(each) for each in get_args(kind)}
         return (lambda value: _member(readers, value)) if any(readers.values()) else None
@@ -95,9 +95,9 @@ def number(high: float) -> Callable:
     return _checked("a number", lambda value: type(value) in (int, float) and 0 <= value <= high, float)
 
 
-def items(most: int, least: int = 0) -> Callable:
-    """A list of so many items."""
-    return _checked("a short list", lambda value: type(value) is list and least <= len(value) <= most)
+def items(most: int, least: int = 0, kind: type = list) -> Callable:
+    """A list, or a dict, of so many items."""
+    return _checked(f"a short {kind.__name__}", lambda value: type(value) is kind and least <= len(value) <= most)
 
 
 def _checked(what: str, test: Callable[[Any], bool], make: Callable | None = None) -> Callable:

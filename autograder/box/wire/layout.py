@@ -48,8 +48,7 @@ class Packer:
 
 def read_tensor(spec: TensorSpec, tensors: memoryview) -> torch.Tensor:
     """A contiguous tensor from the job's memory."""
-    copied = bytearray(tensors[spec.offset : spec.offset + spec.bytes])
-    return from_bytes(copied, DTYPES[spec.dtype], spec.shape)
+    return from_bytes(tensors[spec.offset : spec.offset + spec.bytes], DTYPES[spec.dtype], spec.shape)
 
 
 def write_result(slot: Slot, output, raw: bytes) -> None:

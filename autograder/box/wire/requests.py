@@ -15,41 +15,39 @@ from .answers import Found, Trace
 
 ALIGNMENT = 64  # bytes, of the tensors in a job's memory and of the results in its output
 PATIENCE = 10  # a job may take so many times its charged seconds by the clock on the wall
-GUARD = 512  # elements before and after a tensor; a multiple of 16 keeps the alignment that Triton specialises on
-
 MOST_FOUND = 1 << 16  # elements of a large result that come back
-
-Number = int | float | bool
 
 # -- tensors and results ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Decoy:
-    """A tensor argument without its values. A process that runs the learner's Python gets nothing more.
-
-    same: the number of an earlier argument that is the same tensor, or in whose memory this one lies. shift: so many
-    elements behind a multiple of 16 bytes it begins.
-    """
+class Form:
+    """What is known of a tensor without its values."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
     dtype: str
-    same: int | None = None
-    shift: int = 0
 
 
 @dataclass(frozen=True)
-class TensorSpec:
-    """A tensor whose elements lie, in row-major order, at `offset` in the job's tensors.
+class Decoy(Form):
+    """A tensor argument without its values. A process that runs the learner's Python gets nothing more."""
 
-    `stride` and `shift` (see Decoy) are the layout that the learner's code gets. The bytes in the job are always
-    contiguous.
+    same: int | None = None  # the earlier argument that is the same tensor, or in whose memory this one lies
+    shift: int = 0  # elements behind a multiple of 16 bytes, where it begins
+
+
+Number = int | float | bool  # an argument of which the learner's Python gets the real value
+TRACED = Decoy((), (), "int32")  # a number that is traced: the learner's Python gets its dtype only
+
+
+@dataclass(frozen=True)
+class TensorSpec(Form):
+    """A tensor whose elements lie contiguous, in row-major order, at `offset` in the job's tensors.
+
+    `stride` and `shift` (see Decoy) are the layout that the learner's code gets.
     """
 
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: str
     offset: int
     bytes: int
     shift: int = 0
@@ -63,27 +61,17 @@ class Slot:
     capacity: int
 
 
-@dataclass(frozen=True)
-class Scalar:
-    """An argument that is a number. The learner's Python gets the real value."""
-
-    scalar: Number
-
-
 # -- kernels ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A machine that a host function is shown: a device ("cpu", "cuda" or "hip") and whether TRITON_INTERPRET is 1.
+    """A machine that a host function is shown."""
 
-    card: which GPU of this kind, by its number in inside.worlds.CARDS. With another than the first, there are two GPUs.
-    """
-
-    device: str
+    device: str  # "cpu", "cuda" or "hip"
     multiprocessors: int
-    interpret: bool = False
-    card: int = 0
+    interpret: bool = False  # whether TRITON_INTERPRET is 1
+    card: int = 0  # which GPU of this kind, see inside.worlds.CARDS; with another than the first, there are two GPUs
 
     def __str__(self) -> str:
         name = {"cpu": "the CPU", "cuda": "an NVIDIA GPU", "hip": "an AMD GPU"}[self.device]
@@ -92,106 +80,80 @@ class Shown:
 
 @dataclass(frozen=True)
 class PlanCase:
-    """configuration: of autotuned kernels, by its number; behind the last one, the first one comes again.
+    """A call of a host function. Modules and machines are told by their numbers in the request."""
 
-    source: the number of the module whose function is called. world: the number of the machine that it is shown.
-    alone: the module is loaded again for this call, so that it knows of no other one. pick: the number of one output,
-    if the function returns several. gradient: the number of the argument whose gradient is asked for; then the last
-    argument is the gradient of the output. computes: the host function may compute with tensors of at most so many
-    elements. operator: nothing is traced; what is asked is whether torch accepts the function as an operator, see
-    inside.operators. times: so often the function is called; the first trace that is not as the one before it is
-    reported. variants: of autotuned kernels, the programs with other values of their constants are asked for, too.
-    """
-
-    arguments: tuple[Decoy | Scalar, ...]
-    configuration: int = 0
-    source: int = 0
-    world: int = 0
-    alone: bool = False
-    pick: int | None = None
-    gradient: int | None = None
-    computes: int = 0
-    times: int = 1
-    operator: bool = False
-    variants: bool = False
+    arguments: tuple[Decoy | Number, ...]
+    configuration: int = 0  # of autotuned kernels, by its number; behind the last one, the first one comes again
+    source: int = 0  # the module whose function is called
+    world: int = 0  # the machine that it is shown
+    alone: bool = False  # the module is loaded again for this call, so that it knows of no other one
+    pick: int | None = None  # the number of one output, if the function returns several
+    gradient: int | None = None  # the argument whose gradient is asked for; the last one is the output's gradient
+    computes: int = 0  # the host function may compute with tensors of at most so many elements
+    times: int = 1  # calls; the first trace that is not as the one before it is reported
+    operator: bool = False  # only asks whether torch accepts the function as an operator, see inside.operators
+    variants: bool = False  # the programs with other values of autotuned constants are asked for, too
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case.
-
-    worlds: what the function is shown; none for this machine as it is. known: what earlier jobs with the same sources
-    found in kernels, see Report.
-    """
+    """Run the learner's modules, call the function `entry` of each on decoys, and report the trace of each case."""
 
     kind: ClassVar[str] = "plan"
     sources: tuple[str, ...]
     entry: str
     cases: tuple[PlanCase, ...]
-    worlds: tuple[Shown, ...] = ()
-    known: tuple[Found, ...] = ()
+    worlds: tuple[Shown, ...] = ()  # what the function is shown; none for this machine as it is
+    known: tuple[Found, ...] = ()  # what earlier jobs with the same sources found in kernels
 
     @property
-    def operators(self) -> bool:
-        """Whether the modules may register operators, or somebody asks for one: then torch loads its compiler."""
-        return any(case.operator for case in self.cases) or any("library" in source for source in self.sources)
+    def needs(self) -> str:
+        """Where the modules may register operators, or somebody asks for one, torch must load its compiler."""
+        asked = any(case.operator for case in self.cases) or any("library" in source for source in self.sources)
+        return "operators" if asked else ""
 
 
 @dataclass(frozen=True)
 class ReplayCase:
-    """One trace on real inputs. poison: what fresh memory holds, "nan" or "large". computes: as in PlanCase."""
+    """One trace on real inputs."""
 
     trace: Trace
     inputs: tuple[TensorSpec, ...]
     slot: Slot
-    poison: str = "nan"
-    computes: int = 0
+    poison: str = "nan"  # what fresh memory holds: "nan" or "large"
+    computes: int = 0  # see PlanCase
 
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """Replay traces with the programs of their launches, by digest, without the learner's Python.
-
-    source: to quote its lines. guard: elements around a tensor.
-    """
+    """Replay traces with the programs of their launches, by digest, without the learner's Python."""
 
     kind: ClassVar[str] = "replay"
-    source: str
+    source: str  # to quote its lines
     cases: tuple[ReplayCase, ...]
     programs: dict[str, str] = field(default_factory=dict)
-    guard: int = GUARD
 
 
 @dataclass(frozen=True)
-class LargeTensor:
-    """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded.
+class LargeTensor(Form):
+    """A tensor that is too large to hold. Its elements follow from a seed: see tensors.seeded."""
 
-    whole: whether all of them must be read.
-    """
-
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: str
     span: tuple[float, float] | None
-    whole: bool
+    whole: bool  # whether all of them must be read
 
 
 @dataclass(frozen=True)
 class LargeCase:
-    """One trace on large tensors. Their seeds are seed, seed + 1, …
-
-    compared: what some programs wrote into the result goes into the output: the places of the elements, int64, and
-    their values, MOST_FOUND at most. starts: elements of the result that are wanted. computes: see PlanCase.
-    """
+    """One trace on large tensors. Their seeds are seed, seed + 1, …"""
 
     trace: Trace
     inputs: tuple[LargeTensor, ...]
     seed: int
-    places: Slot
-    slot: Slot
-    compared: bool = True
-    computes: int = 0
-    starts: tuple[int, ...] = ()
+    places: Slot  # where elements lie that some programs wrote into the result, int64, MOST_FOUND at most
+    slot: Slot  # their values
+    compared: bool = True  # whether both are asked for
+    computes: int = 0  # see PlanCase
+    starts: tuple[int, ...] = ()  # elements of the result that are wanted
 
 
 @dataclass(frozen=True)
@@ -211,11 +173,11 @@ class LargeRequest:
 
 @dataclass(frozen=True)
 class CompileCase:
-    """One program to compile for one target, "cuda" or "hip", down to LLVM's representation."""
+    """One program to compile down to LLVM's representation."""
 
     program: str
     options: dict[str, int]
-    target: str
+    target: str  # "cuda" or "hip"
 
 
 @dataclass(frozen=True)
@@ -235,7 +197,7 @@ class CompileRequest:
 @dataclass(frozen=True)
 class TuneCase:
     trace: Trace
-    arguments: tuple[Decoy | Scalar, ...]
+    arguments: tuple[Decoy | Number, ...]
 
 
 @dataclass(frozen=True)
@@ -266,21 +228,16 @@ class Device:
 
 @dataclass(frozen=True)
 class ValueCase:
-    """source: the number of the module whose function is called."""
-
     arguments: tuple[Plain | Device, ...]
-    source: int = 0
+    source: int = 0  # the number of the module whose function is called
 
 
 @dataclass(frozen=True)
 class ValueRequest:
-    """Call the function `entry` of modules with plain values, and report what it returns.
-
-    sources: the learner's, and others that are made of it.
-    """
+    """Call the function `entry` of modules with plain values, and report what it returns."""
 
     kind: ClassVar[str] = "value"
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # the learner's, and others that are made of it
     entry: str
     cases: tuple[ValueCase, ...]
 
@@ -289,25 +246,18 @@ class ValueRequest:
 
 
 @dataclass(frozen=True)
-class Traced:
-    """A number that is traced: the learner's Python gets its dtype, not its value."""
-
-    traced: str
-
-
-@dataclass(frozen=True)
 class JaxCase:
-    """One call to trace. Each Scalar is a Python number, and part of the trace. The inputs of the trace are the Decoys
-    and the Traced, in their order, and for a gradient the cotangent after them.
+    """One call to trace. Each Number is a Python number, and part of the trace. The inputs of the trace are the Decoys,
+    TRACED among them, in their order, and for a gradient the cotangent after them.
 
     part: "result" of the function; "value" or "gradient" of jax.value_and_grad of the sum of its result times the
-    cotangent, with respect to the first argument. configuration: see PlanCase.
+    cotangent, with respect to the first argument.
     """
 
-    arguments: tuple[Decoy | Scalar | Traced, ...]
+    arguments: tuple[Decoy | Number, ...]
     cotangent: Decoy | None = None
     part: str = "result"
-    configuration: int = 0
+    configuration: int = 0  # see PlanCase
 
 
 @dataclass(frozen=True)
@@ -315,6 +265,7 @@ class JaxPlanRequest:
     """Trace a function of JAX arrays, and report the trace of each case. A ReplayRequest runs it."""
 
     kind: ClassVar[str] = "jax-plan"
+    needs: ClassVar[str] = "jax"
     source: str
     entry: str
     cases: tuple[JaxCase, ...]
@@ -340,29 +291,22 @@ class Settings:
 
 @dataclass(frozen=True)
 class Start:
-    """The command to fork a child for a job of this kind. The job's descriptors come with the message.
-
-    seconds: charged time, without the time that the job waits for a core. cpu_seconds: CPU time of all its threads.
-    launchers: the types of the parameters of kernels that later jobs will launch on a GPU. operators: see PlanRequest.
-    """
+    """The command to fork a child for a job of this kind. The job's descriptors come with the message."""
 
     kind: str
-    seconds: float
-    cpu_seconds: float
-    launchers: tuple[tuple[str, ...], ...] = ()
-    operators: bool = False
+    seconds: float  # charged time, without the time that the job waits for a core
+    cpu_seconds: float  # CPU time of all its threads
+    launchers: tuple[tuple[str, ...], ...] = ()  # types of parameters of kernels that later jobs launch on a GPU
+    needs: str = ""  # what the job needs that others do not: "jax", "operators" or nothing
 
 
 @dataclass(frozen=True)
 class End:
-    """How a child ended: its exit status, and the time that it was charged for.
+    """How a child ended."""
 
-    exceeded: "time" or "space" if it used too much of it; "load" if a loaded machine hardly ran it.
-    """
-
-    exceeded: str | None = None
-    exit: int = 0
-    seconds: float = 0.0
+    exceeded: str | None = None  # "time" or "space": it used too much of it; "load": a loaded machine hardly ran it
+    exit: int = 0  # status
+    seconds: float = 0.0  # that it was charged for
 
 
 # -- the memory of a job ---------------------------------------------------------------------------------
