@@ -13,8 +13,8 @@ import torch
 import triton.language as tl
 
 from . import front_end
+from .arithmetic import UNSIGNED, constant
 from .facts import about
-from .formats import UNSIGNED, constant
 from .machine import Machine
 from .memory import Memory, Watch
 from .program import FORMATS, Program, Type

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .arithmetic import fma, odd_fma, umulhi
-from .formats import bits, by_numpy, narrowed, saturated, unsigned, zero_extended
+from .arithmetic import bits, by_numpy, fma, narrowed, odd_fma, saturated, umulhi, unsigned, zero_extended
 from .program import Type, Unsupported
 
 

@@ -19,7 +19,6 @@ import torch
 from . import arithmetic, libdevice
 from . import program as ir
 from .facts import about
-from .formats import constant
 from .loops import LIKE_ONE, MOST_TOGETHER, Rounds, agrees, ahead, continued, equal, left
 from .memory import Memory
 from .program import Block, Enum, Function, Location, Operation, Program, Unsupported, Value, values
@@ -68,7 +67,7 @@ class Env(dict):
 
     def __missing__(self, value: Value):
         if value.constant and value not in self.constants:
-            made = constant(value.constant[0], value.constant[1:], value.type)
+            made = arithmetic.constant(value.constant[0], value.constant[1:], value.type)
             self.constants[value] = uniform(value.type, made)
         if value in self.constants:
             self[value] = self.constants[value]
@@ -405,9 +404,9 @@ class Machine:
 
     def _reduce(self, operation: Operation, on, parts: list, axis: int) -> Steps:
         axis, body = axis + 1, operation.regions[0].blocks[0]
-        known = arithmetic.reduction(self.facts.combines[operation]) if len(parts) == 1 else None
+        known = arithmetic.reduced(self.facts.combines[operation], parts[0], axis) if len(parts) == 1 else None
         if known is not None:
-            return [known(parts[0], axis)]
+            return [known]
         while parts[0].shape[axis] > 1:  # neighbours: the order stays, as an associative function may ask
             pairs = [p.unflatten(axis, (-1, 2)).unbind(axis + 1) for p in parts]
             parts = yield from self._combined(body, [one for one, _ in pairs] + [two for _, two in pairs], on)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .formats import bits
+from .arithmetic import bits
 from .records import NOBODY, SEVERAL, WINDOW, Argument, Fault, Launch, Race, Storage, Undefined
 from .regions import MOST_LANES, Access, Blocks, Box, Lanes, Region, distinct, each_once, evenly, outside, runs
 from .values import UNKNOWN, Affine, Number, Rect, TooLarge, lattice, of, plain, quotient, row_major
